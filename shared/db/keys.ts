@@ -1,0 +1,131 @@
+/** The access-pattern chart: every key of the table, one function per question the table can answer. */
+
+export interface Key {
+  readonly pk: string;
+  readonly sk: string;
+}
+
+/** Prospects (and addresses) whose ids share their upper bits live in one partition: at most 128 of them, so none is hot. */
+export const IDS_PER_PARTITION = 128;
+
+/** Delivery partitions per webhook: spreads one busy webhook over several partitions. */
+export const DELIVERY_SHARDS = 8;
+
+/** Partitions of the due index: spreads the write load of all waiting deliveries. */
+export const DUE_SHARDS = 8;
+
+/** Ids sort as numbers when every key writes them with the 16 digits of 2^53. */
+const padded = (id: number): string => String(id).padStart(16, "0");
+
+const block = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
+
+const reference = (companyId: number): string => `C#${companyId}#REF`;
+const prospectPartition = (companyId: number, partition: number): string => `C#${companyId}#P#${partition}`;
+const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
+
+export const keys = {
+  /** The one global counter that id blocks are leased from. */
+  idCounter: (): Key => ({ pk: "IDS", sk: "IDS" }),
+
+  /** Which company and user does this token subject belong to? */
+  identity: (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" }),
+  /** Who has this e-mail address (lower case)? One user in the whole service. */
+  email: (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" }),
+
+  /** Company settings, users, statuses and tags: one Query reads all that names things. */
+  reference: (companyId: number): { pk: string } => ({ pk: reference(companyId) }),
+  company: (companyId: number): Key => ({ pk: reference(companyId), sk: "COMPANY" }),
+  user: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `USER#${padded(id)}` }),
+  status: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `STATUS#${padded(id)}` }),
+  tag: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `TAG#${padded(id)}` }),
+  /** Is this display value (lower case) taken among the company's statuses or tags? */
+  uniqueValue: (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
+    pk: reference(companyId),
+    sk: `UNIQUE#${kind}#${value}`,
+  }),
+
+  /** Which id ranges has the company leased for its prospects? Lists every partition of prospects. */
+  prospectRanges: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#PR` }),
+  prospectRange: (companyId: number, from: number): Key => ({ pk: `C#${companyId}#PR`, sk: `R#${padded(from)}` }),
+  /** All rows of the prospects in one id block (128 ids). */
+  prospectBlock: (companyId: number, blockNumber: number): { pk: string } => ({
+    pk: prospectPartition(companyId, blockNumber),
+  }),
+  /** The prospect; `begins_with(sk, prospect.sk)` also reads its notes, history and appointments. */
+  prospect: (companyId: number, id: number): Key => ({
+    pk: prospectPartition(companyId, block(id)),
+    sk: `P#${padded(id)}`,
+  }),
+  note: (companyId: number, prospectId: number, id: number): Key => ({
+    pk: prospectPartition(companyId, block(prospectId)),
+    sk: `P#${padded(prospectId)}#N#${padded(id)}`,
+  }),
+  history: (companyId: number, prospectId: number, id: number): Key => ({
+    pk: prospectPartition(companyId, block(prospectId)),
+    sk: `P#${padded(prospectId)}#H#${padded(id)}`,
+  }),
+  appointment: (companyId: number, prospectId: number, id: number): Key => ({
+    pk: prospectPartition(companyId, block(prospectId)),
+    sk: `P#${padded(prospectId)}#A#${padded(id)}`,
+  }),
+
+  address: (companyId: number, id: number): Key => ({
+    pk: `C#${companyId}#A#${block(id)}`,
+    sk: `A#${padded(id)}`,
+  }),
+
+  /** All webhooks of a company with their registrations: one Query. */
+  webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
+  webhook: (companyId: number, id: number): Key => ({ pk: webhookPartition(companyId), sk: `W#${padded(id)}` }),
+  registration: (companyId: number, webhookId: number, id: number): Key => ({
+    pk: webhookPartition(companyId),
+    sk: `W#${padded(webhookId)}#R#${padded(id)}`,
+  }),
+
+  /** A delivery; `begins_with(sk, delivery.sk)` also reads its attempts. Ids sort by time. */
+  delivery: (companyId: number, webhookId: number, id: string): Key => ({
+    pk: `C#${companyId}#D#${webhookId}#${deliveryShard(id)}`,
+    sk: `D#${id}`,
+  }),
+  attempt: (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
+    pk: `C#${companyId}#D#${webhookId}#${deliveryShard(deliveryId)}`,
+    sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
+  }),
+
+  /** Partition of the due index that a waiting delivery stands in. */
+  dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
+  dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
+} as const;
+
+function deliveryShard(deliveryId: string): number {
+  return hash(deliveryId) % DELIVERY_SHARDS;
+}
+
+/** FNV-1a over UTF-16 units: spreads delivery ids over shards, nothing more. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  return value >>> 0;
+}
+
+/** Sparse index of waiting deliveries by the time they are due. */
+export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
+
+/**
+ * Partition-key patterns by key family. A function's policy names the families it touches and nothing else, through
+ * the condition key `dynamodb:LeadingKeys`.
+ */
+export const families = {
+  ids: "IDS",
+  identity: "S#*",
+  email: "E#*",
+  reference: "C#*#REF",
+  prospectRanges: "C#*#PR",
+  prospects: "C#*#P#*",
+  addresses: "C#*#A#*",
+  webhooks: "C#*#W",
+  deliveries: "C#*#D#*",
+  due: "DUE#*",
+} as const;
+
+export type Family = keyof typeof families;
