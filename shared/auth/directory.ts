@@ -1,0 +1,48 @@
+/** The service's own user directory: token subject -> company, role, permissions. A revoked user is out within a minute. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { unauthenticated } from "#shared/auth/token.ts";
+import { keys } from "#shared/db/keys.ts";
+import { limits } from "#shared/limits.ts";
+import { Id, z } from "#shared/schema.ts";
+import { StoredUser } from "#shared/users/schema.ts";
+import type { World } from "#shared/world.ts";
+
+/** Where a subject's user stands. It never changes, so it is kept as long as the function is warm. */
+export const Identity = z.object({ type: z.literal("identity"), companyId: Id, userId: Id });
+
+const CACHE_ENTRIES = 5_000;
+const places = new Map<string, z.infer<typeof Identity>>();
+const callers = new Map<string, { caller: Caller; until: number }>();
+
+/** The caller behind a token's subject. Throws `unauthenticated` for a subject that is unknown or disabled. */
+export async function lookUpCaller(world: World, sub: string): Promise<Caller> {
+  const now = world.clock.now();
+  const kept = callers.get(sub);
+  if (kept !== undefined && kept.until > now) return kept.caller;
+  callers.delete(sub);
+
+  const place = places.get(sub) ?? (await findPlace(world, sub));
+  const user = StoredUser.parse(await world.table.get(keys.user(place.companyId, place.userId)));
+  if (!user.isActive) throw unauthenticated("The user is disabled.");
+  const { id: userId, companyId, role, permissions } = user;
+  const caller = { companyId, userId, role, permissions };
+  keep(callers, sub, { caller, until: now + limits.callerCacheMs });
+  return caller;
+}
+
+async function findPlace(world: World, sub: string): Promise<z.infer<typeof Identity>> {
+  const item = await world.table.get(keys.identity(sub));
+  if (item === undefined) throw unauthenticated("The user is unknown.");
+  const place = Identity.parse(item);
+  keep(places, sub, place);
+  return place;
+}
+
+/** Bounded: the oldest entry makes room. */
+function keep<V>(cache: Map<string, V>, key: string, value: V): void {
+  if (cache.size >= CACHE_ENTRIES) {
+    const oldest = cache.keys().next();
+    if (oldest.done !== true) cache.delete(oldest.value);
+  }
+  cache.set(key, value);
+}

@@ -1,0 +1,27 @@
+/** What a signed-in user may know of itself: user, company, role and permissions. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { Company, StoredCompany } from "#shared/companies/schema.ts";
+import { keys } from "#shared/db/keys.ts";
+import { named, z } from "#shared/schema.ts";
+import { Permission, Role, StoredUser, UserSummary } from "#shared/users/schema.ts";
+import type { World } from "#shared/world.ts";
+
+export const Me = named(
+  "Me",
+  z.object({ user: UserSummary, company: Company, role: Role, permissions: z.array(Permission) }),
+  "The caller. Admins and owners hold every permission whether listed or not.",
+);
+export type Me = z.infer<typeof Me>;
+
+export async function readMe({ table }: World, caller: Caller): Promise<Me> {
+  const [user, company] = await Promise.all([
+    table.get(keys.user(caller.companyId, caller.userId)),
+    table.get(keys.company(caller.companyId)),
+  ]);
+  return {
+    user: StoredUser.parse(user),
+    company: StoredCompany.parse(company),
+    role: caller.role,
+    permissions: [...caller.permissions],
+  };
+}

@@ -1,0 +1,12 @@
+/** A company: the tenant that every record belongs to. */
+import { limits } from "#shared/limits.ts";
+import { Id, named, Timestamp, text, z } from "#shared/schema.ts";
+
+export const Company = named(
+  "Company",
+  z.object({ id: Id, name: text(limits.name, 1), createdAt: Timestamp, updatedAt: Timestamp }),
+  "The tenant that every record belongs to.",
+);
+export type Company = z.infer<typeof Company>;
+
+export const StoredCompany = z.extend(Company, { type: z.literal("company") });

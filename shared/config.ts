@@ -1,0 +1,35 @@
+/** The environment of a function, parsed once when it is first needed. */
+import { z } from "#shared/schema.ts";
+
+const List = z.pipe(
+  z.string(),
+  z.transform((value) =>
+    value
+      .split(",")
+      .map((part) => part.trim())
+      .filter((part) => part !== ""),
+  ),
+);
+
+/** Settings are read one by one: a function has only those that it needs, and says which one it misses. */
+const settings = {
+  TABLE_NAME: z.string().check(z.minLength(1)),
+  DELIVERY_QUEUE_URL: z.url(),
+  /** OpenID Connect issuer, exactly as tokens name it. */
+  ISSUER: z.url(),
+  /** Client ids or audiences that access tokens may be made out to. */
+  AUDIENCE: List.check(z.minLength(1)),
+  /** `local` also permits http and loopback receivers: for development only. */
+  WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
+  /** Delays, retry gaps and windows pass this many times faster. */
+  TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),
+} as const;
+
+export type UrlPolicy = z.infer<typeof settings.WEBHOOK_URL_POLICY>;
+
+export function setting<Name extends keyof typeof settings>(name: Name): z.infer<(typeof settings)[Name]>;
+export function setting(name: keyof typeof settings): unknown {
+  const parsed = z.safeParse(settings[name], process.env[name]);
+  if (!parsed.success) throw new Error(`the environment variable ${name} is missing or not valid`);
+  return parsed.data;
+}

@@ -1,0 +1,85 @@
+/** Conditions and updates as values, compiled to DynamoDB expressions with placeholders for every name and value. */
+
+export type Condition =
+  | { readonly op: "exists" | "missing"; readonly field: string }
+  | { readonly op: "=" | "<>" | "<" | "<=" | ">" | ">="; readonly field: string; readonly value: unknown }
+  | { readonly op: "AND" | "OR"; readonly parts: readonly Condition[] };
+
+export const exists = (field: string): Condition => ({ op: "exists", field });
+export const missing = (field: string): Condition => ({ op: "missing", field });
+export const equals = (field: string, value: unknown): Condition => ({ op: "=", field, value });
+export const below = (field: string, value: unknown): Condition => ({ op: "<", field, value });
+export const all = (...parts: readonly Condition[]): Condition => ({ op: "AND", parts });
+export const any = (...parts: readonly Condition[]): Condition => ({ op: "OR", parts });
+
+/** No item stands under the key. */
+export const absent: Condition = missing("pk");
+/** An item stands under the key. */
+export const present: Condition = exists("pk");
+
+export interface Change {
+  /** Fields to write; `undefined` leaves a field as it is. */
+  readonly set?: Readonly<Record<string, unknown>>;
+  readonly remove?: readonly string[];
+  /** Numbers to add to, or members to add to a set. */
+  readonly add?: Readonly<Record<string, unknown>>;
+}
+
+/** Collects placeholders for one request. */
+export class Placeholders {
+  readonly names: Record<string, string> = {};
+  readonly values: Record<string, unknown> = {};
+  #counter = 0;
+
+  name(field: string): string {
+    const placeholder = `#${field}`;
+    this.names[placeholder] = field;
+    return placeholder;
+  }
+
+  value(value: unknown): string {
+    const placeholder = `:v${this.#counter++}`;
+    this.values[placeholder] = value;
+    return placeholder;
+  }
+
+  /** The maps as the SDK wants them: left out when empty. */
+  attributes(): {
+    ExpressionAttributeNames?: Record<string, string>;
+    ExpressionAttributeValues?: Record<string, unknown>;
+  } {
+    return {
+      ...(Object.keys(this.names).length > 0 && { ExpressionAttributeNames: this.names }),
+      ...(Object.keys(this.values).length > 0 && { ExpressionAttributeValues: this.values }),
+    };
+  }
+}
+
+export function compileCondition(condition: Condition, into: Placeholders): string {
+  switch (condition.op) {
+    case "exists":
+      return `attribute_exists(${into.name(condition.field)})`;
+    case "missing":
+      return `attribute_not_exists(${into.name(condition.field)})`;
+    case "AND":
+    case "OR":
+      return condition.parts.map((part) => `(${compileCondition(part, into)})`).join(` ${condition.op} `);
+    default:
+      return `${into.name(condition.field)} ${condition.op} ${into.value(condition.value)}`;
+  }
+}
+
+export function compileChange(change: Change, into: Placeholders): string {
+  const set = Object.entries(change.set ?? {})
+    .filter(([, value]) => value !== undefined)
+    .map(([field, value]) => `${into.name(field)} = ${into.value(value)}`);
+  const remove = (change.remove ?? []).map((field) => into.name(field));
+  const add = Object.entries(change.add ?? {}).map(([field, value]) => `${into.name(field)} ${into.value(value)}`);
+  return [
+    set.length > 0 ? `SET ${set.join(", ")}` : "",
+    remove.length > 0 ? `REMOVE ${remove.join(", ")}` : "",
+    add.length > 0 ? `ADD ${add.join(", ")}` : "",
+  ]
+    .filter((clause) => clause !== "")
+    .join(" ");
+}

@@ -1,0 +1,82 @@
+/** Ids that are unique across the whole service, leased in blocks from one counter: no write per create. */
+import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { z } from "#shared/schema.ts";
+
+export interface Ids {
+  /** A new id for anything but a prospect. */
+  next(): Promise<number>;
+  /** A new id for a prospect of this company, out of a block that holds no other company's prospects. */
+  nextProspect(companyId: number): Promise<number>;
+  /** `count` prospect ids in ascending order: whole blocks at once. */
+  takeProspects(companyId: number, count: number): Promise<number[]>;
+}
+
+interface Lease {
+  next: number;
+  readonly end: number;
+}
+
+const Counter = z.object({ nextBlock: z.int() });
+
+export function leaseIds(table: Table): Ids {
+  /** First block of `blocks` new ones. The counter only grows, so a lost reply leaves a gap and never a repetition. */
+  async function leaseBlocks(blocks: number): Promise<number> {
+    const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
+    return Counter.parse(counter).nextBlock - blocks + 1;
+  }
+
+  async function leaseGeneral(): Promise<Lease> {
+    const first = await leaseBlocks(1);
+    return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
+  }
+
+  /** The company's range is written before the first id of it is used, so reading the ranges finds every prospect. */
+  async function leaseForCompany(companyId: number, blocks: number): Promise<Lease> {
+    const first = await leaseBlocks(blocks);
+    const range = { from: first, to: first + blocks - 1 };
+    await table.write({ put: { ...keys.prospectRange(companyId, first), type: "prospectRange", ...range } });
+    return { next: first * IDS_PER_PARTITION, end: (first + blocks) * IDS_PER_PARTITION };
+  }
+
+  const general = pool(leaseGeneral);
+  const byCompany = new Map<number, Pool>();
+
+  function ofCompany(companyId: number): Pool {
+    const known = byCompany.get(companyId) ?? pool(() => leaseForCompany(companyId, 1));
+    byCompany.set(companyId, known);
+    return known;
+  }
+
+  return {
+    next: () => general.take(),
+    nextProspect: (companyId) => ofCompany(companyId).take(),
+    takeProspects: async (companyId, count) => {
+      const { next } = await leaseForCompany(companyId, Math.ceil(count / IDS_PER_PARTITION));
+      return Array.from({ length: count }, (_, i) => next + i);
+    },
+  };
+}
+
+interface Pool {
+  take(): Promise<number>;
+}
+
+/** Hands out ids of one lease until it is used up; callers that come meanwhile share the next one. */
+function pool(renew: () => Promise<Lease>): Pool {
+  let current: Promise<Lease> | undefined;
+
+  async function take(): Promise<number> {
+    current ??= renew();
+    const mine = current;
+    const lease = await mine.catch((error: unknown) => {
+      if (current === mine) current = undefined;
+      throw error;
+    });
+    if (lease.next < lease.end) return lease.next++;
+    if (current === mine) current = undefined;
+    return take();
+  }
+
+  return { take };
+}

@@ -1,0 +1,45 @@
+/** Counts what a unit of work asks of DynamoDB: requests, consumed units and sequential rounds. */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+export interface Usage {
+  requests: number;
+  readUnits: number;
+  writeUnits: number;
+  /** Length of the longest chain of requests of which each began after the one before had ended. */
+  rounds: number;
+}
+
+export interface ConsumedCapacity {
+  readonly CapacityUnits?: number | undefined;
+}
+
+const current = new AsyncLocalStorage<Usage>();
+
+/** Runs `work` and gives what it used beside its result. */
+export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; usage: Usage }> {
+  const usage: Usage = { requests: 0, readUnits: 0, writeUnits: 0, rounds: 0 };
+  const result = await current.run(usage, work);
+  return { result, usage };
+}
+
+/** Counts one request of the table; `kind` says which units a plain `CapacityUnits` figure means. */
+export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
+  kind: "read" | "write",
+  send: () => Promise<T>,
+): Promise<T> {
+  const usage = current.getStore();
+  if (usage === undefined) return send();
+  const round = usage.rounds + 1;
+  usage.requests++;
+  try {
+    const answer = await send();
+    const consumed = answer.ConsumedCapacity ?? [];
+    for (const part of Array.isArray(consumed) ? consumed : [consumed]) {
+      if (kind === "read") usage.readUnits += part.CapacityUnits ?? 0;
+      else usage.writeUnits += part.CapacityUnits ?? 0;
+    }
+    return answer;
+  } finally {
+    usage.rounds = Math.max(usage.rounds, round);
+  }
+}

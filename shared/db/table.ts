@@ -1,0 +1,248 @@
+/**
+ * The one table. Paging cannot be forgotten, unprocessed keys are asked again, conditions are values and their failure a
+ * typed error, and a write whose reply was lost is recognised as done. Reads are strongly consistent, except on an index.
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  ConditionalCheckFailedException,
+  DynamoDBClient,
+  TransactionCanceledException,
+} from "@aws-sdk/client-dynamodb";
+import {
+  BatchGetCommand,
+  DynamoDBDocumentClient,
+  GetCommand,
+  PutCommand,
+  QueryCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from "@aws-sdk/lib-dynamodb";
+import { unmarshall } from "@aws-sdk/util-dynamodb";
+import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
+import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
+import { count } from "#shared/db/meter.ts";
+
+/** A stored item as it comes: entities parse it with their schema before anyone reads a field. */
+export type Item = Record<string, unknown>;
+
+export type Write =
+  | { readonly put: Key & Item; readonly when?: Condition }
+  | { readonly update: Key; readonly change: Change; readonly when?: Condition }
+  | { readonly remove: Key; readonly when?: Condition }
+  | { readonly check: Key; readonly when: Condition };
+
+export interface QuerySpec {
+  readonly pk: string;
+  /** Only sort keys with this beginning. */
+  readonly begins?: string;
+  /** Only sort keys up to and including this one. */
+  readonly upTo?: string;
+  readonly newestFirst?: boolean;
+  /** Items per page; the iteration still covers all pages. */
+  readonly pageItems?: number;
+  readonly index?: typeof DUE_INDEX.name;
+}
+
+/** A condition did not hold. `failed` holds, per write of the transaction, whether its condition failed, with the item that stands there. */
+export class ConditionFailed extends Error {
+  readonly failed: ReadonlyArray<{ readonly index: number; readonly item: Item | undefined }>;
+  constructor(failed: ReadonlyArray<{ index: number; item: Item | undefined }>) {
+    super(`condition failed for write ${failed.map(({ index }) => index).join(", ")}`);
+    this.name = "ConditionFailed";
+    this.failed = failed;
+  }
+}
+
+/** DynamoDB could not finish a transaction for conflicts or throttling within our tries. */
+export class TableBusy extends Error {
+  override readonly name = "TableBusy";
+}
+
+export interface Table {
+  get(key: Key): Promise<Item | undefined>;
+  /** Items in no order; keys without an item are left out. */
+  batchGet(keys: readonly Key[]): Promise<Item[]>;
+  query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
+  /** One write. Gives the item as it stands afterwards where `write` is an update. Throws ConditionFailed. */
+  write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
+  /** All or none, at most 100. Throws ConditionFailed. */
+  transact(writes: readonly Write[]): Promise<void>;
+}
+
+const BATCH_GET_KEYS = 100;
+const CONFLICT_TRIES = 8;
+
+/** A client whose every call ends: short timeouts, a few tries of its own. */
+export function dynamoClient(): DynamoDBDocumentClient {
+  const client = new DynamoDBClient({
+    maxAttempts: 4,
+    requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
+  });
+  return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+}
+
+export function openTable(tableName: string, client: DynamoDBDocumentClient = dynamoClient()): Table {
+  const asked = { TableName: tableName, ReturnConsumedCapacity: "TOTAL" } as const;
+
+  async function get(key: Key): Promise<Item | undefined> {
+    const command = new GetCommand({ ...asked, Key: { pk: key.pk, sk: key.sk }, ConsistentRead: true });
+    return (await count("read", () => client.send(command))).Item;
+  }
+
+  async function batchGet(keys: readonly Key[]): Promise<Item[]> {
+    const chunks: Key[][] = [];
+    for (let i = 0; i < keys.length; i += BATCH_GET_KEYS) chunks.push(keys.slice(i, i + BATCH_GET_KEYS));
+    return (await Promise.all(chunks.map(getChunk))).flat();
+  }
+
+  async function getChunk(keys: readonly Key[]): Promise<Item[]> {
+    const items: Item[] = [];
+    let pending: Record<string, unknown>[] = keys.map(({ pk, sk }) => ({ pk, sk }));
+    for (let attempt = 0; pending.length > 0; attempt++) {
+      if (attempt > 0) await backoff(attempt);
+      if (attempt > CONFLICT_TRIES) throw new TableBusy("keys stayed unprocessed");
+      const command = new BatchGetCommand({
+        RequestItems: { [tableName]: { Keys: pending, ConsistentRead: true } },
+        ReturnConsumedCapacity: "TOTAL",
+      });
+      const answer = await count("read", () => client.send(command));
+      const got = answer.Responses?.[tableName] ?? [];
+      items.push(...got);
+      const left = answer.UnprocessedKeys?.[tableName]?.Keys ?? [];
+      if (got.length > 0 && left.length > 0) attempt = 0;
+      pending = left;
+    }
+    return items;
+  }
+
+  async function* query(spec: QuerySpec): AsyncGenerator<Item, void, undefined> {
+    const placeholders = new Placeholders();
+    const [partition, sort] = spec.index === undefined ? ["pk", "sk"] : [DUE_INDEX.partitionKey, DUE_INDEX.sortKey];
+    const parts = [`${placeholders.name(partition)} = ${placeholders.value(spec.pk)}`];
+    if (spec.begins !== undefined) {
+      parts.push(`begins_with(${placeholders.name(sort)}, ${placeholders.value(spec.begins)})`);
+    }
+    if (spec.upTo !== undefined) parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
+    let from: Record<string, unknown> | undefined;
+    do {
+      const command = new QueryCommand({
+        ...asked,
+        KeyConditionExpression: parts.join(" AND "),
+        ...placeholders.attributes(),
+        ...(spec.index === undefined ? { ConsistentRead: true } : { IndexName: spec.index }),
+        ScanIndexForward: spec.newestFirst !== true,
+        Limit: spec.pageItems,
+        ExclusiveStartKey: from,
+      });
+      const answer = await count("read", () => client.send(command));
+      yield* answer.Items ?? [];
+      from = answer.LastEvaluatedKey;
+    } while (from !== undefined);
+  }
+
+  /** `writeId` marks a conditional write, so that a retry after a lost reply finds its own work instead of a failed condition. */
+  async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
+    const writeId = entry.when === undefined ? undefined : randomUUID();
+    try {
+      return (await count("write", () => sendWrite(entry, writeId))).Attributes;
+    } catch (error) {
+      const standing = conditionalFailure(error);
+      if (standing === undefined) throw error;
+      if (writeId !== undefined && standing.item?.writeId === writeId) return standing.item;
+      throw new ConditionFailed([{ index: 0, item: standing.item }]);
+    }
+  }
+
+  function sendWrite(entry: Exclude<Write, { check: Key } | { remove: Key }>, writeId: string | undefined) {
+    const placeholders = new Placeholders();
+    const onFailure = { ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
+    const condition =
+      entry.when === undefined ? {} : { ConditionExpression: compileCondition(entry.when, placeholders), ...onFailure };
+    if ("put" in entry) {
+      const Item = { ...entry.put, writeId };
+      return client.send(new PutCommand({ ...asked, Item, ...condition, ...placeholders.attributes() }));
+    }
+    const change = { ...entry.change, set: { ...entry.change.set, writeId } };
+    const command = new UpdateCommand({
+      ...asked,
+      Key: { pk: entry.update.pk, sk: entry.update.sk },
+      UpdateExpression: compileChange(change, placeholders),
+      ...condition,
+      ...placeholders.attributes(),
+      ReturnValues: "ALL_NEW",
+    });
+    return client.send(command);
+  }
+
+  /** The token makes the transaction idempotent over the client's own retries and ours. */
+  async function transact(writes: readonly Write[]): Promise<void> {
+    const command = new TransactWriteCommand({
+      TransactItems: writes.map((entry) => transactItem(tableName, entry)),
+      ClientRequestToken: randomUUID(),
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await count("write", () => client.send(command));
+        return;
+      } catch (error) {
+        if (!(error instanceof TransactionCanceledException)) throw error;
+        const reasons = error.CancellationReasons ?? [];
+        const failed = reasons.flatMap((reason, index) =>
+          reason.Code === "ConditionalCheckFailed"
+            ? [{ index, item: reason.Item === undefined ? undefined : unmarshall(reason.Item) }]
+            : [],
+        );
+        if (failed.length > 0) throw new ConditionFailed(failed);
+        if (reasons.some((reason) => reason.Code === "ValidationError")) throw error;
+        if (attempt === CONFLICT_TRIES) throw new TableBusy("transaction conflicts went on", { cause: error });
+        await backoff(attempt);
+      }
+    }
+  }
+
+  return { get, batchGet, query, write, transact };
+}
+
+function transactItem(tableName: string, entry: Write) {
+  const placeholders = new Placeholders();
+  const condition =
+    entry.when === undefined
+      ? {}
+      : {
+          ConditionExpression: compileCondition(entry.when, placeholders),
+          ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
+        };
+  if ("put" in entry) {
+    return { Put: { TableName: tableName, Item: entry.put, ...condition, ...placeholders.attributes() } };
+  }
+  if ("update" in entry) {
+    const UpdateExpression = compileChange(entry.change, placeholders);
+    const Key = { pk: entry.update.pk, sk: entry.update.sk };
+    return { Update: { TableName: tableName, Key, UpdateExpression, ...condition, ...placeholders.attributes() } };
+  }
+  if ("remove" in entry) {
+    const Key = { pk: entry.remove.pk, sk: entry.remove.sk };
+    return { Delete: { TableName: tableName, Key, ...condition, ...placeholders.attributes() } };
+  }
+  return {
+    ConditionCheck: {
+      TableName: tableName,
+      Key: { pk: entry.check.pk, sk: entry.check.sk },
+      ConditionExpression: compileCondition(entry.when, placeholders),
+      ...placeholders.attributes(),
+    },
+  };
+}
+
+/** The item that stands where a single write's condition failed; `undefined` for any other error. */
+function conditionalFailure(error: unknown): { item: Item | undefined } | undefined {
+  if (!(error instanceof ConditionalCheckFailedException)) return undefined;
+  return { item: error.Item === undefined ? undefined : unmarshall(error.Item) };
+}
+
+/** Full jitter: 0 to 25 ms doubled per attempt, at most 800 ms. */
+function backoff(attempt: number): Promise<void> {
+  return sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
+}

@@ -1,0 +1,86 @@
+/** Makes the answer of an endpoint: headers that every response carries, JSON or problem body. */
+import type { APIGatewayProxyResult } from "aws-lambda";
+import { ConditionFailed, TableBusy } from "#shared/db/table.ts";
+import { ApiError, problemBody, problems } from "#shared/http/problem.ts";
+import type { Request } from "#shared/http/request.ts";
+import { errorFields, log } from "#shared/log.ts";
+
+export function answer(
+  request: Request,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): APIGatewayProxyResult {
+  return {
+    statusCode: status,
+    headers: { "Content-Type": "application/json", ...commonHeaders(request), ...headers },
+    body: JSON.stringify(body),
+  };
+}
+
+/** Any error as a problem body. What is not the caller's fault is logged and told in constant words. */
+export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
+  const problem = asApiError(error);
+  const { status } = problems[problem.code];
+  if (status >= 500) log.error("request failed", { code: problem.code, ...errorFields(problem.cause ?? error) });
+  const detail = status >= 500 ? problems[problem.code].title : problem.message;
+  return answer(request, status, problemBody(problem.code, `${detail}`, request.requestId, problem.faults), {
+    "Content-Type": "application/problem+json",
+    ...(problem.code === "unavailable" && { "Retry-After": "1" }),
+    ...problem.headers,
+  });
+}
+
+function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof ConditionFailed || error instanceof TableBusy) {
+    return new ApiError("unavailable", "The record is being changed by others.", { cause: error });
+  }
+  if (isBodySyntaxError(error)) return new ApiError("malformed_json", "The body is not valid JSON.");
+  if (isTransient(error))
+    return new ApiError("unavailable", "A service we depend on did not answer.", { cause: error });
+  return new ApiError("internal", "internal", { cause: error });
+}
+
+function isBodySyntaxError(error: unknown): boolean {
+  if (!(error instanceof Error) || typeof error.cause !== "object" || error.cause === null) return false;
+  return "package" in error.cause && error.cause.package === "@middy/http-json-body-parser";
+}
+
+/** What the SDK gives up on after its own retries: throttling, 5xx, time-outs, broken connections; and our own deadline. */
+function isTransient(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (
+    /Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer|ServiceUnavailable/.test(
+      error.name,
+    )
+  ) {
+    return true;
+  }
+  if ("$retryable" in error && error.$retryable !== undefined) return true;
+  if ("$fault" in error && error.$fault === "server") return true;
+  return (
+    "code" in error && typeof error.code === "string" && /^(ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)/.test(error.code)
+  );
+}
+
+function commonHeaders(request: Request): Record<string, string> {
+  return {
+    "X-Request-Id": request.requestId,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    ...corsHeaders(request),
+  };
+}
+
+/** Exposed headers are those a browser application needs beyond the safelisted ones. */
+function corsHeaders(request: Request): Record<string, string> {
+  const origin = request.headers.get("origin")?.[0];
+  const allowed = (process.env.ALLOWED_ORIGINS ?? "").split(",").map((entry) => entry.trim());
+  if (origin === undefined || origin === "" || !(allowed.includes(origin) || allowed.includes("*"))) return {};
+  return {
+    "Access-Control-Allow-Origin": origin,
+    "Access-Control-Expose-Headers": "Location, Retry-After, X-Request-Id",
+    Vary: "Origin",
+  };
+}

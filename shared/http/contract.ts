@@ -1,0 +1,29 @@
+/** What an endpoint promises: parsed at run time by `endpoint()`, described to the world by the OpenAPI generator. */
+import type { z } from "#shared/schema.ts";
+import type { Permission } from "#shared/users/schema.ts";
+
+/** Who may call: any signed-in user, admins and owners, or holders of a permission. `public` needs no token. */
+export type Allow = "public" | "everyone" | "admin" | Permission;
+
+export interface Contract<
+  Path extends z.ZodMiniType = z.ZodMiniType,
+  Query extends z.ZodMiniType = z.ZodMiniType,
+  Body extends z.ZodMiniType = z.ZodMiniType,
+  Response extends z.ZodMiniType = z.ZodMiniType,
+> {
+  /** One line for the reference page. */
+  readonly summary: string;
+  /** More for the reference page: rules, limits, side effects. Markdown. */
+  readonly description?: string;
+  /** Section of the reference page, e.g. `Prospects`. */
+  readonly tag: string;
+  readonly allow: Allow;
+  readonly path?: Path;
+  /** Every query parameter is a string in the input of this schema. */
+  readonly query?: Query;
+  /** JSON body. An empty request body is read as `{}`. */
+  readonly body?: Body;
+  /** Status of success: 200, 201 (with `Location`) or 202. */
+  readonly status: 200 | 201 | 202;
+  readonly response: Response;
+}

@@ -1,0 +1,46 @@
+/** The parts of a REST API proxy event that the service reads, with header names in lower case. */
+import type { APIGatewayProxyEvent } from "aws-lambda";
+
+export interface Request {
+  readonly requestId: string;
+  readonly method: string;
+  /** As the client sent it, stage included. */
+  readonly path: string;
+  readonly resource: string;
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly pathParameters: Readonly<Record<string, string>>;
+  readonly queryParameters: ReadonlyMap<string, readonly string[]>;
+  /** Text of the body, UTF-8. */
+  readonly body: string;
+}
+
+export function readRequest(event: APIGatewayProxyEvent): Request {
+  const body = event.body ?? "";
+  return {
+    requestId: event.requestContext.requestId,
+    method: event.httpMethod,
+    path: event.requestContext.path,
+    resource: event.resource,
+    headers: multiMap(event.multiValueHeaders, (name) => name.toLowerCase()),
+    pathParameters: definedOnly(event.pathParameters ?? {}),
+    queryParameters: multiMap(event.multiValueQueryStringParameters ?? {}, (name) => name),
+    body: event.isBase64Encoded ? Buffer.from(body, "base64").toString("utf8") : body,
+  };
+}
+
+function multiMap(
+  values: Readonly<Record<string, readonly string[] | undefined>> | null,
+  name: (raw: string) => string,
+): Map<string, string[]> {
+  const map = new Map<string, string[]>();
+  for (const [raw, list] of Object.entries(values ?? {})) {
+    map.set(name(raw), [...(map.get(name(raw)) ?? []), ...(list ?? [])]);
+  }
+  return map;
+}
+
+function definedOnly(values: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const defined: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) defined[name] = value;
+  return defined;
+}

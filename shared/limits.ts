@@ -1,0 +1,45 @@
+/** Every number the contract or a decision names, once. Times carry their unit in the name. */
+export const limits = {
+  /** JSON request body, bytes. */
+  bodyBytes: 1_000_000,
+  name: 255,
+  phone: 50,
+  email: 254,
+  source: 100,
+  sourceId: 255,
+  note: 10_000,
+  url: 2_048,
+  statusValue: 100,
+  statusesPerCompany: 200,
+  addressLine: 255,
+  eventName: 128,
+  buttonText: 100,
+  secretKey: 255,
+  customFieldBytes: 32 * 1024,
+  customFieldKeys: 200,
+  pageSizeDefault: 50,
+  pageSizeMax: 500,
+  notesInDetail: 5,
+  /** One query parameter, characters: comma lists of names included. */
+  queryParameter: 4_000,
+
+  /** A user's role and permissions are kept this long in a warm function. */
+  callerCacheMs: 60_000,
+
+  webhooksPerCompany: 40,
+  registrationsPerWebhook: 50,
+  /** 30 days. */
+  delayMinutesMax: 43_200,
+  filterDepth: 5,
+  filterKeys: 50,
+  /** The whole exchange with a receiver: look-up, connect, send, answer. */
+  exchangeMs: 10_000,
+  /** At most this much of a receiver's answer is read. */
+  answerBytes: 16 * 1024,
+  /** This much of a receiver's answer is kept with the attempt. */
+  answerKeptBytes: 4 * 1024,
+  /** A delivery and its attempts are kept 30 days. */
+  deliveryKeptMs: 30 * 24 * 3_600_000,
+  /** The longest delay of one queue message. */
+  queueDelaySeconds: 900,
+} as const;

@@ -1,0 +1,68 @@
+/** The schema language of the service and its shared scalars. One schema is validator, type, stored shape and document. */
+import * as z from "zod/mini";
+import { limits } from "#shared/limits.ts";
+
+export { z };
+
+/** Registers a schema as a component of the OpenAPI document; changes nothing at run time. */
+export function named<S extends z.ZodMiniType>(id: string, schema: S, description?: string): S {
+  z.globalRegistry.add(schema, description === undefined ? { id } : { id, description });
+  return schema;
+}
+
+/** A positive integer below 2^53, unique across the whole service. */
+export const Id = z.int().check(z.minimum(1));
+
+/** A positive integer in a path: digits only, so that `1e3`, `0x10` and ` 1` are no ids. */
+export const PathId = z.pipe(
+  z.string().check(z.regex(/^[1-9][0-9]{0,15}$/, "must be a positive integer")),
+  z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
+);
+
+/**
+ * Text of `min` to `max` code points, as JSON Schema counts. Lone surrogates are refused: UTF-8 cannot hold them, so
+ * they could not be given back as they came.
+ */
+export function text(max: number, min = 0) {
+  return z.string().check(
+    z.refine((value) => value.isWellFormed(), { error: "must be well-formed Unicode", abort: true }),
+    z.refine((value) => codePoints(value) <= max, { error: `must have at most ${max} characters` }),
+    z.refine((value) => codePoints(value) >= min, { error: `must have at least ${min} characters` }),
+    z.meta(min > 0 ? { minLength: min, maxLength: max } : { maxLength: max }),
+  );
+}
+
+function codePoints(value: string): number {
+  let count = 0;
+  for (const _ of value) count++;
+  return count;
+}
+
+export const Email = z.email("must be a valid e-mail address").check(z.maxLength(limits.email));
+
+/** RFC 3339 instant as the service writes it: UTC with milliseconds. */
+export const Timestamp = z.iso.datetime({ precision: 3 });
+export type Timestamp = z.infer<typeof Timestamp>;
+
+/** An ISO 8601 instant or calendar date from outside, kept as the instant it names. Dates that do not exist are refused. */
+export const InstantInput = z.pipe(
+  z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()], { error: "must be an ISO 8601 date or time" }),
+  z.transform((value) => toInstant(value)),
+);
+
+/** A time without an offset is read as UTC. */
+function toInstant(value: string): Timestamp {
+  const hasTime = value.length > 10;
+  const hasOffset = /(?:Z|[+-]\d\d:?\d\d)$/.test(value.slice(10));
+  return new Date(hasTime && !hasOffset ? `${value}Z` : value).toISOString();
+}
+
+export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
+
+/** Latitude or longitude in degrees. Magnitudes below a nanodegree are stored as 0: the table's numbers end at 1e-130. */
+export function degrees(limit: number) {
+  return z.pipe(
+    z.number().check(z.minimum(-limit), z.maximum(limit)),
+    z.transform((value) => (Math.abs(value) < 1e-9 ? 0 : value)),
+  );
+}

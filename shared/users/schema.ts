@@ -1,0 +1,38 @@
+/** A user of the directory: who may sign in, for which company, with what rights. */
+import { limits } from "#shared/limits.ts";
+import { Email, Id, named, Timestamp, text, z } from "#shared/schema.ts";
+
+export const Role = z.enum(["sales", "admin", "owner"]);
+export type Role = z.infer<typeof Role>;
+
+export const Permission = z.enum(["canViewAllProspects", "canManageProspects"]);
+export type Permission = z.infer<typeof Permission>;
+
+/** As other records show a user. */
+export const UserSummary = named(
+  "UserSummary",
+  z.object({ id: Id, firstName: z.string(), lastName: z.string(), email: z.string() }),
+  "A user as other records show them.",
+);
+export type UserSummary = z.infer<typeof UserSummary>;
+
+export const User = named(
+  "User",
+  z.object({
+    id: Id,
+    firstName: text(limits.name),
+    lastName: text(limits.name),
+    email: Email,
+    role: Role,
+    permissions: z.array(Permission),
+    isActive: z.boolean(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  }),
+  "A user of the company. A user who is not active cannot sign in.",
+);
+export type User = z.infer<typeof User>;
+
+/** As the table holds it. `sub` is the identity provider's name for the user. */
+export const StoredUser = z.extend(User, { type: z.literal("user"), companyId: Id, sub: z.string() });
+export type StoredUser = z.infer<typeof StoredUser>;
