@@ -1,0 +1,62 @@
+/** What a deployment may choose, read from CDK context (`-c issuer=...`) with errors that name the key. */
+import { z } from "#shared/schema.ts";
+
+export interface DeployConfig {
+  /** OpenID Connect issuer; without it the stack brings a Cognito user pool. */
+  readonly issuer?: string;
+  /** Client ids or audiences that access tokens may be made out to, besides the stack's own client. */
+  readonly audience: readonly string[];
+  /** `local` also permits http and loopback receivers: for development only. */
+  readonly webhookUrlPolicy: "public" | "local";
+  /** Delays, retry gaps and windows pass this many times faster. */
+  readonly timeScale: number;
+  /** Browser origins that may call the API; empty turns CORS off. */
+  readonly allowedOrigins: readonly string[];
+}
+
+export const contextKeys = ["issuer", "audience", "webhookUrlPolicy", "timeScale", "allowedOrigins"] as const;
+
+/** A context value is text on the command line and may be a list in cdk.json. */
+const List = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) =>
+    (typeof value === "string" ? value.split(",") : value).map((part) => part.trim()).filter((part) => part !== ""),
+  ),
+);
+
+const Context = z.object({
+  issuer: z.optional(z.url("must be a URL")),
+  audience: z._default(List, []),
+  webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public"),
+  timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1),
+  allowedOrigins: z._default(List, []),
+});
+
+/** `read` gives the context value of a key. Throws an error that names each key at fault. */
+export function readConfig(read: (key: string) => unknown): DeployConfig {
+  const given = contextKeys.map((key) => [key, read(key)] as const).filter(([, value]) => value !== undefined);
+  const parsed = z.safeParse(Context, Object.fromEntries(given));
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`);
+    throw new Error(faults.join("\n"));
+  }
+  const { issuer, ...rest } = parsed.data;
+  const config: DeployConfig = { ...rest, ...(issuer !== undefined && { issuer }) };
+  assertConsistent(config);
+  return config;
+}
+
+/** What no single key can tell. */
+export function assertConsistent({ issuer, audience, webhookUrlPolicy, allowedOrigins }: DeployConfig): void {
+  if (issuer !== undefined && audience.length === 0) {
+    throw new Error("context key audience: needed with an issuer, since any client of it could sign in otherwise");
+  }
+  if (issuer !== undefined && !issuer.startsWith("https://") && webhookUrlPolicy !== "local") {
+    throw new Error("context key issuer: must begin with https:// unless webhookUrlPolicy is local");
+  }
+  for (const origin of allowedOrigins) {
+    if (origin !== "*" && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
+      throw new Error(`context key allowedOrigins: ${origin} is no origin such as https://app.example.com`);
+    }
+  }
+}
