@@ -45,17 +45,114 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-/** Every signed-in request: the subject's company and user, then the user's row. */
-const caller = { identity: ["GetItem"], reference: ["GetItem"] } as const satisfies Access["table"];
-const newIds = { ids: ["UpdateItem"] } as const satisfies Access["table"];
+type TableAccess = NonNullable<Access["table"]>;
+
+/** What every signed-in request needs: the subject's company and user, then the user's row. */
+const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem"] };
+/** And with the names of the company's statuses, tags and users. */
+const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
+const newIds: TableAccess = { ids: ["UpdateItem"] };
+
+const prospectWrites: TableAccess = {
+  ...dictionary,
+  ...newIds,
+  prospects: ["PutItem", "Query"],
+  addresses: ["GetItem", "PutItem"],
+};
+const statusWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
+const registrationPath = "/api/webhooks/{id}/registrations";
 
 export const routes: readonly Route[] = [
   { method: "GET", path: "/openapi.json", file: "docs/openapi", access: {} },
   { method: "GET", path: "/docs", file: "docs/page", access: {} },
 
   { method: "GET", path: "/api/me", file: "me", access: { table: caller } },
+  { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary } },
+  { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: caller } },
+
+  { method: "GET", path: "/api/statuses", file: "statuses/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/statuses",
+    file: "statuses/create",
+    access: { table: { ...newIds, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
+  },
+  { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: caller } },
+  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: statusWrites } },
+  { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: statusWrites } },
+
+  {
+    method: "GET",
+    path: "/api/prospects",
+    file: "prospects/list",
+    access: { table: { ...dictionary, prospectRanges: ["Query"], prospects: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/prospects",
+    file: "prospects/create",
+    access: { table: { ...prospectWrites, prospects: ["PutItem"], prospectRanges: ["PutItem"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/{id}",
+    file: "prospects/get",
+    access: { table: { ...dictionary, prospects: ["Query"] } },
+  },
+  { method: "PATCH", path: "/api/prospects/{id}", file: "prospects/update", access: { table: prospectWrites } },
+  {
+    method: "DELETE",
+    path: "/api/prospects/{id}",
+    file: "prospects/delete",
+    access: { table: { ...caller, prospects: ["UpdateItem"] } },
+  },
+
+  {
+    method: "GET",
+    path: "/api/webhooks",
+    file: "webhooks/list",
+    access: { table: { ...caller, webhooks: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks",
+    file: "webhooks/create",
+    access: {
+      table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] },
+      settings: ["WEBHOOK_URL_POLICY"],
+    },
+  },
+  {
+    method: "GET",
+    path: "/api/webhooks/{id}",
+    file: "webhooks/get",
+    access: { table: { ...caller, webhooks: ["Query"] } },
+  },
+  {
+    method: "DELETE",
+    path: "/api/webhooks/{id}",
+    file: "webhooks/delete",
+    access: { table: { ...caller, webhooks: ["Query", "UpdateItem", "DeleteItem"] } },
+  },
+  {
+    method: "GET",
+    path: registrationPath,
+    file: "registrations/list",
+    access: { table: { ...caller, webhooks: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: registrationPath,
+    file: "registrations/create",
+    access: { table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] } },
+  },
+  {
+    method: "DELETE",
+    path: `${registrationPath}/{registrationId}`,
+    file: "registrations/delete",
+    access: { table: { ...caller, webhooks: ["UpdateItem", "DeleteItem"] } },
+  },
 ];
-void newIds;
 
 export const eventFunctions = {
   /** Reads the table's stream, writes a delivery per matching registration, queues it. */

@@ -1,5 +1,5 @@
 /** The environment of a function, parsed once when it is first needed. */
-import { z } from "#shared/schema.ts";
+import * as z from "zod/mini";
 
 const List = z.pipe(
   z.string(),

@@ -17,6 +17,7 @@ export const limits = {
   secretKey: 255,
   customFieldBytes: 32 * 1024,
   customFieldKeys: 200,
+  customFieldDepth: 100,
   pageSizeDefault: 50,
   pageSizeMax: 500,
   notesInDetail: 5,
@@ -32,6 +33,7 @@ export const limits = {
   delayMinutesMax: 43_200,
   filterDepth: 5,
   filterKeys: 50,
+  filterBytes: 16 * 1024,
   /** The whole exchange with a receiver: look-up, connect, send, answer. */
   exchangeMs: 10_000,
   /** At most this much of a receiver's answer is read. */

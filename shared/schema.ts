@@ -2,8 +2,6 @@
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
 
-export { z };
-
 /** Registers a schema as a component of the OpenAPI document; changes nothing at run time. */
 export function named<S extends z.ZodMiniType>(id: string, schema: S, description?: string): S {
   z.globalRegistry.add(schema, description === undefined ? { id } : { id, description });

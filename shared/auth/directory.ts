@@ -1,9 +1,11 @@
 /** The service's own user directory: token subject -> company, role, permissions. A revoked user is out within a minute. */
+
+import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
 import { keys } from "#shared/db/keys.ts";
 import { limits } from "#shared/limits.ts";
-import { Id, z } from "#shared/schema.ts";
+import { Id } from "#shared/schema.ts";
 import { StoredUser } from "#shared/users/schema.ts";
 import type { World } from "#shared/world.ts";
 

@@ -3,9 +3,9 @@ import { FetchError, JwtBaseError } from "aws-jwt-verify/error";
 import { SimpleJwksCache } from "aws-jwt-verify/jwk";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
 import { JwtVerifier } from "aws-jwt-verify/jwt-verifier";
+import * as z from "zod/mini";
 import { setting } from "#shared/config.ts";
 import { ApiError } from "#shared/http/problem.ts";
-import { z } from "#shared/schema.ts";
 
 /** A longer token is no token: it costs nothing to refuse it unread. */
 const MAX_TOKEN_CHARACTERS = 8_192;

@@ -1,8 +1,10 @@
 /** What a signed-in user may know of itself: user, company, role and permissions. */
+
+import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { Company, StoredCompany } from "#shared/companies/schema.ts";
 import { keys } from "#shared/db/keys.ts";
-import { named, z } from "#shared/schema.ts";
+import { named } from "#shared/schema.ts";
 import { Permission, Role, StoredUser, UserSummary } from "#shared/users/schema.ts";
 import type { World } from "#shared/world.ts";
 

@@ -1,6 +1,8 @@
 /** A company: the tenant that every record belongs to. */
+
+import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
-import { Id, named, Timestamp, text, z } from "#shared/schema.ts";
+import { Id, named, Timestamp, text } from "#shared/schema.ts";
 
 export const Company = named(
   "Company",

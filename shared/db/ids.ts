@@ -1,7 +1,8 @@
 /** Ids that are unique across the whole service, leased in blocks from one counter: no write per create. */
+
+import * as z from "zod/mini";
 import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { z } from "#shared/schema.ts";
 
 export interface Ids {
   /** A new id for anything but a prospect. */

@@ -76,6 +76,8 @@ export const keys = {
 
   /** All webhooks of a company with their registrations: one Query. */
   webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
+  /** How many webhooks the company has: the condition that keeps them within their limit. */
+  webhookCount: (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" }),
   webhook: (companyId: number, id: number): Key => ({ pk: webhookPartition(companyId), sk: `W#${padded(id)}` }),
   registration: (companyId: number, webhookId: number, id: number): Key => ({
     pk: webhookPartition(companyId),

@@ -1,5 +1,5 @@
 /** What an endpoint promises: parsed at run time by `endpoint()`, described to the world by the OpenAPI generator. */
-import type { z } from "#shared/schema.ts";
+import type * as z from "zod/mini";
 import type { Permission } from "#shared/users/schema.ts";
 
 /** Who may call: any signed-in user, admins and owners, or holders of a permission. `public` needs no token. */

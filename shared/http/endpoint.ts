@@ -2,6 +2,7 @@
 import middy from "@middy/core";
 import jsonBodyParser from "@middy/http-json-body-parser";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
+import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { metered } from "#shared/db/meter.ts";
 import { answer, problemAnswer } from "#shared/http/answer.ts";
@@ -13,7 +14,6 @@ import { ApiError } from "#shared/http/problem.ts";
 import { type Request, readRequest } from "#shared/http/request.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
 import { log, withLogContext } from "#shared/log.ts";
-import { z } from "#shared/schema.ts";
 import { type World, world } from "#shared/world.ts";
 
 /** An answer is made this long before the function's time is up, so that the client gets a problem body and no gateway error. */

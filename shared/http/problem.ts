@@ -1,5 +1,6 @@
 /** Errors of the interface: a closed list of codes, one class, one body (RFC 9457). */
-import { named, z } from "#shared/schema.ts";
+import * as z from "zod/mini";
+import { named } from "#shared/schema.ts";
 
 /** The closed list. Nothing else ever leaves the service as an error. */
 export const ProblemCode = z.enum([

@@ -1,7 +1,8 @@
 /** Parses the parts of a request by their schemas and turns every fault into a pointer or parameter with a reason. */
+
+import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { ApiError, type Fault } from "#shared/http/problem.ts";
-import { z } from "#shared/schema.ts";
 
 z.config(en());
 

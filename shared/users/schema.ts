@@ -1,6 +1,8 @@
 /** A user of the directory: who may sign in, for which company, with what rights. */
+
+import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
-import { Email, Id, named, Timestamp, text, z } from "#shared/schema.ts";
+import { Email, Id, named, Timestamp, text } from "#shared/schema.ts";
 
 export const Role = z.enum(["sales", "admin", "owner"]);
 export type Role = z.infer<typeof Role>;

@@ -1,0 +1,20 @@
+/** DELETE /api/prospects/{id}: hides the prospect from every read. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { Deleted, IdPath } from "#shared/http/paths.ts";
+import { deleteProspect } from "#shared/prospects/write.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Delete a prospect",
+    description: "Hides it at once from every list and read. Nothing is destroyed.",
+    tag: "Prospects",
+    allow: "everyone",
+    path: IdPath,
+    status: 200,
+    response: Deleted,
+  },
+  async ({ world, caller, path }) => {
+    await deleteProspect(world, caller, path.id);
+    return { id: path.id };
+  },
+);

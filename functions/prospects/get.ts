@@ -1,0 +1,18 @@
+/** GET /api/prospects/{id}: one prospect with notes, appointments and status history. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { readProspect } from "#shared/prospects/read.ts";
+import { ProspectDetail } from "#shared/prospects/schema.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Get a prospect",
+    description: "With its 5 newest notes, all appointments and its complete status history.",
+    tag: "Prospects",
+    allow: "everyone",
+    path: IdPath,
+    status: 200,
+    response: ProspectDetail,
+  },
+  ({ world, caller, path }) => readProspect(world, caller, path.id),
+);

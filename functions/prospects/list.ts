@@ -1,0 +1,17 @@
+/** GET /api/prospects: filtered, newest first, in pages with an exact total. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list.ts";
+
+export const handler = endpoint(
+  {
+    summary: "List prospects",
+    description:
+      "Filters combine with AND; values within one comma list with OR, compared without case. `total` is exact and a write is visible to the next read.",
+    tag: "Prospects",
+    allow: "everyone",
+    query: ListQuery,
+    status: 200,
+    response: ProspectPage,
+  },
+  ({ world, caller, query }) => listProspects(world, caller, query),
+);

@@ -1,0 +1,20 @@
+/** PATCH /api/prospects/{id}: changes the fields that are sent. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
+import { updateProspect } from "#shared/prospects/write.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Change a prospect",
+    description:
+      "Only sent fields change; null clears. A changed `currentStatusId` adds an entry to the status history. `customFieldData` is replaced whole.",
+    tag: "Prospects",
+    allow: "everyone",
+    path: IdPath,
+    body: ProspectPatch,
+    status: 200,
+    response: Prospect,
+  },
+  ({ world, caller, path, body }) => updateProspect(world, caller, path.id, body),
+);

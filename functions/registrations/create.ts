@@ -1,0 +1,20 @@
+/** POST /api/webhooks/{id}/registrations: subscribes a webhook to an event. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { createRegistration } from "#shared/webhooks/registrations.ts";
+import { NewRegistration, Registration } from "#shared/webhooks/schema.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Create a registration",
+    description:
+      "Events whose data meets every criterion of `filter` are delivered after `delayMinutes`; `manual` ones wait for a button. At most 50 per webhook.",
+    tag: "Webhooks",
+    allow: "admin",
+    path: IdPath,
+    body: NewRegistration,
+    status: 201,
+    response: Registration,
+  },
+  ({ world, caller, path, body }) => createRegistration(world, caller.companyId, path.id, body),
+);

@@ -1,0 +1,20 @@
+/** DELETE /api/webhooks/{id}/registrations/{registrationId}: ends a subscription. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { Deleted, RegistrationPath } from "#shared/http/paths.ts";
+import { deleteRegistration } from "#shared/webhooks/registrations.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Delete a registration",
+    description: "Deliveries of it that wait are cancelled.",
+    tag: "Webhooks",
+    allow: "admin",
+    path: RegistrationPath,
+    status: 200,
+    response: Deleted,
+  },
+  async ({ world, caller, path }) => {
+    await deleteRegistration(world, caller.companyId, path.id, path.registrationId);
+    return { id: path.registrationId };
+  },
+);

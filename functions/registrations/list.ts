@@ -1,0 +1,19 @@
+/** GET /api/webhooks/{id}/registrations: what a webhook is subscribed to. */
+
+import * as z from "zod/mini";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { listRegistrations } from "#shared/webhooks/registrations.ts";
+import { Registration } from "#shared/webhooks/schema.ts";
+
+export const handler = endpoint(
+  {
+    summary: "List registrations",
+    tag: "Webhooks",
+    allow: "admin",
+    path: IdPath,
+    status: 200,
+    response: z.array(Registration),
+  },
+  ({ world, caller, path }) => listRegistrations(world, caller.companyId, path.id),
+);

@@ -1,0 +1,17 @@
+/** POST /api/statuses: a new lead status. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { NewStatus, Status } from "#shared/statuses/schema.ts";
+import { createStatus } from "#shared/statuses/statuses.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Create a lead status",
+    description: "Its value is unique in the company without case; a second one of the same value is a conflict.",
+    tag: "Statuses",
+    allow: "admin",
+    body: NewStatus,
+    status: 201,
+    response: Status,
+  },
+  ({ world, caller, body }) => createStatus(world, caller.companyId, body),
+);

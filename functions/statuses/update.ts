@@ -1,0 +1,20 @@
+/** PATCH /api/statuses/{id}: changes a lead status for all prospects that have it. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { Status, StatusPatch } from "#shared/statuses/schema.ts";
+import { updateStatus } from "#shared/statuses/statuses.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Change a lead status",
+    description:
+      "Only sent fields change. Prospects show the new value and colour at once; their history keeps the old.",
+    tag: "Statuses",
+    allow: "admin",
+    path: IdPath,
+    body: StatusPatch,
+    status: 200,
+    response: Status,
+  },
+  ({ world, caller, path, body }) => updateStatus(world, caller.companyId, path.id, body),
+);

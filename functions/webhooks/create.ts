@@ -1,0 +1,18 @@
+/** POST /api/webhooks: a new receiver of events. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { NewWebhook, Webhook } from "#shared/webhooks/schema.ts";
+import { createWebhook } from "#shared/webhooks/webhooks.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Create a webhook",
+    description:
+      "The url must be https and lead to public addresses only. This answer shows `secretKey` in full; it is not shown again. Without one, a UUID is made. At most 40 webhooks per company.",
+    tag: "Webhooks",
+    allow: "admin",
+    body: NewWebhook,
+    status: 201,
+    response: Webhook,
+  },
+  ({ world, caller, body }) => createWebhook(world, caller.companyId, body),
+);

@@ -1,0 +1,18 @@
+/** GET /api/webhooks/{id}: one webhook with its registrations. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { Webhook } from "#shared/webhooks/schema.ts";
+import { getWebhook } from "#shared/webhooks/webhooks.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Get a webhook",
+    description: "With its registrations. The secret is masked.",
+    tag: "Webhooks",
+    allow: "admin",
+    path: IdPath,
+    status: 200,
+    response: Webhook,
+  },
+  ({ world, caller, path }) => getWebhook(world, caller.companyId, path.id),
+);

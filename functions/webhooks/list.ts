@@ -1,0 +1,18 @@
+/** GET /api/webhooks: the company's webhooks with their registrations. */
+
+import * as z from "zod/mini";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { Webhook } from "#shared/webhooks/schema.ts";
+import { listWebhooks } from "#shared/webhooks/webhooks.ts";
+
+export const handler = endpoint(
+  {
+    summary: "List webhooks",
+    description: "With their registrations, newest first. Secrets are masked.",
+    tag: "Webhooks",
+    allow: "admin",
+    status: 200,
+    response: z.array(Webhook),
+  },
+  ({ world, caller }) => listWebhooks(world, caller.companyId),
+);

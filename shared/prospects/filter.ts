@@ -1,0 +1,143 @@
+/** The filters of lists, pins and exports: query parameters -> a predicate over stored prospects. */
+
+import * as z from "zod/mini";
+import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
+import { type Dictionary, folded } from "#shared/companies/dictionary.ts";
+import { limits } from "#shared/limits.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { fullName } from "#shared/users/users.ts";
+
+const MS_PER_DAY = 86_400_000;
+
+const Parameter = z.string().check(z.maxLength(limits.queryParameter));
+
+/** Comma list: trimmed, empties dropped. An empty list is no filter. */
+const CommaList = z.pipe(
+  Parameter,
+  z.transform((value) =>
+    value
+      .split(",")
+      .map(folded)
+      .filter((entry) => entry !== ""),
+  ),
+);
+
+const Assignees = z.pipe(
+  CommaList,
+  z.array(
+    z.union([
+      z.literal("unassigned"),
+      z.pipe(z.string().check(z.regex(/^[0-9]{1,16}$/, "must hold user ids or `unassigned`")), z.transform(Number)),
+    ]),
+  ),
+);
+
+const dateOnly = /^\d{4}-\d{2}-\d{2}$/;
+
+/** An instant or a UTC day, in milliseconds since the epoch: `edge` says which end of the day is meant. */
+const dateBound = (edge: "start" | "end") =>
+  z.pipe(
+    z.pipe(
+      // A blank before an offset is a plus sign that was not percent-encoded.
+      z.pipe(
+        Parameter,
+        z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
+      ),
+      z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })], {
+        error: "must be an ISO 8601 date or time",
+      }),
+    ),
+    z.transform((value) => {
+      const day = dateOnly.test(value);
+      if (day) return Date.parse(value) + (edge === "end" ? MS_PER_DAY - 1 : 0);
+      return Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`);
+    }),
+  );
+
+const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const Lat = z.number().check(z.minimum(-90), z.maximum(90));
+const Lng = z.number().check(z.minimum(-180), z.maximum(180));
+
+/** `minLng,minLat,maxLng,maxLat`; a box whose west lies east of its east crosses the antimeridian. */
+export const Bbox = z.pipe(
+  z.pipe(
+    Parameter,
+    z.transform((value) => value.split(",").map((part) => (decimal.test(part.trim()) ? Number(part) : Number.NaN))),
+  ),
+  z
+    .tuple([Lng, Lat, Lng, Lat], { error: "must be four numbers: minLng,minLat,maxLng,maxLat" })
+    .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
+);
+export type Bbox = z.output<typeof Bbox>;
+
+/** Filter parameters of the list; exports and pins take them too. */
+export const filterParameters = {
+  bbox: z.optional(Bbox),
+  dateFrom: z.optional(dateBound("start")),
+  dateTo: z.optional(dateBound("end")),
+  status: z.optional(CommaList),
+  assignedToUserId: z.optional(Assignees),
+  rep: z.optional(CommaList),
+  tagId: z.optional(CommaList),
+  city: z.optional(CommaList),
+};
+export const ProspectFilter = z.object(filterParameters);
+export type ProspectFilter = z.output<typeof ProspectFilter>;
+
+type Predicate = (prospect: StoredProspect) => boolean;
+
+/**
+ * True for the prospects that the caller sees and that pass every filter. Names that the dictionary does not know match
+ * nothing. The filters by representative are for admins and owners; from others they are ignored.
+ */
+export function prospectPredicate(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Predicate {
+  const parts: Predicate[] = [];
+  const assignee = visibleAssignee(caller);
+  if (assignee !== undefined) parts.push(({ assignedToUserId }) => assignedToUserId === assignee);
+  if (isAdmin(caller)) parts.push(...representativeFilters(filter, dictionary));
+
+  const { bbox, dateFrom, dateTo, city } = filter;
+  if (bbox !== undefined) parts.push(({ lat, lng }) => lat !== null && lng !== null && insideBox(bbox, lat, lng));
+  if (dateFrom !== undefined) parts.push(({ createdAt }) => Date.parse(createdAt) >= dateFrom);
+  if (dateTo !== undefined) parts.push(({ createdAt }) => Date.parse(createdAt) <= dateTo);
+  const statuses = namedIds(filter.status, dictionary.statuses.values(), ({ value }) => value);
+  if (statuses !== undefined) parts.push(({ statusId }) => statusId !== null && statuses.has(statusId));
+  const tags = namedIds(filter.tagId, dictionary.tags.values(), ({ value }) => value);
+  if (tags !== undefined) parts.push(({ tagIds }) => tagIds.some((id) => tags.has(id)));
+  if (city !== undefined && city.length > 0) {
+    const cities = new Set(city);
+    parts.push(({ address }) => address !== null && cities.has(folded(address.city)));
+  }
+  return (prospect) => parts.every((part) => part(prospect));
+}
+
+function representativeFilters({ assignedToUserId, rep }: ProspectFilter, dictionary: Dictionary): Predicate[] {
+  const parts: Predicate[] = [];
+  if (assignedToUserId !== undefined && assignedToUserId.length > 0) {
+    const wanted = new Set<number | null>(assignedToUserId.map((id) => (id === "unassigned" ? null : id)));
+    parts.push((prospect) => wanted.has(prospect.assignedToUserId));
+  }
+  const reps = namedIds(rep, dictionary.users.values(), fullName);
+  if (reps !== undefined) {
+    parts.push((prospect) => prospect.assignedToUserId !== null && reps.has(prospect.assignedToUserId));
+  }
+  return parts;
+}
+
+/** Ids of the entries with one of these names; `undefined` when no name is given. */
+function namedIds<T extends { id: number }>(
+  names: readonly string[] | undefined,
+  entries: Iterable<T>,
+  nameOf: (entry: T) => string,
+): ReadonlySet<number> | undefined {
+  if (names === undefined || names.length === 0) return undefined;
+  const ids = new Set<number>();
+  for (const entry of entries) if (names.includes(folded(nameOf(entry)))) ids.add(entry.id);
+  return ids;
+}
+
+/** Edges are inside. */
+export function insideBox([minLng, minLat, maxLng, maxLat]: Bbox, lat: number, lng: number): boolean {
+  if (lat < minLat || lat > maxLat) return false;
+  return minLng <= maxLng ? lng >= minLng && lng <= maxLng : lng >= minLng || lng <= maxLng;
+}

@@ -1,0 +1,120 @@
+/** Stored rows -> what the interface shows, with names from the company's dictionary. */
+
+import * as z from "zod/mini";
+import { type Appointment, StoredAppointment } from "#shared/appointments/schema.ts";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
+import type { Item } from "#shared/db/table.ts";
+import { limits } from "#shared/limits.ts";
+import { type Note, StoredNote } from "#shared/notes/schema.ts";
+import type { Prospect, ProspectDetail, StatusChange } from "#shared/prospects/schema.ts";
+import { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import type { StatusSummary, StoredStatus } from "#shared/statuses/schema.ts";
+import type { UserSummary } from "#shared/users/schema.ts";
+import { userSummary } from "#shared/users/users.ts";
+
+/** A prospect with all rows that hang on it, as one Query reads them. */
+export interface ProspectRows {
+  readonly prospect: StoredProspect;
+  readonly notes: StoredNote[];
+  readonly appointments: StoredAppointment[];
+  readonly history: StoredStatusChange[];
+}
+
+/** `undefined` when the rows hold no prospect that is there: never made, or deleted. */
+export function gatherRows(items: Iterable<Item>): ProspectRows | undefined {
+  let prospect: StoredProspect | undefined;
+  const notes: StoredNote[] = [];
+  const appointments: StoredAppointment[] = [];
+  const history: StoredStatusChange[] = [];
+  for (const item of items) {
+    if (item.type === "prospect") prospect = StoredProspect.parse(item);
+    else if (item.type === "note") notes.push(StoredNote.parse(item));
+    else if (item.type === "appointment") appointments.push(StoredAppointment.parse(item));
+    else if (item.type === "history") history.push(StoredStatusChange.parse(item));
+  }
+  if (prospect === undefined || prospect.deletedAt !== undefined) return undefined;
+  return { prospect, notes, appointments, history };
+}
+
+/** As lists show it; `nowMs` decides which appointments are still to come. */
+export function presentProspect(
+  prospect: StoredProspect,
+  appointments: readonly StoredAppointment[],
+  dictionary: Dictionary,
+  nowMs: number,
+): Prospect {
+  const upcoming = appointments
+    .filter(({ status, startAt }) => status === "scheduled" && Date.parse(startAt) >= nowMs)
+    .sort(soonestFirst)
+    .slice(0, 1);
+  return {
+    ...presentFields(prospect, dictionary),
+    appointments: upcoming.map((appointment) => presentAppointment(appointment, dictionary)),
+  };
+}
+
+export function presentDetail(rows: ProspectRows, dictionary: Dictionary): ProspectDetail {
+  const newestNotes = rows.notes.sort(newestFirst).slice(0, limits.notesInDetail);
+  return {
+    ...presentFields(rows.prospect, dictionary),
+    notes: newestNotes.map((note) => presentNote(note, dictionary)),
+    appointments: rows.appointments.sort(soonestFirst).map((entry) => presentAppointment(entry, dictionary)),
+    statusHistory: rows.history
+      .sort((a, b) => b.version - a.version)
+      .map((change) => presentStatusChange(change, dictionary)),
+  };
+}
+
+function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dictionary) {
+  const { statusId, assignedToUserId, tagIds, customFieldData } = prospect;
+  return {
+    ...prospect,
+    customFieldData: customFieldData === null ? null : CustomFieldJson.parse(JSON.parse(customFieldData)),
+    currentStatus: statusId === null ? null : statusSummary(statuses.get(statusId)),
+    assignedTo: assignedToUserId === null ? null : userSummary(users.get(assignedToUserId)),
+    tags: tagIds.flatMap((id) => {
+      const tag = tags.get(id);
+      return tag === undefined ? [] : [{ tag }];
+    }),
+  };
+}
+
+/** Checked when it was written; here only its kind. */
+const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
+
+export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {
+  if (status === undefined) return null;
+  const { id, value, color } = status;
+  return { id, value, color };
+}
+
+const summaryOf = (userId: number | null, dictionary: Dictionary): UserSummary | null =>
+  userId === null ? null : userSummary(dictionary.users.get(userId));
+
+const presentNote = (note: StoredNote, dictionary: Dictionary): Note => ({
+  ...note,
+  createdBy: summaryOf(note.createdBy, dictionary),
+});
+
+const presentAppointment = (appointment: StoredAppointment, dictionary: Dictionary): Appointment => ({
+  ...appointment,
+  assignedTo: summaryOf(appointment.assignedToUserId, dictionary),
+  createdBy: summaryOf(appointment.createdBy, dictionary),
+});
+
+const presentStatusChange = (change: StoredStatusChange, dictionary: Dictionary): StatusChange => ({
+  ...change,
+  changedBy: summaryOf(change.changedBy, dictionary),
+});
+
+interface Dated {
+  readonly id: number;
+  readonly createdAt: string;
+}
+
+/** Newest first; of the same instant, the higher id first. */
+export const newestFirst = (a: Dated, b: Dated): number =>
+  a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id;
+
+const soonestFirst = (a: { startAt: string; id: number }, b: { startAt: string; id: number }): number =>
+  a.startAt < b.startAt ? -1 : a.startAt > b.startAt ? 1 : a.id - b.id;

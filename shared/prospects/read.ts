@@ -1,0 +1,30 @@
+/** Reads one prospect, as far as the caller may see it. */
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/table.ts";
+import { notFound } from "#shared/http/problem.ts";
+import { gatherRows, type ProspectRows, presentDetail } from "#shared/prospects/present.ts";
+import type { ProspectDetail } from "#shared/prospects/schema.ts";
+import type { World } from "#shared/world.ts";
+
+/** The prospect with its notes, appointments and history: one Query. Throws not_found for what the caller may not see. */
+export async function readProspectRows({ table }: World, caller: Caller, id: number): Promise<ProspectRows> {
+  const { pk, sk } = keys.prospect(caller.companyId, id);
+  const items: Item[] = [];
+  for await (const item of table.query({ pk, begins: sk })) items.push(item);
+  const rows = gatherRows(items);
+  const assignee = visibleAssignee(caller);
+  if (rows === undefined || (assignee !== undefined && rows.prospect.assignedToUserId !== assignee)) {
+    throw notFound("prospect");
+  }
+  return rows;
+}
+
+export async function readProspect(world: World, caller: Caller, id: number): Promise<ProspectDetail> {
+  const [rows, dictionary] = await Promise.all([
+    readProspectRows(world, caller, id),
+    loadDictionary(world.table, caller.companyId),
+  ]);
+  return presentDetail(rows, dictionary);
+}

@@ -1,0 +1,188 @@
+/** Creates, changes and deletes prospects. Each write is one transaction with all rows that belong to it. */
+import { newAddressWrite } from "#shared/addresses/addresses.ts";
+import type { Address } from "#shared/addresses/schema.ts";
+import { type Caller, may, visibleAssignee } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { absent, all, equals, missing, present } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { ConditionFailed, type Write } from "#shared/db/table.ts";
+import { notFound } from "#shared/http/problem.ts";
+import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
+import { readProspectRows } from "#shared/prospects/read.ts";
+import { requireStatus, requireUser, resolveAddress } from "#shared/prospects/references.ts";
+import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
+import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import type { World } from "#shared/world.ts";
+
+/** What `source` says of a prospect that came through the interface and does not say it itself. */
+const DEFAULT_SOURCE = "api";
+
+export async function createProspect(world: World, caller: Caller, input: NewProspect): Promise<Prospect> {
+  const { companyId, userId } = caller;
+  const [dictionary, id, historyId, { address = null, isNew }] = await Promise.all([
+    loadDictionary(world.table, companyId),
+    world.ids.nextProspect(companyId),
+    input.currentStatusId == null ? null : world.ids.next(),
+    resolveAddress(world, companyId, input, null),
+  ]);
+  if (input.currentStatusId != null) requireStatus(dictionary, input.currentStatusId);
+  if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
+  // A rep who sees only own prospects would lose sight of one that nobody is assigned to.
+  const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
+  const now = iso(world.clock.now());
+  const prospect: StoredProspect = {
+    type: "prospect",
+    id,
+    companyId,
+    ...givenFields(input, emptyFields),
+    address,
+    statusId: input.currentStatusId ?? null,
+    statusHistoryId: historyId,
+    assignedToUserId,
+    assignedByUserId: assignedToUserId === null ? null : userId,
+    tagIds: [],
+    sourceCreatedAt: input.sourceCreatedAt ?? null,
+    createdAt: now,
+    updatedAt: now,
+    createdBy: userId,
+    updatedBy: userId,
+    version: 1,
+  };
+  const writes: Write[] = [{ put: { ...keys.prospect(companyId, id), ...prospect }, when: absent }];
+  if (isNew && address !== null) writes.push(newAddressWrite(companyId, address, now));
+  if (historyId !== null) writes.push(historyWrite(prospect, null, dictionary));
+  await world.table.transact(writes);
+  return presentProspect(prospect, [], dictionary, world.clock.now());
+}
+
+/** Only sent fields change. A patch that changes nothing writes nothing and bumps nothing. */
+export function updateProspect(world: World, caller: Caller, id: number, patch: ProspectPatch): Promise<Prospect> {
+  return optimistic(async () => {
+    const [rows, dictionary] = await Promise.all([
+      readProspectRows(world, caller, id),
+      loadDictionary(world.table, caller.companyId),
+    ]);
+    const { prospect: current, appointments } = rows;
+    const { next, newAddress } = await changed(world, caller, current, patch, dictionary);
+    if (!sameProspect(current, next)) {
+      await world.table.transact(await changeWrites(world, current, next, newAddress, dictionary));
+    }
+    return presentProspect(next, appointments, dictionary, world.clock.now());
+  });
+}
+
+/** The row after the patch, with the counters moved in case anything of it changed. */
+async function changed(
+  world: World,
+  caller: Caller,
+  current: StoredProspect,
+  patch: ProspectPatch,
+  dictionary: Dictionary,
+): Promise<{ next: StoredProspect; newAddress: Address | undefined }> {
+  const { currentStatusId: statusId = current.statusId, assignedToUserId = current.assignedToUserId } = patch;
+  if (statusId !== null && statusId !== current.statusId) requireStatus(dictionary, statusId);
+  const reassigned = assignedToUserId !== current.assignedToUserId;
+  if (assignedToUserId !== null && reassigned) requireUser(dictionary, "assignedToUserId", assignedToUserId);
+  if (patch.assignedByUserId !== undefined) requireUser(dictionary, "assignedByUserId", patch.assignedByUserId);
+  const { address = current.address, isNew } = await resolveAddress(world, caller.companyId, patch, current.address);
+  const next: StoredProspect = {
+    ...current,
+    ...givenFields(patch, current),
+    address,
+    statusId,
+    assignedToUserId,
+    assignedByUserId: patch.assignedByUserId ?? (reassigned ? caller.userId : current.assignedByUserId),
+  };
+  if (sameProspect(current, next)) return { next: current, newAddress: undefined };
+  const moved = { updatedAt: iso(world.clock.now()), updatedBy: caller.userId, version: current.version + 1 };
+  return { next: { ...next, ...moved }, newAddress: isNew && address !== null ? address : undefined };
+}
+
+/** `next` gets the id of its history entry here, when its status changed. */
+async function changeWrites(
+  world: World,
+  current: StoredProspect,
+  next: StoredProspect,
+  newAddress: Address | undefined,
+  dictionary: Dictionary,
+): Promise<Write[]> {
+  const { companyId, id } = next;
+  const statusChanged = next.statusId !== current.statusId;
+  if (statusChanged) next.statusHistoryId = await world.ids.next();
+  const writes: Write[] = [
+    { put: { ...keys.prospect(companyId, id), ...next }, when: equals("version", current.version) },
+  ];
+  if (statusChanged) writes.push(historyWrite(next, current.statusId, dictionary));
+  if (newAddress !== undefined) writes.push(newAddressWrite(companyId, newAddress, next.updatedAt));
+  return writes;
+}
+
+/** Hides the prospect at once from every read; its rows stay. */
+export async function deleteProspect(world: World, caller: Caller, id: number): Promise<void> {
+  const assignee = visibleAssignee(caller);
+  const visible = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
+  const now = iso(world.clock.now());
+  const write: Write = {
+    update: keys.prospect(caller.companyId, id),
+    change: { set: { deletedAt: now, updatedAt: now, updatedBy: caller.userId }, add: { version: 1 } },
+    when: all(present, missing("deletedAt"), ...visible),
+  };
+  // A transaction of one: its token tells a repeated delete of ours from one that found nothing.
+  await world.table.transact([write]).catch((error: unknown) => {
+    throw error instanceof ConditionFailed ? notFound("prospect") : error;
+  });
+}
+
+function historyWrite(prospect: StoredProspect, previousStatusId: number | null, dictionary: Dictionary): Write {
+  const { companyId, id: prospectId, statusId, statusHistoryId, updatedBy, updatedAt, version } = prospect;
+  if (statusHistoryId === null) throw new Error("a status change without a history id");
+  const summary = (id: number | null) => (id === null ? null : statusSummary(dictionary.statuses.get(id)));
+  const change: StoredStatusChange = {
+    type: "history",
+    id: statusHistoryId,
+    prospectId,
+    status: summary(statusId),
+    previousStatus: summary(previousStatusId),
+    changedBy: updatedBy,
+    source: DEFAULT_SOURCE,
+    createdAt: updatedAt,
+    version,
+  };
+  return { put: { ...keys.history(companyId, prospectId, change.id), ...change }, when: absent };
+}
+
+const emptyFields = {
+  name: null,
+  phoneNumber: null,
+  secondaryPhoneNumber: null,
+  emailAddress: null,
+  lat: null,
+  lng: null,
+  source: DEFAULT_SOURCE,
+  sourceId: null,
+  customFieldData: null,
+};
+
+type PlainFields = Pick<StoredProspect, keyof typeof emptyFields>;
+
+/** The plain fields as sent; those not sent as they are in `otherwise`. */
+function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields): PlainFields {
+  const { customFieldData: custom } = input;
+  return {
+    name: input.name === undefined ? otherwise.name : input.name,
+    phoneNumber: input.phoneNumber === undefined ? otherwise.phoneNumber : input.phoneNumber,
+    secondaryPhoneNumber:
+      input.secondaryPhoneNumber === undefined ? otherwise.secondaryPhoneNumber : input.secondaryPhoneNumber,
+    emailAddress: input.emailAddress === undefined ? otherwise.emailAddress : input.emailAddress,
+    lat: input.lat === undefined ? otherwise.lat : input.lat,
+    lng: input.lng === undefined ? otherwise.lng : input.lng,
+    source: input.source === undefined ? otherwise.source : input.source,
+    sourceId: input.sourceId === undefined ? otherwise.sourceId : input.sourceId,
+    customFieldData: custom === undefined ? otherwise.customFieldData : custom === null ? null : JSON.stringify(custom),
+  };
+}
+
+/** Rows are plain data in one field order, so that equal text is equal content. */
+const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -1,0 +1,72 @@
+/** Lead statuses: what a company calls the states of its prospects. */
+
+import * as z from "zod/mini";
+import { limits } from "#shared/limits.ts";
+import { HexColor, Id, named, Timestamp, text } from "#shared/schema.ts";
+
+/** As prospects show it. */
+export const StatusSummary = named(
+  "StatusSummary",
+  z.object({ id: Id, value: z.string(), color: z.string() }),
+  "A lead status as prospects show it.",
+);
+export type StatusSummary = z.infer<typeof StatusSummary>;
+
+export const Status = named(
+  "Status",
+  z.object({
+    id: Id,
+    value: z.string(),
+    color: HexColor,
+    sortOrder: z.int(),
+    isActive: z.boolean(),
+  }),
+  "A lead status. One that is not active stays on the prospects that have it and cannot be given to others.",
+);
+export type Status = z.infer<typeof Status>;
+
+/** Commas and semicolons separate values in filters and CSV cells. */
+const Value = z.pipe(
+  text(limits.statusValue, 1).check(z.trim()),
+  text(limits.statusValue, 1).check(z.regex(/^[^,;]*$/, "must not hold a comma or semicolon")),
+);
+const SortOrder = z.int().check(z.minimum(0), z.maximum(1_000_000));
+
+export const NewStatus = z.object({
+  value: Value,
+  color: z.optional(HexColor),
+  /** Omitted: after all others. */
+  sortOrder: z.optional(SortOrder),
+});
+export type NewStatus = z.infer<typeof NewStatus>;
+
+export const StatusPatch = z.object({
+  value: z.optional(Value),
+  color: z.optional(HexColor),
+  sortOrder: z.optional(SortOrder),
+  isActive: z.optional(z.boolean()),
+});
+export type StatusPatch = z.infer<typeof StatusPatch>;
+
+export const StoredStatus = z.extend(Status, {
+  type: z.literal("status"),
+  version: z.int(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+});
+export type StoredStatus = z.infer<typeof StoredStatus>;
+
+/** Gray: also the colour of a map pin without status. */
+export const DEFAULT_COLOR = "#9CA3AF";
+
+/** What a new company starts with, in this order. */
+export const startingStatuses: ReadonlyArray<{ value: string; color: string }> = [
+  { value: "New", color: "#3B82F6" },
+  { value: "Not Home", color: "#F59E0B" },
+  { value: "Go Back", color: "#8B5CF6" },
+  { value: "Interested", color: "#10B981" },
+  { value: "Appointment Set", color: "#06B6D4" },
+  { value: "Not Interested", color: "#EF4444" },
+  { value: "Sold", color: "#15803D" },
+  { value: "Do Not Knock", color: "#111827" },
+];

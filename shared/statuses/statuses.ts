@@ -1,0 +1,105 @@
+/** Reads and writes the lead statuses of a company. Display values are unique without case. */
+import { iso } from "#shared/clock.ts";
+import { folded, loadDictionary } from "#shared/companies/dictionary.ts";
+import { absent, equals } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { ConditionFailed, type Write } from "#shared/db/table.ts";
+import { ApiError, notFound } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
+import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/statuses/schema.ts";
+import type { World } from "#shared/world.ts";
+
+/** All statuses of the company, the inactive ones included, in their order. */
+export async function listStatuses({ table }: World, companyId: number): Promise<StoredStatus[]> {
+  const { statuses } = await loadDictionary(table, companyId);
+  return [...statuses.values()].sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id);
+}
+
+export async function getStatus({ table }: World, companyId: number, id: number): Promise<StoredStatus> {
+  const item = await table.get(keys.status(companyId, id));
+  if (item === undefined) throw notFound("status");
+  return StoredStatus.parse(item);
+}
+
+export async function createStatus(world: World, companyId: number, input: NewStatus): Promise<StoredStatus> {
+  const [existing, id] = await Promise.all([listStatuses(world, companyId), world.ids.next()]);
+  if (existing.length >= limits.statusesPerCompany) {
+    throw new ApiError("conflict", `A company may have at most ${limits.statusesPerCompany} statuses.`);
+  }
+  const now = iso(world.clock.now());
+  const status: StoredStatus = {
+    type: "status",
+    id,
+    value: input.value,
+    color: input.color ?? DEFAULT_COLOR,
+    sortOrder: input.sortOrder ?? Math.max(0, ...existing.map(({ sortOrder }) => sortOrder)) + 1,
+    isActive: true,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+  };
+  await world.table.transact(newStatusWrites(companyId, status)).catch(duplicateValue);
+  return status;
+}
+
+/** The status and the claim on its display value. */
+export function newStatusWrites(companyId: number, status: StoredStatus): Write[] {
+  return [
+    { put: { ...keys.status(companyId, status.id), ...status }, when: absent },
+    claimValue(companyId, status.value, status.id),
+  ];
+}
+
+/** Only sent fields change; a patch that changes nothing writes nothing. */
+export async function updateStatus(
+  world: World,
+  companyId: number,
+  id: number,
+  patch: StatusPatch,
+): Promise<StoredStatus> {
+  const work = async (): Promise<StoredStatus> => {
+    const current = await getStatus(world, companyId, id);
+    const next: StoredStatus = {
+      ...current,
+      value: patch.value ?? current.value,
+      color: patch.color ?? current.color,
+      sortOrder: patch.sortOrder ?? current.sortOrder,
+      isActive: patch.isActive ?? current.isActive,
+    };
+    if (sameStatus(current, next)) return current;
+    next.version = current.version + 1;
+    next.updatedAt = iso(world.clock.now());
+    const writes: Write[] = [
+      { put: { ...keys.status(companyId, id), ...next }, when: equals("version", current.version) },
+    ];
+    if (folded(next.value) !== folded(current.value)) {
+      writes.push(claimValue(companyId, next.value, id));
+      writes.push({ remove: keys.uniqueValue(companyId, "STATUS", folded(current.value)) });
+    }
+    await world.table.transact(writes);
+    return next;
+  };
+  return optimistic(work, (error) => error.failed.some(({ index }) => index === 0)).catch(duplicateValue);
+}
+
+/** Prospects keep a status that is deactivated; nobody can be given it any more. */
+export async function deactivateStatus(world: World, companyId: number, id: number): Promise<void> {
+  const current = await getStatus(world, companyId, id);
+  if (!current.isActive) throw notFound("status");
+  await updateStatus(world, companyId, id, { isActive: false });
+}
+
+const claimValue = (companyId: number, value: string, statusId: number): Write => ({
+  put: { ...keys.uniqueValue(companyId, "STATUS", folded(value)), type: "uniqueValue", id: statusId },
+  when: absent,
+});
+
+function sameStatus(a: StoredStatus, b: StoredStatus): boolean {
+  return a.value === b.value && a.color === b.color && a.sortOrder === b.sortOrder && a.isActive === b.isActive;
+}
+
+function duplicateValue(error: unknown): never {
+  if (error instanceof ConditionFailed) throw new ApiError("conflict", "Another status has this value.");
+  throw error;
+}

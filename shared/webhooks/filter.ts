@@ -1,0 +1,75 @@
+/** A registration's filter: criteria that an event's `data` must meet. Data only; nothing is evaluated. */
+
+import * as z from "zod/mini";
+import { limits } from "#shared/limits.ts";
+
+type Json = z.infer<ReturnType<typeof z.json>>;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Every key must match. Keys are dot paths or nested objects; a list means any of its values, null means is null. */
+export const EventFilter = z
+  .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
+  .check(
+    z.refine((filter) => measure(filter).depth <= limits.filterDepth, {
+      error: `must not be deeper than ${limits.filterDepth} levels, dots included`,
+      abort: true,
+    }),
+    z.refine((filter) => measure(filter).keys <= limits.filterKeys, {
+      error: `must have at most ${limits.filterKeys} keys in all`,
+      abort: true,
+    }),
+    z.refine((filter) => Buffer.byteLength(JSON.stringify(filter)) <= limits.filterBytes, {
+      error: `must take at most ${limits.filterBytes} bytes as JSON`,
+    }),
+    z.meta({ type: "object", additionalProperties: true }),
+  );
+export type EventFilter = z.infer<typeof EventFilter>;
+
+/** Stops a level past the limit, so that a hostile depth costs nothing. */
+function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
+  let keys = 0;
+  let deepest = 0;
+  const open: Array<{ value: unknown; depth: number }> = [{ value: filter, depth: 0 }];
+  for (let next = open.pop(); next !== undefined && deepest <= limits.filterDepth; next = open.pop()) {
+    if (Array.isArray(next.value)) {
+      for (const entry of next.value) {
+        if (isObject(entry) || Array.isArray(entry)) return { depth: Number.POSITIVE_INFINITY, keys };
+      }
+      continue;
+    }
+    if (!isObject(next.value)) continue;
+    for (const [key, value] of Object.entries(next.value)) {
+      keys++;
+      const depth = next.depth + key.split(".").length;
+      deepest = Math.max(deepest, depth);
+      open.push({ value, depth });
+    }
+  }
+  return { depth: deepest, keys };
+}
+
+/** Does the event's data meet every criterion? A key that the data lacks never matches. */
+export function matchesFilter(filter: EventFilter | null, data: unknown): boolean {
+  return filter === null || meets(filter, data);
+}
+
+function meets(criteria: Record<string, unknown>, data: unknown): boolean {
+  return Object.entries(criteria).every(([path, wanted]) => {
+    const found = valueAt(data, path.split("."));
+    if (found === undefined) return false;
+    if (isObject(wanted)) return meets(wanted, found);
+    return Array.isArray(wanted) ? wanted.some((option) => option === found) : wanted === found;
+  });
+}
+
+/** Own properties only: `__proto__` and `constructor` name nothing. */
+function valueAt(data: unknown, path: readonly string[]): unknown {
+  let at: unknown = data;
+  for (const step of path) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
+    at = Object.getOwnPropertyDescriptor(at, step)?.value;
+  }
+  return at;
+}

@@ -1,0 +1,54 @@
+/** Reads and writes the registrations of one webhook. */
+import { iso } from "#shared/clock.ts";
+import { all, below, present } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ConditionFailed } from "#shared/db/table.ts";
+import { ApiError, notFound } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
+import type { NewRegistration, Registration } from "#shared/webhooks/schema.ts";
+import { presentRegistration, readWebhook, registrationWrite, storedRegistration } from "#shared/webhooks/webhooks.ts";
+import type { World } from "#shared/world.ts";
+
+export async function listRegistrations(world: World, companyId: number, webhookId: number): Promise<Registration[]> {
+  return (await readWebhook(world, companyId, webhookId)).registrations.map(presentRegistration);
+}
+
+/** Counted on the webhook's row in the same transaction: it exists, and its limit holds. */
+export async function createRegistration(
+  world: World,
+  companyId: number,
+  webhookId: number,
+  input: NewRegistration,
+): Promise<Registration> {
+  const now = iso(world.clock.now());
+  const registration = storedRegistration(companyId, webhookId, await world.ids.next(), input, now);
+  const counted = {
+    update: keys.webhook(companyId, webhookId),
+    change: { add: { registrationCount: 1 } },
+    when: all(present, below("registrationCount", limits.registrationsPerWebhook)),
+  };
+  await world.table.transact([counted, registrationWrite(registration)]).catch((error: unknown) => {
+    if (!(error instanceof ConditionFailed)) throw error;
+    if (error.failed.some(({ item }) => item === undefined)) throw notFound("webhook");
+    const limit = limits.registrationsPerWebhook;
+    throw new ApiError("conflict", `A webhook may have at most ${limit} registrations.`);
+  });
+  return presentRegistration(registration);
+}
+
+export async function deleteRegistration(
+  world: World,
+  companyId: number,
+  webhookId: number,
+  id: number,
+): Promise<void> {
+  const uncounted = {
+    update: keys.webhook(companyId, webhookId),
+    change: { add: { registrationCount: -1 } },
+    when: present,
+  };
+  const removed = { remove: keys.registration(companyId, webhookId, id), when: present };
+  await world.table.transact([uncounted, removed]).catch((error: unknown) => {
+    throw error instanceof ConditionFailed ? notFound("registration") : error;
+  });
+}

@@ -1,0 +1,140 @@
+/** Reads and writes the webhooks of a company and their registrations. */
+import { randomUUID } from "node:crypto";
+import { iso } from "#shared/clock.ts";
+import { setting } from "#shared/config.ts";
+import { absent, any, below, missing, present } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ConditionFailed, type Table, type Write } from "#shared/db/table.ts";
+import { ApiError, notFound } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
+import { EventFilter } from "#shared/webhooks/filter.ts";
+import {
+  type NewRegistration,
+  type NewWebhook,
+  type Registration,
+  StoredRegistration,
+  StoredWebhook,
+  type Webhook,
+} from "#shared/webhooks/schema.ts";
+import { assertTarget } from "#shared/webhooks/target.ts";
+import type { World } from "#shared/world.ts";
+
+export interface WebhookRows {
+  readonly webhook: StoredWebhook;
+  readonly registrations: StoredRegistration[];
+}
+
+/** All webhooks of the company with their registrations: one Query. Newest first. */
+export async function readWebhooks(table: Table, companyId: number): Promise<WebhookRows[]> {
+  const webhooks = new Map<number, WebhookRows>();
+  // A webhook's row sorts before those of its registrations.
+  for await (const item of table.query(keys.webhooks(companyId))) {
+    if (item.type === "webhook") {
+      const webhook = StoredWebhook.parse(item);
+      webhooks.set(webhook.id, { webhook, registrations: [] });
+    } else if (item.type === "registration") {
+      const registration = StoredRegistration.parse(item);
+      webhooks.get(registration.webhookId)?.registrations.push(registration);
+    }
+  }
+  return [...webhooks.values()].sort(({ webhook: a }, { webhook: b }) =>
+    a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id,
+  );
+}
+
+export async function listWebhooks({ table }: World, companyId: number): Promise<Webhook[]> {
+  return (await readWebhooks(table, companyId)).map(masked);
+}
+
+export async function getWebhook(world: World, companyId: number, id: number): Promise<Webhook> {
+  return masked(await readWebhook(world, companyId, id));
+}
+
+export async function readWebhook({ table }: World, companyId: number, id: number): Promise<WebhookRows> {
+  const { pk, sk } = keys.webhook(companyId, id);
+  let webhook: StoredWebhook | undefined;
+  const registrations: StoredRegistration[] = [];
+  for await (const item of table.query({ pk, begins: sk })) {
+    if (item.type === "webhook") webhook = StoredWebhook.parse(item);
+    else registrations.push(StoredRegistration.parse(item));
+  }
+  if (webhook === undefined) throw notFound("webhook");
+  return { webhook, registrations };
+}
+
+/** The answer holds the secret in full: it is not shown again. */
+export async function createWebhook(world: World, companyId: number, input: NewWebhook): Promise<Webhook> {
+  const [id] = await Promise.all([world.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
+  const now = iso(world.clock.now());
+  const registrations = await Promise.all(
+    input.registrations.map(async (entry) => storedRegistration(companyId, id, await world.ids.next(), entry, now)),
+  );
+  const webhook: StoredWebhook = {
+    type: "webhook",
+    id,
+    companyId,
+    name: input.name,
+    url: input.url,
+    secretKey: input.secretKey ?? randomUUID(),
+    status: "active",
+    registrationCount: registrations.length,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const counted: Write = {
+    update: keys.webhookCount(companyId),
+    change: { add: { webhooks: 1 } },
+    when: any(missing("webhooks"), below("webhooks", limits.webhooksPerCompany)),
+  };
+  const writes: Write[] = [counted, { put: { ...keys.webhook(companyId, id), ...webhook }, when: absent }];
+  await world.table.transact([...writes, ...registrations.map(registrationWrite)]).catch((error: unknown) => {
+    if (!(error instanceof ConditionFailed)) throw error;
+    throw new ApiError("conflict", `A company may have at most ${limits.webhooksPerCompany} webhooks.`);
+  });
+  return { ...webhook, registrations: registrations.map(presentRegistration) };
+}
+
+/** Removes the webhook with its registrations; what waits for delivery is cancelled when its time comes. */
+export async function deleteWebhook(world: World, companyId: number, id: number): Promise<void> {
+  const { registrations } = await readWebhook(world, companyId, id);
+  const writes: Write[] = [
+    { remove: keys.webhook(companyId, id), when: present },
+    { update: keys.webhookCount(companyId), change: { add: { webhooks: -1 } } },
+    ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id) })),
+  ];
+  await world.table.transact(writes).catch((error: unknown) => {
+    throw error instanceof ConditionFailed ? notFound("webhook") : error;
+  });
+}
+
+export function storedRegistration(
+  companyId: number,
+  webhookId: number,
+  id: number,
+  input: NewRegistration,
+  createdAt: string,
+): StoredRegistration {
+  const filter = input.filter === null ? null : JSON.stringify(input.filter);
+  return { type: "registration", id, companyId, webhookId, ...input, filter, createdAt };
+}
+
+/** The criteria of a registration as they were sent. */
+export const filterOf = ({ filter }: StoredRegistration): EventFilter | null =>
+  filter === null ? null : EventFilter.parse(JSON.parse(filter));
+
+export const presentRegistration = (registration: StoredRegistration): Registration => ({
+  ...registration,
+  filter: filterOf(registration),
+});
+
+export const registrationWrite = (registration: StoredRegistration): Write => {
+  const { companyId, webhookId, id } = registration;
+  return { put: { ...keys.registration(companyId, webhookId, id), ...registration }, when: absent };
+};
+
+/** As every answer shows a webhook but the one that made it. */
+const masked = ({ webhook, registrations }: WebhookRows): Webhook => ({
+  ...webhook,
+  secretKey: `••••${webhook.secretKey.slice(-4)}`,
+  registrations: registrations.map(presentRegistration),
+});
