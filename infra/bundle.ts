@@ -1,8 +1,9 @@
 /** Bundles every function with one esbuild call: one directory per function, each with one ESM file `index.mjs`. */
-import { mkdirSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { docsPage } from "./docs-page.ts";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -36,10 +37,22 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
     metafile: true,
     logLevel: "warning",
   });
+  addDocuments(outDir);
   const outputs = Object.values(metafile.outputs);
   return new Map(
     outputs.flatMap(({ entryPoint, bytes }) =>
       entryPoint === undefined ? [] : [[entryPoint.slice("functions/".length, -".ts".length), bytes] as const],
     ),
   );
+}
+
+/** The OpenAPI document, in the repository, written by `npm run openapi`. */
+export const OPENAPI_FILE = join(root, "docs/openapi.json");
+
+/** What the functions of `functions/docs` serve lies beside their bundles. */
+function addDocuments(outDir: string): void {
+  const page = join(outDir, "docs/page");
+  if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage()));
+  const openapi = join(outDir, "docs/openapi");
+  if (existsSync(openapi)) copyFileSync(OPENAPI_FILE, join(openapi, "openapi.json"));
 }

@@ -1,5 +1,5 @@
 /** What a deployment may choose, read from CDK context (`-c issuer=...`) with errors that name the key. */
-import { z } from "#shared/schema.ts";
+import * as z from "zod/mini";
 
 export interface DeployConfig {
   /** OpenID Connect issuer; without it the stack brings a Cognito user pool. */

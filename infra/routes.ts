@@ -63,7 +63,7 @@ const statusWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem",
 const registrationPath = "/api/webhooks/{id}/registrations";
 
 export const routes: readonly Route[] = [
-  { method: "GET", path: "/openapi.json", file: "docs/openapi", access: {} },
+  { method: "GET", path: "/openapi.json", file: "docs/openapi", access: { settings: ["WEBHOOK_URL_POLICY"] } },
   { method: "GET", path: "/docs", file: "docs/page", access: {} },
 
   { method: "GET", path: "/api/me", file: "me", access: { table: caller } },

@@ -1,0 +1,33 @@
+/** GET /docs: the API reference as one page that loads nothing from anywhere but this service. */
+import { readFileSync } from "node:fs";
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import * as z from "zod/mini";
+
+/** The bundler puts page and policy beside the function. */
+const Page = z.object({ html: z.string(), contentSecurityPolicy: z.string() });
+const page = new URL("page.json", import.meta.url);
+
+async function serve({ requestContext }: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
+  const { html, contentSecurityPolicy } = Page.parse(JSON.parse(readFileSync(page, "utf8")));
+  return {
+    statusCode: 200,
+    headers: {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": contentSecurityPolicy,
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "no-referrer",
+      "Cache-Control": "public, max-age=3600",
+      "X-Request-Id": requestContext.requestId,
+    },
+    body: html,
+  };
+}
+
+export const handler = Object.assign(serve, {
+  document: {
+    summary: "API reference page",
+    tag: "Documentation",
+    mediaType: "text/html",
+    schema: { type: "string" },
+  },
+});

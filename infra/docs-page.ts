@@ -1,0 +1,57 @@
+/** Makes the API reference page: Swagger UI's script and style in one HTML text, and the policy that admits just them. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const asset = createRequire(import.meta.url).resolve;
+const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
+
+/** `openapi.json` is relative: the page works below a stage's path as well. */
+const START = `SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
+
+export interface DocsPage {
+  readonly html: string;
+  readonly contentSecurityPolicy: string;
+}
+
+export function docsPage(): DocsPage {
+  const scripts = [escapeScript(read("swagger-ui-bundle.js")), START];
+  const hashes = scripts.map((text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>API reference</title>
+<style>${read("swagger-ui.css").replace(/\n?\/\*# sourceMappingURL=.*?\*\//, "")}</style>
+</head>
+<body>
+<div id="reference"></div>
+${scripts.map((text) => `<script>${text}</script>`).join("\n")}
+</body>
+</html>
+`;
+  return { html, contentSecurityPolicy: policy(hashes) };
+}
+
+/** Swagger UI sets styles on elements and shows its icons as data; nothing else is admitted, and no other host at all. */
+function policy(scriptHashes: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    `script-src ${scriptHashes.join(" ")}`,
+    "style-src 'unsafe-inline'",
+    "img-src data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
+
+/**
+ * In HTML, `<!--`, `<script` and `</script` have a meaning within a script element. In the bundle they stand in string and
+ * pattern literals only, where an escaped `<` means the same.
+ */
+function escapeScript(source: string): string {
+  return source.replace(/<(?=!--|\/?script)/gi, "\\x3c").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
+}

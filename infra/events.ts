@@ -1,0 +1,121 @@
+/** From the table's stream to the receiver: publish, the delivery queue, deliver, and the sweeper behind them. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import { CfnRule } from "aws-cdk-lib/aws-events";
+import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
+import { Duration } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+import { allow, createFunction, type Platform } from "./function.ts";
+import { alarm, deadLetterQueue, guardedQueue } from "./monitoring.ts";
+import { type EventFunction, eventFunctions } from "./routes.ts";
+
+/** Deliveries in flight at once: bounds the connections to receivers, and leaves the account's concurrency to the API. */
+const MAX_DELIVERIES_IN_FLIGHT = 50;
+
+/** Repeats of a failing stream batch; bisected, a bad record is alone after 7 of them. */
+const STREAM_RETRIES = 10;
+/** The stream itself forgets after 24 h; parked an hour earlier, a record can still be read by its position. */
+const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
+
+/** AWS asks for six times the function's timeout, so that a message in work or throttled is not handed out twice. */
+export function createDeliveryQueue(scope: Construct): Queue {
+  const queue = guardedQueue(scope, "Deliveries", {
+    visibilitySeconds: 6 * eventFunctions.deliver.timeoutSeconds,
+    impact:
+      "Webhook deliveries failed by our own fault and wait here with their message. Receivers have not got these " +
+      "events. Mend the cause, then redrive the queue; nothing is lost for 14 days.",
+  });
+  const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
+  const impact = "Webhooks arrive late: the oldest message waits for more than half an hour, twice the longest delay.";
+  alarm(queue, "Late", { metric, above: 1_800, periods: 5, impact });
+  return queue;
+}
+
+export function createEvents(scope: Construct, platform: Platform): void {
+  const home = new Construct(scope, "Events");
+  const built = ({ file }: EventFunction) => existsSync(join(platform.bundles, file));
+  if (built(eventFunctions.publish)) createPublisher(home, platform);
+  if (built(eventFunctions.deliver)) createDeliverer(home, platform);
+  if (built(eventFunctions.sweep)) createSweeper(home, platform);
+}
+
+function createPublisher(scope: Construct, platform: Platform): void {
+  const streamArn = streamOf(platform.table);
+  const parked = deadLetterQueue(
+    scope,
+    "ParkedRecords",
+    "Changes of records could not be turned into events: their webhooks were not sent. Each message names the " +
+      "stream positions; they can be read there for 24 hours.",
+  );
+  const publish = createFunction(scope, platform, {
+    ...eventFunctions.publish,
+    statements: [
+      allow(
+        ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
+        [streamArn],
+      ),
+      allow(["sqs:SendMessage"], [parked.queueArn]),
+    ],
+  });
+  new CfnEventSourceMapping(publish, "Stream", {
+    functionName: publish.functionName,
+    eventSourceArn: streamArn,
+    startingPosition: "TRIM_HORIZON",
+    batchSize: 100,
+    parallelizationFactor: 1,
+    bisectBatchOnFunctionError: true,
+    maximumRetryAttempts: STREAM_RETRIES,
+    maximumRecordAgeInSeconds: STREAM_MAX_AGE_SECONDS,
+    functionResponseTypes: ["ReportBatchItemFailures"],
+    destinationConfig: { onFailure: { destination: parked.queueArn } },
+  });
+  errorAlarm(publish, "Changes are not turned into events: webhooks stand still until this function works again.");
+  const metric = publish.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
+  const impact = "Events are published more than a minute after the change: webhooks arrive late.";
+  alarm(publish, "Behind", { metric, above: 60_000, periods: 5, impact });
+}
+
+function createDeliverer(scope: Construct, platform: Platform): void {
+  const { queueArn } = platform.deliveryQueue;
+  const deliver = createFunction(scope, platform, {
+    ...eventFunctions.deliver,
+    statements: [allow(["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [queueArn])],
+  });
+  new CfnEventSourceMapping(deliver, "Queue", {
+    functionName: deliver.functionName,
+    eventSourceArn: queueArn,
+    batchSize: 1,
+    functionResponseTypes: ["ReportBatchItemFailures"],
+    scalingConfig: { maximumConcurrency: MAX_DELIVERIES_IN_FLIGHT },
+  });
+  errorAlarm(deliver, "Webhook deliveries fail by our own fault; they are repeated and end among the dead letters.");
+}
+
+function createSweeper(scope: Construct, platform: Platform): void {
+  const sweep = createFunction(scope, platform, eventFunctions.sweep);
+  const rule = new CfnRule(sweep, "EveryMinute", {
+    scheduleExpression: "rate(1 minute)",
+    description: "Finds deliveries that are due and have no message.",
+    targets: [{ id: "sweep", arn: sweep.functionArn, input: JSON.stringify({ assume: "messages-kept" }) }],
+  });
+  new CfnPermission(sweep, "ByRule", {
+    action: "lambda:InvokeFunction",
+    functionName: sweep.functionArn,
+    principal: "events.amazonaws.com",
+    sourceArn: rule.attrArn,
+  });
+  errorAlarm(sweep, "Deliveries whose message was lost are not found: their webhooks wait until the sweeper works.");
+}
+
+/** One error may be a passing fault that the retry mends; errors in three of three minutes are not. */
+function errorAlarm(watched: LambdaFunction, impact: string): void {
+  const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
+  alarm(watched, "Errors", { metric, above: 0, periods: 3, impact });
+}
+
+function streamOf(table: Table): string {
+  if (table.tableStreamArn === undefined) throw new Error("the table has no stream");
+  return table.tableStreamArn;
+}

@@ -1,0 +1,140 @@
+/** The only way to make a Lambda function: runtime, log group, a role of its own, and rights with their environment. */
+import { join } from "node:path";
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Architecture, CfnFunction, Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
+import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
+import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
+import type { Access, Setting, TableAction } from "./routes.ts";
+
+/** Below 1 769 MB a function has a share of one CPU in proportion. */
+const MEMORY_MB = 1024;
+
+/** What functions are made of and bound to. */
+export interface Platform {
+  /** Directory of the bundles, one below it per function. */
+  readonly bundles: string;
+  readonly table: Table;
+  readonly deliveryQueue: Queue;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly settings: Readonly<Record<Setting, string>>;
+}
+
+export interface FunctionSpec {
+  readonly file: string;
+  readonly access: Access;
+  readonly timeoutSeconds: number;
+  /** Rights that an event source needs, over and above `access`. */
+  readonly statements?: readonly PolicyStatement[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export function createFunction(scope: Construct, platform: Platform, spec: FunctionSpec): LambdaFunction {
+  const home = new Construct(scope, constructId(spec.file));
+  const logGroup = new LogGroup(home, "Logs", {
+    retention: RetentionDays.THREE_MONTHS,
+    removalPolicy: RemovalPolicy.DESTROY,
+  });
+  const logs = allow(["logs:CreateLogStream", "logs:PutLogEvents"], [logGroup.logGroupArn]);
+  const role = new Role(home, "Role", {
+    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
+    inlinePolicies: {
+      access: new PolicyDocument({ statements: [logs, ...rights(spec.access, platform), ...(spec.statements ?? [])] }),
+    },
+  });
+  const made = new LambdaFunction(home, "Function", {
+    description: spec.file,
+    code: Code.fromAsset(join(platform.bundles, spec.file)),
+    handler: "index.handler",
+    runtime: Runtime.NODEJS_24_X,
+    architecture: Architecture.ARM_64,
+    memorySize: MEMORY_MB,
+    timeout: Duration.seconds(spec.timeoutSeconds),
+    environment: { ...variables(spec.access, platform), ...spec.environment },
+    logGroup,
+    role,
+  });
+  const resource = made.node.defaultChild;
+  if (resource instanceof CfnFunction) resource.addMetadata("file", spec.file);
+  return made;
+}
+
+/** `events/publish` -> `EventsPublish`. */
+export function constructId(file: string): string {
+  return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The environment that goes with each right. */
+function variables(access: Access, platform: Platform): Record<string, string> {
+  const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
+  return {
+    ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
+    ...(access.table?.identity !== undefined && { ISSUER: platform.issuer, AUDIENCE: platform.audience }),
+    ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
+    ...Object.fromEntries(settings),
+  };
+}
+
+function rights(access: Access, platform: Platform): PolicyStatement[] {
+  const { due, ...families } = access.table ?? {};
+  const index = `${platform.table.tableArn}/index/${DUE_INDEX.name}`;
+  return [
+    ...tableStatements(families, platform.table.tableArn),
+    ...tableStatements(due === undefined ? {} : { due }, index),
+    ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
+  ];
+}
+
+/**
+ * One statement per set of families, holding the actions allowed on exactly that set: a batch or transaction may touch
+ * several families in one call and has to fit one statement whole.
+ */
+function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
+  const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
+  for (const [action, patterns] of patternsByAction(access)) {
+    const same = byFamilies.get(patterns.join());
+    if (same === undefined) byFamilies.set(patterns.join(), { patterns, actions: [action] });
+    else same.actions.push(action);
+  }
+  return [...byFamilies.values()].map(({ patterns, actions }) => {
+    const statement = allow(
+      actions.map((action) => `dynamodb:${action}`),
+      [resource],
+    );
+    statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
+    // A `ForAllValues` condition holds for a request without the key, so its absence is refused here.
+    statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
+    return statement;
+  });
+}
+
+function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction, string[]> {
+  const patterns = new Map<TableAction, string[]>();
+  for (const family of familyNames) {
+    for (const action of access[family] ?? []) {
+      patterns.set(action, [...(patterns.get(action) ?? []), families[family]]);
+    }
+  }
+  return patterns;
+}
+
+const familyNames = [
+  "ids",
+  "identity",
+  "email",
+  "reference",
+  "prospectRanges",
+  "prospects",
+  "addresses",
+  "webhooks",
+  "deliveries",
+  "due",
+] as const satisfies readonly Family[];
+
+export function allow(actions: string[], resources: string[]): PolicyStatement {
+  return new PolicyStatement({ effect: Effect.ALLOW, actions, resources });
+}

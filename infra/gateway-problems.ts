@@ -1,0 +1,67 @@
+/** The problems that API Gateway answers itself, without any function, in the words of the service. */
+import { type ProblemCode, problems } from "#shared/http/problem.ts";
+
+export interface GatewayProblem {
+  readonly status: number;
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem> = {}): GatewayProblem => ({
+  status: problems[code].status,
+  code,
+  detail,
+  ...more,
+});
+
+/** Throttling refills every second; there are no usage plans, so a quota is only named for completeness. */
+const RETRY_AFTER = { "Retry-After": "1" } as const;
+const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
+
+const noRoute = problem("not_found", "There is nothing at this path.");
+const fault = problem("internal", problems.internal.title);
+const badToken = problem("unauthenticated", "The access token is missing or not valid.", { headers: CHALLENGE });
+const forbidden = problem("permission_denied", "The request was refused.");
+
+/** Every response type of API Gateway, so that none falls back to its own body. */
+export const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
+  ACCESS_DENIED: forbidden,
+  API_CONFIGURATION_ERROR: fault,
+  AUTHORIZER_CONFIGURATION_ERROR: fault,
+  AUTHORIZER_FAILURE: fault,
+  BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
+  BAD_REQUEST_PARAMETERS: problem("validation_failed", "The parameters of the request are not valid."),
+  DEFAULT_4XX: problem("validation_failed", "The request could not be read."),
+  DEFAULT_5XX: fault,
+  EXPIRED_TOKEN: badToken,
+  INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),
+  INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
+  INVALID_API_KEY: forbidden,
+  INVALID_SIGNATURE: badToken,
+  // API Gateway's name for a path that no route has.
+  MISSING_AUTHENTICATION_TOKEN: noRoute,
+  QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
+  REQUEST_TOO_LARGE: problem("payload_too_large", "The request may hold at most 10 MB."),
+  RESOURCE_NOT_FOUND: noRoute,
+  THROTTLED: problem("rate_limited", "Too many requests at once.", { headers: RETRY_AFTER }),
+  UNAUTHORIZED: badToken,
+  UNSUPPORTED_MEDIA_TYPE: problem("unsupported_media_type", "This media type is not accepted here."),
+  WAF_FILTERED: forbidden,
+};
+
+export const methodNotAllowed = problem("method_not_allowed", "This method is not available here; see Allow.");
+
+/** Body template. Its only variable is the id of the request. */
+export function problemTemplate({ status, code, detail }: GatewayProblem): string {
+  const { title } = problems[code];
+  return JSON.stringify({
+    type: `urn:problem:${code}`,
+    title,
+    status,
+    detail,
+    code,
+    requestId: "$context.requestId",
+    errors: [],
+  });
+}

@@ -1,0 +1,58 @@
+/** A queue is never without its dead letters, redrive, alarm and a sentence that says what the alarm means. */
+import { Alarm, ComparisonOperator, type Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
+import { Duration } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+
+/** The longest that SQS keeps a message. */
+const DEAD_LETTER_DAYS = 14;
+/** Shorter than the dead letters' time: a message keeps its age when it moves there. */
+const QUEUE_DAYS = 4;
+/** A message is tried this often before it counts as our fault and moves to the dead letters. */
+const MAX_RECEIVES = 5;
+
+export interface GuardedQueueSpec {
+  readonly visibilitySeconds: number;
+  /** What it means to the customer that a message lies among the dead letters, and what to do. */
+  readonly impact: string;
+}
+
+/** A standard queue with dead letters and their alarm. */
+export function guardedQueue(scope: Construct, id: string, { visibilitySeconds, impact }: GuardedQueueSpec): Queue {
+  const home = new Construct(scope, id);
+  return new Queue(home, "Queue", {
+    ...queueDefaults,
+    retentionPeriod: Duration.days(QUEUE_DAYS),
+    visibilityTimeout: Duration.seconds(visibilitySeconds),
+    deadLetterQueue: { queue: deadLetterQueue(home, "DeadLetters", impact), maxReceiveCount: MAX_RECEIVES },
+  });
+}
+
+/** Where failed work is parked for 14 days, with the alarm that says so. */
+export function deadLetterQueue(scope: Construct, id: string, impact: string): Queue {
+  const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
+  const metric = queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" });
+  alarm(queue, "NotEmpty", { metric, above: 0, impact });
+  return queue;
+}
+
+const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
+
+export interface AlarmSpec {
+  readonly metric: Metric;
+  readonly above: number;
+  readonly impact: string;
+  /** Periods in a row; default 1. */
+  readonly periods?: number;
+}
+
+export function alarm(scope: Construct, id: string, { metric, above, impact, periods = 1 }: AlarmSpec): Alarm {
+  return new Alarm(scope, id, {
+    metric,
+    threshold: above,
+    comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+    evaluationPeriods: periods,
+    treatMissingData: TreatMissingData.NOT_BREACHING,
+    alarmDescription: impact,
+  });
+}

@@ -1,0 +1,46 @@
+/** The one stack: storage, identity, events and the API, with the outputs that clients and operators need. */
+import { CfnOutput, Stack } from "aws-cdk-lib/core";
+import type { Construct } from "constructs";
+import { createApi } from "./api.ts";
+import type { DeployConfig } from "./config.ts";
+import { createDeliveryQueue, createEvents } from "./events.ts";
+import type { Platform } from "./function.ts";
+import { createIdentity } from "./identity.ts";
+import { createBucket, createTable } from "./storage.ts";
+
+export const STACK_NAME = "Canvassing";
+
+/** `bundles` is the directory that `bundle()` wrote. */
+export function createStack(scope: Construct, config: DeployConfig, bundles: string): Stack {
+  const stack = new Stack(scope, STACK_NAME, { description: "Multi-tenant canvassing backend" });
+  const table = createTable(stack);
+  const bucket = createBucket(stack);
+  const identity = createIdentity(stack, config);
+  const platform: Platform = {
+    bundles,
+    table,
+    deliveryQueue: createDeliveryQueue(stack),
+    issuer: identity.issuer,
+    audience: identity.audience,
+    settings: { WEBHOOK_URL_POLICY: config.webhookUrlPolicy, TIME_SCALE: String(config.timeScale) },
+  };
+  createEvents(stack, platform);
+  const api = createApi(stack, platform, config.allowedOrigins);
+  outputs(stack, {
+    // Without the slash at the end: paths of the OpenAPI document are appended to it.
+    ApiUrl: `https://${api.restApiId}.execute-api.${stack.region}.${stack.urlSuffix}/${api.deploymentStage.stageName}`,
+    TableName: table.tableName,
+    BucketName: bucket.bucketName,
+    Issuer: identity.issuer,
+    Audience: identity.audience,
+    ...(identity.userPool !== undefined && {
+      UserPoolId: identity.userPool.id,
+      UserPoolClientId: identity.userPool.clientId,
+    }),
+  });
+  return stack;
+}
+
+function outputs(stack: Stack, values: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(values)) new CfnOutput(stack, name, { value });
+}

@@ -1,0 +1,43 @@
+/** Where data rests: the one table and the bucket for files. Both outlive the stack. */
+
+import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
+import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aws-cdk-lib/aws-s3";
+import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
+import type { Construct } from "constructs";
+import { DUE_INDEX } from "#shared/db/keys.ts";
+
+export function createTable(scope: Construct): Table {
+  const table = new Table(scope, "Table", {
+    partitionKey: { name: "pk", type: AttributeType.STRING },
+    sortKey: { name: "sk", type: AttributeType.STRING },
+    billingMode: BillingMode.PAY_PER_REQUEST,
+    stream: StreamViewType.NEW_AND_OLD_IMAGES,
+    timeToLiveAttribute: "expiresAt",
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    deletionProtection: true,
+    removalPolicy: RemovalPolicy.RETAIN,
+  });
+  table.addGlobalSecondaryIndex({
+    indexName: DUE_INDEX.name,
+    partitionKey: { name: DUE_INDEX.partitionKey, type: AttributeType.STRING },
+    sortKey: { name: DUE_INDEX.sortKey, type: AttributeType.STRING },
+    projectionType: ProjectionType.KEYS_ONLY,
+  });
+  return table;
+}
+
+export function createBucket(scope: Construct): Bucket {
+  return new Bucket(scope, "Files", {
+    blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+    objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+    encryption: BucketEncryption.S3_MANAGED,
+    enforceSSL: true,
+    minimumTLSVersion: 1.2,
+    removalPolicy: RemovalPolicy.RETAIN,
+    lifecycleRules: [
+      { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
+      // An uploaded CSV is of use while its import can be asked about, as long as a delivery's history.
+      { id: "imported-files", prefix: "imports/", expiration: Duration.days(30) },
+    ],
+  });
+}

@@ -1,0 +1,67 @@
+/** Bundles the functions and synthesizes the stack in this process: for the local runtime, the tests and `cdk`. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { App } from "aws-cdk-lib/core";
+import * as z from "zod/mini";
+import { bundle, root } from "./bundle.ts";
+import { assertConsistent, type DeployConfig } from "./config.ts";
+import { eventFunctions, routes } from "./routes.ts";
+import { createStack } from "./stack.ts";
+
+const Resource = z.looseObject({
+  Type: z.string(),
+  Properties: z._default(z.record(z.string(), z.unknown()), {}),
+  Metadata: z._default(z.record(z.string(), z.unknown()), {}),
+  DependsOn: z._default(z.union([z.string(), z.array(z.string())]), []),
+  DeletionPolicy: z.optional(z.string()),
+  UpdateReplacePolicy: z.optional(z.string()),
+});
+export type TemplateResource = z.infer<typeof Resource>;
+
+const CloudFormationTemplate = z.looseObject({
+  Resources: z.record(z.string(), Resource),
+  Outputs: z.record(z.string(), z.looseObject({ Value: z.unknown() })),
+});
+export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
+
+/** The behaviours of aws-cdk-lib that the stack is written for, whoever runs it: the CLI or this process. */
+const featureFlags = {
+  "aws:cdk:enable-asset-metadata": true,
+  "@aws-cdk/core:enablePartitionLiterals": true,
+  "@aws-cdk/aws-apigateway:disableCloudWatchRole": true,
+  "@aws-cdk/aws-lambda:recognizeLayerVersion": true,
+  "@aws-cdk/aws-iam:minimizePolicies": true,
+} as const;
+
+/** Writes the cloud assembly into `outDir`, replacing an earlier one there, and gives the parsed template. */
+export async function synthesize(config: DeployConfig, outDir: string): Promise<CloudFormationTemplate> {
+  assertConsistent(config);
+  removeEarlierAssembly(outDir);
+  const bundles = resolve(outDir, "bundles");
+  await bundle(functionFiles(), bundles);
+  const app = createApp({ outdir: outDir, treeMetadata: false, analyticsReporting: false });
+  const stack = createStack(app, config, bundles);
+  app.synth();
+  return CloudFormationTemplate.parse(JSON.parse(readFileSync(join(outDir, stack.templateFile), "utf8")));
+}
+
+export function createApp(props: ConstructorParameters<typeof App>[0] = {}): App {
+  return new App({ ...props, context: featureFlags });
+}
+
+/** Functions that routes and event sources name. */
+export function functionFiles(): string[] {
+  const events = Object.values(eventFunctions).map(({ file }) => file);
+  return [
+    ...routes.map(({ file }) => file),
+    ...events.filter((file) => existsSync(join(root, "functions", `${file}.ts`))),
+  ];
+}
+
+/** Only what an assembly consists of is removed: the directory may be one that holds other things too. */
+function removeEarlierAssembly(outDir: string): void {
+  mkdirSync(outDir, { recursive: true });
+  for (const name of readdirSync(outDir)) {
+    if (name.startsWith("asset.")) rmSync(join(outDir, name), { recursive: true, force: true });
+  }
+}
