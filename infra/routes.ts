@@ -160,7 +160,7 @@ export const eventFunctions = {
     file: "events/publish",
     timeoutSeconds: 60,
     access: {
-      table: { reference: ["GetItem", "Query"], webhooks: ["Query"], deliveries: ["GetItem", "PutItem"] },
+      table: { reference: ["Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
       deliveryQueue: "send",
       settings: ["TIME_SCALE"],
     },
@@ -180,7 +180,7 @@ export const eventFunctions = {
     file: "events/sweep",
     timeoutSeconds: 50,
     access: {
-      table: { due: ["Query"], deliveries: ["GetItem", "UpdateItem"] },
+      table: { due: ["Query"], deliveries: ["UpdateItem"] },
       deliveryQueue: "send",
       settings: ["TIME_SCALE"],
     },

@@ -1,0 +1,136 @@
+/**
+ * One queue message -> one attempt of a delivery. The attempt is claimed, made, recorded and settled before the message is
+ * acknowledged; a crash anywhere leaves a state from which the same message, or the sweeper, goes on.
+ */
+import { iso } from "#shared/clock.ts";
+import { all, any, below, equals, missing } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ConditionFailed } from "#shared/db/table.ts";
+import type { Exchange } from "#shared/deliveries/exchange.ts";
+import { nextGapMs } from "#shared/deliveries/plan.ts";
+import { type DeliveryMessage, messageFor, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { signatureHeaders } from "#shared/deliveries/signature.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+import { limits } from "#shared/limits.ts";
+import { log } from "#shared/log.ts";
+import { delaySecondsUntil } from "#shared/queue.ts";
+import { StoredWebhook } from "#shared/webhooks/schema.ts";
+
+/** Longer than the exchange and its record can take: after that, the sender is taken for dead. */
+const LEASE_MS = limits.exchangeMs + 8_000;
+
+/** `isRepeat`: the queue has handed this message out before, so its last receiver may have died half-way. */
+export async function deliver(world: EventWorld, message: DeliveryMessage, isRepeat: boolean): Promise<void> {
+  const { companyId, webhookId, deliveryId } = message;
+  const [item, webhookItem] = await Promise.all([
+    world.table.get(keys.delivery(companyId, webhookId, deliveryId)),
+    world.table.get(keys.webhook(companyId, webhookId)),
+  ]);
+  if (item === undefined) return;
+  const delivery = StoredDelivery.parse(item);
+  if (delivery.state !== "waiting") return;
+  if (delivery.attempt !== message.attempt) {
+    // The attempt of this message is over. If whoever made it died before planning the next, that is done here.
+    if (isRepeat) await enqueue(world, delivery);
+    return;
+  }
+  const registration = await world.table.get(keys.registration(companyId, webhookId, delivery.registrationId));
+  if (webhookItem === undefined || registration === undefined) return settle(world, delivery, "cancelled");
+  if (Date.parse(delivery.dueAt) > world.clock.now()) return enqueue(world, delivery);
+  if (!(await claim(world, delivery))) return;
+  const exchange = await attempt(world, delivery, StoredWebhook.parse(webhookItem));
+  await conclude(world, delivery, exchange);
+}
+
+/** One sender at a time. False: the attempt is in other hands, or over. */
+async function claim({ table, clock }: EventWorld, delivery: StoredDelivery): Promise<boolean> {
+  const now = clock.now();
+  const free = any(missing("leaseUntil"), below("leaseUntil", iso(now)));
+  try {
+    await table.write({
+      update: deliveryKey(delivery),
+      change: { set: { leaseUntil: iso(now + LEASE_MS) } },
+      when: all(equals("state", "waiting"), equals("attempt", delivery.attempt), free),
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof ConditionFailed) return false;
+    throw error;
+  }
+}
+
+async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Exchange> {
+  const { id, body, event, companyId, webhookId, expiresAt } = delivery;
+  const startedMs = world.clock.now();
+  const exchange = await world.post({
+    url: webhook.url,
+    body,
+    headers: {
+      "Content-Type": "application/json; charset=utf-8",
+      "User-Agent": "canvassing-webhooks/1",
+      "X-Service-Event": event,
+      "X-Service-Delivery": id,
+      "X-Service-Attempt": String(delivery.attempt),
+      ...signatureHeaders(webhook.secretKey, id, body, startedMs),
+    },
+  });
+  const record: StoredAttempt = {
+    type: "attempt",
+    number: delivery.attempt,
+    startedAt: iso(startedMs),
+    latencyMs: Math.round(exchange.latencyMs),
+    status: exchange.status,
+    error: exchange.error,
+    answer: exchange.answer,
+    expiresAt,
+  };
+  await world.table.write({ put: { ...keys.attempt(companyId, webhookId, id, delivery.attempt), ...record } });
+  log.info("attempted", { deliveryId: id, attempt: delivery.attempt, status: exchange.status, ms: record.latencyMs });
+  return exchange;
+}
+
+/** 2xx is success and nothing else is. A failure is planned again until the plan has no more attempts. */
+async function conclude(world: EventWorld, delivery: StoredDelivery, exchange: Exchange): Promise<void> {
+  const { status, retryAfter } = exchange;
+  if (status !== null && status >= 200 && status < 300) return settle(world, delivery, "delivered");
+  const now = world.clock.now();
+  const gap = nextGapMs(delivery.id, delivery.attempt, retryAfter, now, world.timeScale);
+  if (gap === undefined) return settle(world, delivery, "exhausted");
+  const next: StoredDelivery = { ...delivery, attempt: delivery.attempt + 1, dueAt: iso(now + gap) };
+  await whileAttemptStands(world, delivery, {
+    set: { attempt: next.attempt, dueAt: next.dueAt, updatedAt: iso(now) },
+    remove: ["leaseUntil"],
+  });
+  await enqueue(world, next);
+}
+
+async function settle(
+  world: EventWorld,
+  delivery: StoredDelivery,
+  state: "delivered" | "exhausted" | "cancelled",
+): Promise<void> {
+  await whileAttemptStands(world, delivery, {
+    set: { state, updatedAt: iso(world.clock.now()) },
+    remove: ["leaseUntil", "dueShard"],
+  });
+}
+
+/** Two senders of one attempt, the first taken for dead: whoever comes second changes nothing. */
+async function whileAttemptStands(
+  { table }: EventWorld,
+  delivery: StoredDelivery,
+  change: { set: Record<string, unknown>; remove: string[] },
+): Promise<void> {
+  const when = all(equals("state", "waiting"), equals("attempt", delivery.attempt));
+  await table.write({ update: deliveryKey(delivery), change, when }).catch((error: unknown) => {
+    if (!(error instanceof ConditionFailed)) throw error;
+  });
+}
+
+/** Queues the delivery for the time it is due, or for the next hop on the way there. */
+export function enqueue({ queue, clock }: EventWorld, delivery: StoredDelivery): Promise<void> {
+  const delaySeconds = delaySecondsUntil(Date.parse(delivery.dueAt), clock.now());
+  return queue.send([{ message: messageFor(delivery), delaySeconds }]);
+}
+
+const deliveryKey = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(companyId, webhookId, id);

@@ -1,0 +1,106 @@
+/** One POST to a receiver: vetted address, one deadline for everything, a bounded answer, no redirects. */
+import { lookup } from "node:dns";
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { LookupFunction } from "node:net";
+import { performance } from "node:perf_hooks";
+import type { UrlPolicy } from "#shared/config.ts";
+import { limits } from "#shared/limits.ts";
+import { addressFault, parseTarget } from "#shared/webhooks/target.ts";
+
+export interface Exchange {
+  /** Status of the answer, or null when there was none. */
+  readonly status: number | null;
+  readonly error: string | null;
+  /** Beginning of the answer's body, as text. */
+  readonly answer: string;
+  readonly retryAfter: string | undefined;
+  readonly latencyMs: number;
+}
+
+export interface Post {
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Never throws: what goes wrong is the receiver's answer. */
+export async function post({ url, body, headers }: Post, policy: UrlPolicy): Promise<Exchange> {
+  const started = performance.now();
+  const deadline = AbortSignal.timeout(limits.exchangeMs);
+  try {
+    const answer = await send(parseTarget(url, policy), body, headers, policy, deadline);
+    return { ...answer, error: null, latencyMs: performance.now() - started };
+  } catch (error) {
+    const reason = deadline.aborted ? `no answer within ${limits.exchangeMs} ms` : reasonOf(error);
+    return { status: null, error: reason, answer: "", retryAfter: undefined, latencyMs: performance.now() - started };
+  }
+}
+
+type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
+
+function send(
+  target: URL,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+  policy: UrlPolicy,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const request = target.protocol === "https:" ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const sent = request(target, {
+      method: "POST",
+      headers: {
+        ...headers,
+        "Content-Length": Buffer.byteLength(body),
+        "Accept-Encoding": "identity",
+        Connection: "close",
+      },
+      lookup: vettedLookup(policy),
+      agent: false,
+      signal,
+    });
+    sent.on("error", reject);
+    sent.on("response", (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      const finish = (): void => {
+        const kept = Buffer.concat(chunks).subarray(0, limits.answerKeptBytes);
+        const retryAfter = response.headers["retry-after"];
+        resolve({ status: response.statusCode ?? null, answer: kept.toString("utf8"), retryAfter });
+        sent.destroy();
+      };
+      response.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        // Enough is known: the rest of an endless answer is not read.
+        if (bytes >= limits.answerBytes) finish();
+      });
+      response.on("end", finish);
+      response.on("error", reject);
+      response.on("aborted", () => reject(new Error("the answer broke off")));
+    });
+    sent.end(body);
+  });
+}
+
+/** The socket connects to an address that was looked at, and to no other: a name that changes its mind gains nothing. */
+function vettedLookup(policy: UrlPolicy): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, "", 4);
+      const fault = addresses.map(({ address }) => addressFault(address, policy)).find((entry) => entry !== undefined);
+      const first = addresses[0];
+      if (fault !== undefined || first === undefined) {
+        return callback(new Error(`receiver not allowed: ${fault ?? "no address"}`), "", 4);
+      }
+      if (options.all === true) return callback(null, addresses);
+      return callback(null, first.address, first.family);
+    });
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown";
+  return "code" in error && typeof error.code === "string" ? `${error.code}: ${error.message}` : error.message;
+}

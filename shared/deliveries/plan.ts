@@ -1,0 +1,60 @@
+/** When the next attempt of a delivery is due. */
+import { createHash } from "node:crypto";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** Gap before each attempt after the first: ten attempts over 75 h 35 min. */
+export const retryGapsMs: readonly number[] = [
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+];
+export const MAX_ATTEMPTS = retryGapsMs.length + 1;
+
+/** Each gap is stretched or shortened by up to this share, so that failed deliveries do not all return at once. */
+const SPREAD = 0.2;
+const RETRY_AFTER_MAX_MS = 24 * HOUR;
+
+/**
+ * Milliseconds from a failed attempt to the next one, or `undefined` when there is none left. A receiver's Retry-After
+ * (seconds or HTTP date) takes the place of the gap, within 1 s and 24 h. `scale` makes time pass faster.
+ */
+export function nextGapMs(
+  deliveryId: string,
+  failedAttempt: number,
+  retryAfter: string | undefined,
+  nowMs: number,
+  scale: number,
+): number | undefined {
+  const gap = retryGapsMs[failedAttempt - 1];
+  if (gap === undefined) return undefined;
+  const asked = retryAfterMs(retryAfter, nowMs);
+  const wanted = asked === undefined ? gap * spread(deliveryId, failedAttempt) : asked;
+  return wanted / scale;
+}
+
+/** Between 0.8 and 1.2, the same each time it is asked: a repeated record of an attempt plans the same. */
+function spread(deliveryId: string, attempt: number): number {
+  const unit = createHash("sha256").update(`${deliveryId}:${attempt}`).digest().readUInt32BE() / 0xffffffff;
+  return 1 - SPREAD + 2 * SPREAD * unit;
+}
+
+function retryAfterMs(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined) return undefined;
+  const text = value.trim();
+  const wait = /^\d{1,9}$/.test(text) ? Number(text) * SECOND : httpDate(text) - nowMs;
+  if (Number.isNaN(wait)) return undefined;
+  return Math.min(RETRY_AFTER_MAX_MS, Math.max(SECOND, wait));
+}
+
+/** IMF-fixdate alone (RFC 9110); anything looser is no date. */
+const httpDate = (text: string): number =>
+  /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text) ? Date.parse(text) : Number.NaN;

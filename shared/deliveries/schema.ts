@@ -1,0 +1,66 @@
+/** Deliveries: one event on its way to one registration, as the table holds it; its attempts; its queue message. */
+import * as z from "zod/mini";
+import { Id, Timestamp } from "#shared/schema.ts";
+
+export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cancelled"]);
+
+export const StoredDelivery = z.object({
+  type: z.literal("delivery"),
+  id: z.string(),
+  companyId: Id,
+  webhookId: Id,
+  registrationId: Id,
+  event: z.string(),
+  eventId: z.string(),
+  state: DeliveryState,
+  /** Number of the attempt that comes next, from 1. */
+  attempt: z.int(),
+  /** When that attempt is due. */
+  dueAt: Timestamp,
+  /** Partition of the due index; only while the delivery waits. */
+  dueShard: z.optional(z.string()),
+  /** One sender at a time: until then the attempt is in somebody's hands. */
+  leaseUntil: z.optional(Timestamp),
+  /** When the sweeper last put a message into the queue again. */
+  sweptAt: z.optional(Timestamp),
+  /** The bytes that are signed and sent, the same at every attempt. */
+  body: z.string(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  /** Seconds since the epoch: the table's own clean-up. */
+  expiresAt: z.int(),
+});
+export type StoredDelivery = z.infer<typeof StoredDelivery>;
+
+export const StoredAttempt = z.object({
+  type: z.literal("attempt"),
+  number: z.int(),
+  startedAt: Timestamp,
+  latencyMs: z.number(),
+  /** Status of the answer, or null when there was none. */
+  status: z.nullable(z.int()),
+  /** Why there was no answer. */
+  error: z.nullable(z.string()),
+  /** Beginning of the answer's body. */
+  answer: z.string(),
+  expiresAt: z.int(),
+});
+export type StoredAttempt = z.infer<typeof StoredAttempt>;
+
+/** What travels through the queue: where the delivery stands and which attempt is meant. Never the body. */
+export const DeliveryMessage = z.object({
+  v: z.literal(1),
+  companyId: Id,
+  webhookId: Id,
+  deliveryId: z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/)),
+  attempt: z.int().check(z.minimum(1)),
+});
+export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
+
+export const messageFor = ({ companyId, webhookId, id, attempt }: StoredDelivery): DeliveryMessage => ({
+  v: 1,
+  companyId,
+  webhookId,
+  deliveryId: id,
+  attempt,
+});

@@ -1,0 +1,61 @@
+/** Finds deliveries that are due and whose message is gone, and queues them again. */
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { all, any, below, equals, missing } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ConditionFailed, type Item } from "#shared/db/table.ts";
+import { enqueue } from "#shared/deliveries/deliver.ts";
+import { StoredDelivery } from "#shared/deliveries/schema.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+
+/** `messages-lost`: the queue was purged or began empty, so everything that waits is queued again, whenever it is due. */
+export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
+export type SweepInput = z.infer<typeof SweepInput>;
+
+/** A delivery due for less than this is taken to have its message still. */
+const GRACE_MS = 30_000;
+/** A delivery that was queued again is left alone this long, so that a backlog is not doubled every minute. */
+const SWEEP_AGAIN_MS = 10 * 60_000;
+const PARALLEL = 16;
+
+/** @returns how many deliveries were queued again. */
+export async function sweep(world: EventWorld, { assume }: SweepInput): Promise<number> {
+  const found: Item[] = [];
+  const overdue = assume === "messages-lost" ? {} : { upTo: iso(world.clock.now() - GRACE_MS) };
+  await Promise.all(
+    keys.dueShards().map(async (pk) => {
+      for await (const item of world.table.query({ pk, index: "due", ...overdue })) found.push(item);
+    }),
+  );
+  let queued = 0;
+  async function work(): Promise<void> {
+    for (let item = found.pop(); item !== undefined; item = found.pop()) {
+      if (await queueAgain(world, item, assume)) queued++;
+    }
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+  return queued;
+}
+
+const IndexEntry = z.object({ pk: z.string(), sk: z.string() });
+
+/** The index lags behind the table, so the row itself decides. */
+async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["assume"]): Promise<boolean> {
+  const { pk, sk } = IndexEntry.parse(entry);
+  const now = world.clock.now();
+  const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
+  const idle = any(missing("leaseUntil"), below("leaseUntil", iso(now)));
+  const waiting = equals("state", "waiting");
+  try {
+    const item = await world.table.write({
+      update: { pk, sk },
+      change: { set: { sweptAt: iso(now) } },
+      when: assume === "messages-lost" ? waiting : all(waiting, fresh, idle),
+    });
+    await enqueue(world, StoredDelivery.parse(item));
+    return true;
+  } catch (error) {
+    if (error instanceof ConditionFailed) return false;
+    throw error;
+  }
+}

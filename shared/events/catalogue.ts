@@ -1,0 +1,55 @@
+/** The events of the service and the shape of their `data`. */
+import * as z from "zod/mini";
+import { Prospect } from "#shared/prospects/schema.ts";
+import { Id } from "#shared/schema.ts";
+import { StatusSummary } from "#shared/statuses/schema.ts";
+import { UserSummary } from "#shared/users/schema.ts";
+
+/** What a change of a prospect is called in `changedFields`. */
+export const ChangedField = z.enum([
+  "name",
+  "phoneNumber",
+  "secondaryPhoneNumber",
+  "emailAddress",
+  "lat",
+  "lng",
+  "address",
+  "currentStatus",
+  "assignedTo",
+  "tags",
+  "source",
+  "sourceId",
+  "customFieldData",
+]);
+export type ChangedField = z.infer<typeof ChangedField>;
+
+/** Event name -> schema of its `data`. */
+export const catalogue = {
+  "prospect.created": z.object({ prospect: Prospect }),
+  "prospect.updated": z.object({ prospect: Prospect, changedFields: z.array(ChangedField) }),
+  "prospect.status_changed": z.object({
+    prospect: Prospect,
+    previousStatus: z.nullable(StatusSummary),
+    newStatus: z.nullable(StatusSummary),
+    statusHistoryId: z.nullable(Id),
+    changedBy: z.nullable(UserSummary),
+  }),
+  "prospect.assigned": z.object({
+    prospect: Prospect,
+    previousAssignee: z.nullable(UserSummary),
+    newAssignee: z.nullable(UserSummary),
+  }),
+  "prospect.deleted": z.object({ prospect: Prospect }),
+} as const;
+
+export type EventName = keyof typeof catalogue;
+
+/** Something that happened, as the table's stream tells it. The id is the same each time the stream repeats itself. */
+export interface DomainEvent {
+  readonly id: string;
+  readonly event: EventName;
+  readonly companyId: number;
+  /** When the change was committed. */
+  readonly createdAt: string;
+  readonly data: unknown;
+}

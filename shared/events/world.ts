@@ -1,0 +1,28 @@
+/** The outside world of the event functions: the table, the clock, the delivery queue and receivers. */
+import { type Clock, systemClock } from "#shared/clock.ts";
+import { setting } from "#shared/config.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
+import { type Exchange, type Post, post } from "#shared/deliveries/exchange.ts";
+import { type DeliveryQueue, openQueue } from "#shared/queue.ts";
+
+export interface EventWorld {
+  readonly table: Table;
+  readonly clock: Clock;
+  readonly queue: DeliveryQueue;
+  /** Delays and retry gaps pass this many times faster. */
+  readonly timeScale: number;
+  readonly post: (request: Post) => Promise<Exchange>;
+}
+
+let made: EventWorld | undefined;
+
+export function eventWorld(): EventWorld {
+  made ??= {
+    table: openTable(setting("TABLE_NAME")),
+    clock: systemClock,
+    queue: openQueue(setting("DELIVERY_QUEUE_URL")),
+    timeScale: setting("TIME_SCALE"),
+    post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
+  };
+  return made;
+}

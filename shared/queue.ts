@@ -1,0 +1,51 @@
+/** The delivery queue: sends all messages of a call or throws. */
+import { SendMessageBatchCommand, SQSClient } from "@aws-sdk/client-sqs";
+import type { DeliveryMessage } from "#shared/deliveries/schema.ts";
+import { limits } from "#shared/limits.ts";
+
+export interface Queued {
+  readonly message: DeliveryMessage;
+  /** Whole seconds, at most 900: a longer wait is made of hops. */
+  readonly delaySeconds: number;
+}
+
+export interface DeliveryQueue {
+  send(entries: readonly Queued[]): Promise<void>;
+}
+
+const BATCH = 10;
+const TRIES = 3;
+
+export function openQueue(queueUrl: string): DeliveryQueue {
+  const client = new SQSClient({
+    maxAttempts: 4,
+    useQueueUrlAsEndpoint: false,
+    requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
+  });
+
+  /** Entries that the queue did not take are sent again; a message may come twice, which its receiver expects. */
+  async function sendBatch(entries: readonly Queued[]): Promise<void> {
+    let left = entries.map((entry, index) => ({
+      Id: String(index),
+      MessageBody: JSON.stringify(entry.message),
+      DelaySeconds: Math.min(entry.delaySeconds, limits.queueDelaySeconds),
+      MessageGroupId: String(entry.message.companyId),
+    }));
+    for (let attempt = 1; left.length > 0; attempt++) {
+      if (attempt > TRIES) throw new Error(`the queue refused ${left.length} messages`);
+      const answer = await client.send(new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: left }));
+      const failed = new Set((answer.Failed ?? []).map(({ Id }) => Id));
+      left = left.filter(({ Id }) => failed.has(Id));
+    }
+  }
+
+  return {
+    send: async (entries) => {
+      for (let i = 0; i < entries.length; i += BATCH) await sendBatch(entries.slice(i, i + BATCH));
+    },
+  };
+}
+
+/** Whole seconds until an instant, never too early, within what one message can wait. */
+export const delaySecondsUntil = (dueMs: number, nowMs: number): number =>
+  Math.min(limits.queueDelaySeconds, Math.max(0, Math.ceil((dueMs - nowMs) / 1_000)));
