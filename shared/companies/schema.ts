@@ -12,3 +12,4 @@ export const Company = named(
 export type Company = z.infer<typeof Company>;
 
 export const StoredCompany = z.extend(Company, { type: z.literal("company") });
+export type StoredCompany = z.infer<typeof StoredCompany>;

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   ConditionalCheckFailedException,
   DynamoDBClient,
+  type DynamoDBClientConfig,
   TransactionCanceledException,
 } from "@aws-sdk/client-dynamodb";
 import {
-  BatchGetCommand,
   DynamoDBDocumentClient,
   GetCommand,
   PutCommand,
@@ -19,6 +19,8 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
+import { batchGet, batchPut } from "#shared/db/batch.ts";
+import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
 import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
@@ -44,25 +46,12 @@ export interface QuerySpec {
   readonly index?: typeof DUE_INDEX.name;
 }
 
-/** A condition did not hold. `failed` holds, per write of the transaction, whether its condition failed, with the item that stands there. */
-export class ConditionFailed extends Error {
-  readonly failed: ReadonlyArray<{ readonly index: number; readonly item: Item | undefined }>;
-  constructor(failed: ReadonlyArray<{ index: number; item: Item | undefined }>) {
-    super(`condition failed for write ${failed.map(({ index }) => index).join(", ")}`);
-    this.name = "ConditionFailed";
-    this.failed = failed;
-  }
-}
-
-/** DynamoDB could not finish a transaction for conflicts or throttling within our tries. */
-export class TableBusy extends Error {
-  override readonly name = "TableBusy";
-}
-
 export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /** Items in no order; keys without an item are left out. */
   batchGet(keys: readonly Key[]): Promise<Item[]>;
+  /** Writes all items, unconditionally and not as one. */
+  batchPut(items: readonly (Key & Item)[]): Promise<void>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
   /** One write. Gives the item as it stands afterwards where `write` is an update. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
@@ -70,14 +59,14 @@ export interface Table {
   transact(writes: readonly Write[]): Promise<void>;
 }
 
-const BATCH_GET_KEYS = 100;
 const CONFLICT_TRIES = 8;
 
 /** A client whose every call ends: short timeouts, a few tries of its own. */
-export function dynamoClient(): DynamoDBDocumentClient {
+export function dynamoClient(config: DynamoDBClientConfig = {}): DynamoDBDocumentClient {
   const client = new DynamoDBClient({
-    maxAttempts: 4,
+    maxAttempts: 3,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
+    ...config,
   });
   return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
 }
@@ -88,32 +77,6 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   async function get(key: Key): Promise<Item | undefined> {
     const command = new GetCommand({ ...asked, Key: { pk: key.pk, sk: key.sk }, ConsistentRead: true });
     return (await count("read", () => client.send(command))).Item;
-  }
-
-  async function batchGet(keys: readonly Key[]): Promise<Item[]> {
-    const chunks: Key[][] = [];
-    for (let i = 0; i < keys.length; i += BATCH_GET_KEYS) chunks.push(keys.slice(i, i + BATCH_GET_KEYS));
-    return (await Promise.all(chunks.map(getChunk))).flat();
-  }
-
-  async function getChunk(keys: readonly Key[]): Promise<Item[]> {
-    const items: Item[] = [];
-    let pending: Record<string, unknown>[] = keys.map(({ pk, sk }) => ({ pk, sk }));
-    for (let attempt = 0; pending.length > 0; attempt++) {
-      if (attempt > 0) await backoff(attempt);
-      if (attempt > CONFLICT_TRIES) throw new TableBusy("keys stayed unprocessed");
-      const command = new BatchGetCommand({
-        RequestItems: { [tableName]: { Keys: pending, ConsistentRead: true } },
-        ReturnConsumedCapacity: "TOTAL",
-      });
-      const answer = await count("read", () => client.send(command));
-      const got = answer.Responses?.[tableName] ?? [];
-      items.push(...got);
-      const left = answer.UnprocessedKeys?.[tableName]?.Keys ?? [];
-      if (got.length > 0 && left.length > 0) attempt = 0;
-      pending = left;
-    }
-    return items;
   }
 
   async function* query(spec: QuerySpec): AsyncGenerator<Item, void, undefined> {
@@ -202,7 +165,14 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     }
   }
 
-  return { get, batchGet, query, write, transact };
+  return {
+    get,
+    batchGet: (keys) => batchGet(client, tableName, keys),
+    batchPut: (items) => batchPut(client, tableName, items),
+    query,
+    write,
+    transact,
+  };
 }
 
 function transactItem(tableName: string, entry: Write) {

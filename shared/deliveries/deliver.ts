@@ -3,9 +3,9 @@
  * acknowledged; a crash anywhere leaves a state from which the same message, or the sweeper, goes on.
  */
 import { iso } from "#shared/clock.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { ConditionFailed } from "#shared/db/table.ts";
 import type { Exchange } from "#shared/deliveries/exchange.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
 import { type DeliveryMessage, messageFor, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";

@@ -1,9 +1,10 @@
 /** Finds deliveries that are due and whose message is gone, and queues them again. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { ConditionFailed, type Item } from "#shared/db/table.ts";
+import type { Item } from "#shared/db/table.ts";
 import { enqueue } from "#shared/deliveries/deliver.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
 import type { EventWorld } from "#shared/events/world.ts";

@@ -4,9 +4,10 @@
  */
 import * as z from "zod/mini";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { ConditionFailed, type Item } from "#shared/db/table.ts";
+import type { Item } from "#shared/db/table.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { deliveryFor, matchingRegistrations } from "#shared/events/matching.ts";
 import { prospectEvents } from "#shared/events/prospect-events.ts";

@@ -1,6 +1,6 @@
 /** Makes the answer of an endpoint: headers that every response carries, JSON or problem body. */
 import type { APIGatewayProxyResult } from "aws-lambda";
-import { ConditionFailed, TableBusy } from "#shared/db/table.ts";
+import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
 import { ApiError, problemBody, problems } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
 import { errorFields, log } from "#shared/log.ts";

@@ -1,10 +1,11 @@
 /** Reads and writes the lead statuses of a company. Display values are unique without case. */
 import { iso } from "#shared/clock.ts";
 import { folded, loadDictionary } from "#shared/companies/dictionary.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import { ConditionFailed, type Write } from "#shared/db/table.ts";
+import type { Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/statuses/schema.ts";

@@ -1,8 +1,8 @@
 /** Reads and writes the registrations of one webhook. */
 import { iso } from "#shared/clock.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, below, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { ConditionFailed } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import type { NewRegistration, Registration } from "#shared/webhooks/schema.ts";

@@ -2,9 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, any, below, missing, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { ConditionFailed, type Table, type Write } from "#shared/db/table.ts";
+import type { Table, Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import { EventFilter } from "#shared/webhooks/filter.ts";

@@ -1,0 +1,51 @@
+/** Makes a company with its owner and starting statuses, all at once. */
+import { iso } from "#shared/clock.ts";
+import type { Company, StoredCompany } from "#shared/companies/schema.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
+import { absent } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ApiError } from "#shared/http/problem.ts";
+import { type StoredStatus, startingStatuses } from "#shared/statuses/schema.ts";
+import { newStatusWrites } from "#shared/statuses/statuses.ts";
+import { newUserWrites } from "#shared/users/new-user.ts";
+import type { StoredUser } from "#shared/users/schema.ts";
+import type { World } from "#shared/world.ts";
+
+export interface NewCompany {
+  readonly name: string;
+  /** `sub` is the identity provider's name for the owner. */
+  readonly owner: Pick<StoredUser, "email" | "firstName" | "lastName" | "sub">;
+}
+
+/** Throws conflict when the owner's e-mail address or subject belongs to a user already. */
+export async function createCompany(world: World, input: NewCompany): Promise<{ company: Company; owner: StoredUser }> {
+  const companyId = await world.ids.next();
+  const now = iso(world.clock.now());
+  const dated = { createdAt: now, updatedAt: now };
+  const company: StoredCompany = { type: "company", id: companyId, name: input.name, ...dated };
+  const owner: StoredUser = {
+    type: "user",
+    id: await world.ids.next(),
+    companyId,
+    ...input.owner,
+    role: "owner",
+    permissions: [],
+    isActive: true,
+    ...dated,
+  };
+  const statuses: StoredStatus[] = [];
+  for (const [index, status] of startingStatuses.entries()) {
+    const id = await world.ids.next();
+    statuses.push({ type: "status", id, ...status, sortOrder: index + 1, isActive: true, version: 1, ...dated });
+  }
+  const writes = [
+    { put: { ...keys.company(companyId), ...company }, when: absent },
+    ...newUserWrites(owner),
+    ...statuses.flatMap((status) => newStatusWrites(companyId, status)),
+  ];
+  await world.table.transact(writes).catch((error: unknown) => {
+    if (!(error instanceof ConditionFailed)) throw error;
+    throw new ApiError("conflict", "A user with this e-mail address or subject exists already.");
+  });
+  return { company, owner };
+}
