@@ -15,6 +15,7 @@ import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
+import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
 import { gatewayAnswers, mockMethods } from "./gateway.ts";
 import { alarm } from "./monitoring.ts";
@@ -66,13 +67,24 @@ function createRestApi(scope: Construct): RestApi {
       loggingLevel: MethodLoggingLevel.ERROR,
       dataTraceEnabled: false,
       metricsEnabled: false,
-      // The request id leads from the answer through every log line; X-Ray's rights exist for all resources only.
       tracingEnabled: false,
     },
   });
   keepExecutionLog(api);
+  accept(api, acceptedFindings);
   return api;
 }
+
+const inFunction = "Every function but the public ones verifies the access token itself and looks its subject up.";
+const acceptedFindings = {
+  "AwsSolutions-APIG2": "Each function parses path, query and body by its schema and names the field at fault.",
+  "AwsSolutions-APIG3": "A web ACL is a matter of the deployment; the stage's throttling stands without it.",
+  "AwsSolutions-APIG4": inFunction,
+  "AwsSolutions-COG4": inFunction,
+  "Serverless-APIGWXrayEnabled": "The request id leads from the answer through every log line.",
+  "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
+    "The role is the account's, for all its APIs, and this is the policy that API Gateway asks for.",
+} as const;
 
 /** Resource path, never the path itself with its query; no header, no address of the caller. */
 const accessLogFields = {

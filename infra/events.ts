@@ -1,15 +1,14 @@
 /** From the table's stream to the receiver: publish, the delivery queue, deliver, and the sweeper behind them. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
+import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
 import { alarm, deadLetterQueue, guardedQueue } from "./monitoring.ts";
-import { type EventFunction, eventFunctions } from "./routes.ts";
+import { eventFunctions } from "./routes.ts";
 
 /** Deliveries in flight at once: bounds the connections to receivers, and leaves the account's concurrency to the API. */
 const MAX_DELIVERIES_IN_FLIGHT = 50;
@@ -35,10 +34,9 @@ export function createDeliveryQueue(scope: Construct): Queue {
 
 export function createEvents(scope: Construct, platform: Platform): void {
   const home = new Construct(scope, "Events");
-  const built = ({ file }: EventFunction) => existsSync(join(platform.bundles, file));
-  if (built(eventFunctions.publish)) createPublisher(home, platform);
-  if (built(eventFunctions.deliver)) createDeliverer(home, platform);
-  if (built(eventFunctions.sweep)) createSweeper(home, platform);
+  createPublisher(home, platform);
+  createDeliverer(home, platform);
+  createSweeper(home, platform);
 }
 
 function createPublisher(scope: Construct, platform: Platform): void {
@@ -83,12 +81,15 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     ...eventFunctions.deliver,
     statements: [allow(["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [queueArn])],
   });
-  new CfnEventSourceMapping(deliver, "Queue", {
+  const messages = new CfnEventSourceMapping(deliver, "Queue", {
     functionName: deliver.functionName,
     eventSourceArn: queueArn,
     batchSize: 1,
     functionResponseTypes: ["ReportBatchItemFailures"],
     scalingConfig: { maximumConcurrency: MAX_DELIVERIES_IN_FLIGHT },
+  });
+  accept(messages, {
+    "Serverless-LambdaEventSourceMappingDestination": "A queue's failed messages go to its own dead letters, whole.",
   });
   errorAlarm(deliver, "Webhook deliveries fail by our own fault; they are repeated and end among the dead letters.");
 }
@@ -100,6 +101,7 @@ function createSweeper(scope: Construct, platform: Platform): void {
     description: "Finds deliveries that are due and have no message.",
     targets: [{ id: "sweep", arn: sweep.functionArn, input: JSON.stringify({ assume: "messages-kept" }) }],
   });
+  accept(rule, { "Serverless-EventBusDLQ": "A run that is lost is made good by the next one, a minute later." });
   new CfnPermission(sweep, "ByRule", {
     action: "lambda:InvokeFunction",
     functionName: sweep.functionArn,

@@ -8,6 +8,7 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
+import { accept } from "./finding.ts";
 import type { Access, Setting, TableAction } from "./routes.ts";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
@@ -57,6 +58,12 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
     role,
+  });
+  accept(made, {
+    "Serverless-LambdaDLQ":
+      "Requests are answered, streams and queues have their own dead letters, and a lost sweep is made good by the next.",
+    "Serverless-LambdaTracing":
+      "X-Ray's rights exist for all resources only; the request id leads from the answer through every log line.",
   });
   const resource = made.node.defaultChild;
   if (resource instanceof CfnFunction) resource.addMetadata("file", spec.file);

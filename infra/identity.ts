@@ -3,6 +3,7 @@ import { AccountRecovery, FeaturePlan, Mfa, UserPool, type UserPoolClient } from
 import { Duration, Fn, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import type { DeployConfig } from "./config.ts";
+import { accept } from "./finding.ts";
 
 export interface Identity {
   readonly issuer: string;
@@ -25,7 +26,7 @@ export function createIdentity(scope: Construct, { issuer, audience }: DeployCon
 
 /** Users are made by an administrator, never by themselves: a sign-up would belong to no company. */
 function createUserPool(scope: Construct): UserPool {
-  return new UserPool(scope, "UserPool", {
+  const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,
     signInAliases: { email: true },
     signInCaseSensitive: false,
@@ -45,6 +46,11 @@ function createUserPool(scope: Construct): UserPool {
     deletionProtection: true,
     removalPolicy: RemovalPolicy.RETAIN,
   });
+  accept(pool, {
+    "AwsSolutions-COG2": "Canvassers sign in on shared phones at the door: the second factor is each company's choice.",
+    "AwsSolutions-COG8": "The Plus plan costs per active user; whoever wants its threat protection can switch it on.",
+  });
+  return pool;
 }
 
 /**

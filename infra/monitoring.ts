@@ -3,6 +3,7 @@ import { Alarm, ComparisonOperator, type Metric, TreatMissingData } from "aws-cd
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
+import { accept } from "./finding.ts";
 
 /** The longest that SQS keeps a message. */
 const DEAD_LETTER_DAYS = 14;
@@ -31,6 +32,8 @@ export function guardedQueue(scope: Construct, id: string, { visibilitySeconds, 
 /** Where failed work is parked for 14 days, with the alarm that says so. */
 export function deadLetterQueue(scope: Construct, id: string, impact: string): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
+  const lastStation = "It holds what has failed for an operator: there is nowhere further to send it.";
+  accept(queue, { "AwsSolutions-SQS3": lastStation, "Serverless-SQSRedrivePolicy": lastStation });
   const metric = queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" });
   alarm(queue, "NotEmpty", { metric, above: 0, impact });
   return queue;

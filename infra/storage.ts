@@ -5,6 +5,7 @@ import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aw
 import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { DUE_INDEX } from "#shared/db/keys.ts";
+import { accept } from "./finding.ts";
 
 export function createTable(scope: Construct): Table {
   const table = new Table(scope, "Table", {
@@ -27,7 +28,7 @@ export function createTable(scope: Construct): Table {
 }
 
 export function createBucket(scope: Construct): Bucket {
-  return new Bucket(scope, "Files", {
+  const bucket = new Bucket(scope, "Files", {
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
     objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
     encryption: BucketEncryption.S3_MANAGED,
@@ -40,4 +41,8 @@ export function createBucket(scope: Construct): Bucket {
       { id: "imported-files", prefix: "imports/", expiration: Duration.days(30) },
     ],
   });
+  accept(bucket, {
+    "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
+  });
+  return bucket;
 }

@@ -1,9 +1,9 @@
 /** Bundles the functions and synthesizes the stack in this process: for the local runtime, the tests and `cdk`. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { App, type AppProps } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
-import { bundle, root } from "./bundle.ts";
+import { bundle } from "./bundle.ts";
 import { assertConsistent, type DeployConfig } from "./config.ts";
 import { eventFunctions, routes } from "./routes.ts";
 import { createStack } from "./stack.ts";
@@ -58,11 +58,7 @@ export function createApp(props: AppProps = {}): App {
 
 /** Functions that routes and event sources name. */
 export function functionFiles(): string[] {
-  const events = Object.values(eventFunctions).map(({ file }) => file);
-  return [
-    ...routes.map(({ file }) => file),
-    ...events.filter((file) => existsSync(join(root, "functions", `${file}.ts`))),
-  ];
+  return [...routes, ...Object.values(eventFunctions)].map(({ file }) => file);
 }
 
 /** Only what an assembly consists of is removed: the directory may be one that holds other things too. */
