@@ -9,45 +9,55 @@ import type { Item } from "#shared/db/table.ts";
 const GET_KEYS = 100;
 const PUT_ITEMS = 25;
 const FRUITLESS_TRIES = 8;
+const PARALLEL = 12;
 
 /** Items in no order; keys without an item are left out. Strongly consistent. */
 export async function batchGet(client: DynamoDBDocumentClient, table: string, keys: readonly Key[]): Promise<Item[]> {
   const items: Item[] = [];
-  await Promise.all(
-    chunks(keys, GET_KEYS).map((chunk) =>
-      untilProcessed(chunk.map(asKey), async (pending) => {
-        const command = new BatchGetCommand({
-          RequestItems: { [table]: { Keys: pending, ConsistentRead: true } },
-          ReturnConsumedCapacity: "TOTAL",
-        });
-        const answer = await count("read", () => client.send(command));
-        items.push(...(answer.Responses?.[table] ?? []));
-        return answer.UnprocessedKeys?.[table]?.Keys ?? [];
-      }),
-    ),
-  );
+  await inChunks(keys.map(asKey), GET_KEYS, async (pending) => {
+    const command = new BatchGetCommand({
+      RequestItems: { [table]: { Keys: pending, ConsistentRead: true } },
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    const answer = await count("read", () => client.send(command));
+    items.push(...(answer.Responses?.[table] ?? []));
+    return answer.UnprocessedKeys?.[table]?.Keys ?? [];
+  });
   return items;
 }
 
 /** Writes all items, unconditionally and not as one: a reader may see a part of them. */
 export async function batchPut(client: DynamoDBDocumentClient, table: string, items: readonly Item[]): Promise<void> {
-  await Promise.all(
-    chunks(items, PUT_ITEMS).map((chunk) =>
-      untilProcessed([...chunk], async (pending) => {
-        const command = new BatchWriteCommand({
-          RequestItems: { [table]: pending.map((Item) => ({ PutRequest: { Item } })) },
-          ReturnConsumedCapacity: "TOTAL",
-        });
-        const answer = await count("write", () => client.send(command));
-        return (answer.UnprocessedItems?.[table] ?? []).flatMap(({ PutRequest }) => PutRequest?.Item ?? []);
-      }),
-    ),
-  );
+  await inChunks(items, PUT_ITEMS, async (pending) => {
+    const command = new BatchWriteCommand({
+      RequestItems: { [table]: pending.map((Item) => ({ PutRequest: { Item } })) },
+      ReturnConsumedCapacity: "TOTAL",
+    });
+    const answer = await count("write", () => client.send(command));
+    return (answer.UnprocessedItems?.[table] ?? []).flatMap(({ PutRequest }) => PutRequest?.Item ?? []);
+  });
+}
+
+/** `send` gives what was left unprocessed. A few chunks at a time: more would only wait for a socket. */
+async function inChunks(
+  entries: readonly Item[],
+  size: number,
+  send: (pending: Item[]) => Promise<Item[]>,
+): Promise<void> {
+  let next = 0;
+  async function work(): Promise<void> {
+    while (next < entries.length) {
+      const chunk = entries.slice(next, next + size);
+      next += size;
+      await untilProcessed(chunk, send);
+    }
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, work));
 }
 
 /** Gives up only when call after call processes nothing. */
-async function untilProcessed(entries: Item[], send: (pending: Item[]) => Promise<Item[]>): Promise<void> {
-  let pending = entries;
+async function untilProcessed(chunk: Item[], send: (pending: Item[]) => Promise<Item[]>): Promise<void> {
+  let pending = chunk;
   for (let fruitless = 0; pending.length > 0; ) {
     const left = await send(pending);
     fruitless = left.length === pending.length ? fruitless + 1 : 0;
@@ -55,12 +65,6 @@ async function untilProcessed(entries: Item[], send: (pending: Item[]) => Promis
     if (left.length > 0) await sleep(Math.random() * Math.min(800, 25 * 2 ** fruitless));
     pending = left;
   }
-}
-
-function chunks<T>(entries: readonly T[], size: number): T[][] {
-  const parts: T[][] = [];
-  for (let i = 0; i < entries.length; i += size) parts.push(entries.slice(i, i + size));
-  return parts;
 }
 
 const asKey = ({ pk, sk }: Key): Item => ({ pk, sk });

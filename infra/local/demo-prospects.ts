@@ -1,0 +1,171 @@
+/** Makes the rows of invented prospects: addresses, statuses with history, notes, appointments. */
+
+import { addressFrom, newAddressWrite } from "#shared/addresses/addresses.ts";
+import type { Address } from "#shared/addresses/schema.ts";
+import type { StoredAppointment } from "#shared/appointments/schema.ts";
+import { iso } from "#shared/clock.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/table.ts";
+import type { StoredNote } from "#shared/notes/schema.ts";
+import { statusSummary } from "#shared/prospects/present.ts";
+import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import type { StoredStatus } from "#shared/statuses/schema.ts";
+import type { World } from "#shared/world.ts";
+import { firstNames, lastNames, noteTexts, type Place, suburbs } from "./demo-data.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Creation dates go back from here, so that they are the same each time. */
+const NEWEST = Date.UTC(2026, 4, 29, 18);
+/** Rows of an import fire no events of their own; no more do these. */
+const IMPORT_ID = "demo";
+
+export interface DemoCompany {
+  readonly id: number;
+  readonly place: Place;
+  readonly statuses: readonly StoredStatus[];
+  readonly tagIds: readonly number[];
+  readonly repIds: readonly number[];
+  readonly ownerId: number;
+}
+
+type Row = Key & Item;
+
+/** All rows of `prospectIds.length` prospects. `random` decides everything, so equal sequences give equal rows. */
+export async function demoRows(
+  world: World,
+  company: DemoCompany,
+  prospectIds: readonly number[],
+  random: () => number,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const [index, id] of prospectIds.entries()) {
+    const prospect = await demoProspect(world, company, id, index, random);
+    rows.push({ ...keys.prospect(company.id, id), ...prospect });
+    if (prospect.address !== null) rows.push(addressRow(company.id, prospect.address, prospect.createdAt));
+    if (prospect.statusHistoryId !== null) rows.push(historyRow(company, prospect));
+    if (random() < 0.35) rows.push(await noteRow(world, company, prospect, random));
+    if (random() < 0.08) rows.push(await appointmentRow(world, company, prospect, random));
+  }
+  return rows;
+}
+
+async function demoProspect(
+  world: World,
+  company: DemoCompany,
+  id: number,
+  index: number,
+  random: () => number,
+): Promise<StoredProspect> {
+  const { place } = company;
+  const first = pick(firstNames, random);
+  const last = pick(lastNames, random);
+  const createdAt = iso(NEWEST - index * 4 * HOUR_MS - Math.floor(random() * HOUR_MS));
+  const suburb = random() < 0.33 ? pick(suburbs[place.city] ?? [], random) : undefined;
+  const status = random() < 0.9 ? pick(company.statuses, random) : undefined;
+  const assigned = random() < 0.7 ? pick(company.repIds, random) : undefined;
+  return {
+    type: "prospect",
+    id,
+    companyId: company.id,
+    name: `${first} ${last}`,
+    phoneNumber: `(${300 + Math.floor(random() * 600)}) 555-${String(Math.floor(random() * 10_000)).padStart(4, "0")}`,
+    secondaryPhoneNumber: null,
+    emailAddress: random() < 0.6 ? `${first}.${last.replace("'", "")}${index}@example.com`.toLowerCase() : null,
+    lat: rounded(place.lat + (random() - 0.5) * 0.2),
+    lng: rounded(place.lng + (random() - 0.5) * 0.2),
+    address: addressFrom(await world.ids.next(), {
+      address1: `${100 + Math.floor(random() * 4_900)} ${pick(place.streets, random)}`,
+      address2: random() < 0.1 ? `Apt ${1 + Math.floor(random() * 30)}` : null,
+      city: suburb ?? place.city,
+      state: place.state,
+      zip: pick(place.zips, random) ?? "",
+    }),
+    statusId: status?.id ?? null,
+    statusHistoryId: status === undefined ? null : await world.ids.next(),
+    assignedToUserId: assigned ?? null,
+    assignedByUserId: assigned === undefined ? null : company.ownerId,
+    tagIds: company.tagIds.filter(() => random() < 0.15),
+    source: "demo",
+    sourceId: null,
+    sourceCreatedAt: null,
+    customFieldData: null,
+    createdAt,
+    updatedAt: createdAt,
+    createdBy: company.ownerId,
+    updatedBy: company.ownerId,
+    version: 1,
+    importId: IMPORT_ID,
+  };
+}
+
+function addressRow(companyId: number, address: Address, now: string): Row {
+  const write = newAddressWrite(companyId, address, now);
+  if (!("put" in write)) throw new Error("an address is written by a put");
+  return write.put;
+}
+
+function historyRow(company: DemoCompany, prospect: StoredProspect): Row {
+  const status = company.statuses.find(({ id }) => id === prospect.statusId);
+  const change: StoredStatusChange = {
+    type: "history",
+    id: prospect.statusHistoryId ?? 0,
+    prospectId: prospect.id,
+    status: statusSummary(status),
+    previousStatus: null,
+    changedBy: company.ownerId,
+    source: "demo",
+    createdAt: prospect.createdAt,
+    version: 1,
+  };
+  return { ...keys.history(company.id, prospect.id, change.id), ...change };
+}
+
+async function noteRow(world: World, company: DemoCompany, prospect: StoredProspect, random: () => number) {
+  const note: StoredNote = {
+    type: "note",
+    id: await world.ids.next(),
+    prospectId: prospect.id,
+    body: pick(noteTexts, random),
+    createdAt: prospect.createdAt,
+    updatedAt: prospect.createdAt,
+    createdBy: prospect.assignedToUserId ?? company.ownerId,
+    importId: IMPORT_ID,
+  };
+  return { ...keys.note(company.id, prospect.id, note.id), ...note };
+}
+
+/** One in three lies behind us; the others on coming days, seen from when the demo is loaded. */
+async function appointmentRow(world: World, company: DemoCompany, prospect: StoredProspect, random: () => number) {
+  const today = Math.floor(world.clock.now() / DAY_MS) * DAY_MS;
+  const isPast = random() < 0.33;
+  const day = isPast ? -1 - Math.floor(random() * 20) : 1 + Math.floor(random() * 14);
+  const start = today + day * DAY_MS + (15 + Math.floor(random() * 8)) * HOUR_MS;
+  const appointment: StoredAppointment = {
+    type: "appointment",
+    id: await world.ids.next(),
+    prospectId: prospect.id,
+    title: "Inspection",
+    startAt: iso(start),
+    endAt: iso(start + HOUR_MS),
+    allDay: false,
+    status: isPast ? "completed" : "scheduled",
+    location: prospect.address?.formattedAddress ?? null,
+    notes: null,
+    assignedToUserId: prospect.assignedToUserId,
+    createdBy: company.ownerId,
+    createdAt: prospect.createdAt,
+    updatedAt: prospect.createdAt,
+    importId: IMPORT_ID,
+  };
+  return { ...keys.appointment(company.id, prospect.id, appointment.id), ...appointment };
+}
+
+function pick<T>(from: readonly T[], random: () => number): T {
+  const picked = from[Math.floor(random() * from.length)];
+  if (picked === undefined) throw new Error("nothing to pick from");
+  return picked;
+}
+
+/** About a tenth of a metre. */
+const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;
