@@ -1,0 +1,148 @@
+/** Every function may do what the route table says that it does, and nothing more. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
+import { type Access, eventFunctions, routes } from "../../infra/routes.ts";
+import { at, isFields, listed, synthesized, type Template, target } from "./template.ts";
+
+let template: Template;
+beforeAll(async () => {
+  template = await synthesized();
+});
+
+interface Statement {
+  readonly actions: readonly string[];
+  readonly resources: readonly unknown[];
+  readonly condition: unknown;
+}
+
+function statementsOf(properties: unknown): Statement[] {
+  return listed(at(properties, "Policies"))
+    .flatMap((policy) => listed(at(policy, "PolicyDocument", "Statement")))
+    .map((statement) => ({
+      actions: listed(at(statement, "Action")).map(String),
+      resources: listed(at(statement, "Resource")),
+      condition: at(statement, "Condition"),
+    }));
+}
+
+function roleOf(file: string) {
+  const id = target(template.functionOf(file).properties.Role);
+  const role = template.resources[id ?? ""];
+  if (role === undefined) throw new Error(`${file} has no role`);
+  return role;
+}
+
+const accessByFile: readonly { file: string; access: Access }[] = [...routes, ...Object.values(eventFunctions)];
+
+/** `action family` for each table right that a role grants. */
+function grantedOnTable(file: string): string[] {
+  const names = Object.entries(families);
+  return statementsOf(roleOf(file).Properties)
+    .filter(({ condition }) => condition !== undefined)
+    .flatMap(({ actions, condition }) => {
+      const patterns = listed(at(condition, "ForAllValues:StringLike", "dynamodb:LeadingKeys"));
+      const touched = patterns.map((pattern) => names.find(([, known]) => known === pattern)?.[0] ?? String(pattern));
+      return actions.flatMap((action) => touched.map((family) => `${action} ${family}`));
+    })
+    .toSorted();
+}
+
+function declaredOnTable({ table = {} }: Access): string[] {
+  const declared = Object.entries(table).flatMap(([family, actions]) =>
+    (actions ?? []).map((action) => `dynamodb:${action} ${family}`),
+  );
+  return declared.toSorted();
+}
+
+describe("rights", () => {
+  it("are one role per function, without any policy from elsewhere", () => {
+    const roles = accessByFile.map(({ file }) => target(template.functionOf(file).properties.Role));
+    expect(new Set(roles).size).toBe(roles.length);
+    for (const { file } of accessByFile) expect(roleOf(file).Properties.ManagedPolicyArns, file).toBeUndefined();
+    expect(template.all("AWS::IAM::Policy")).toEqual([]);
+  });
+
+  it("hold no wildcard, neither in an action nor in a resource", () => {
+    for (const { id, properties } of template.all("AWS::IAM::Role")) {
+      for (const { actions, resources } of statementsOf(properties)) {
+        for (const action of actions) expect(action, id).not.toContain("*");
+        for (const resource of resources) expect(JSON.stringify(resource), id).not.toContain("*");
+      }
+    }
+  });
+
+  it("reach the table only by the key families that the function declares", () => {
+    for (const { file, access } of accessByFile) expect(grantedOnTable(file), file).toEqual(declaredOnTable(access));
+  });
+
+  it("refuse a table request that names no key, and touch the table and its due index only", () => {
+    const [table] = template.all("AWS::DynamoDB::Table");
+    for (const { file } of accessByFile) {
+      for (const { actions, resources, condition } of statementsOf(roleOf(file).Properties)) {
+        const isTableData = actions.some((action) => /^dynamodb:(?!\w*(?:Stream|Shard|Records))/.test(action));
+        if (!isTableData) continue;
+        expect(condition, file).toMatchObject({ Null: { "dynamodb:LeadingKeys": "false" } });
+        const isIndex = JSON.stringify(condition).includes(families.due);
+        const [resource, ...more] = resources;
+        expect(more, file).toEqual([]);
+        if (isIndex) expect(JSON.stringify(resource), file).toContain(`/index/${DUE_INDEX.name}`);
+        else expect(target(resource), file).toBe(table?.id);
+      }
+    }
+  });
+
+  it("never include reading the whole table", () => {
+    expect(JSON.stringify(template.resources)).not.toMatch(/dynamodb:(?:Scan|PartiQL)/);
+  });
+
+  it("write to the function's own log group only", () => {
+    for (const { file } of accessByFile) {
+      const logs = statementsOf(roleOf(file).Properties).filter(({ actions }) =>
+        actions.some((action) => action.startsWith("logs:")),
+      );
+      const group = target(at(template.functionOf(file).properties, "LoggingConfig", "LogGroup"));
+      expect(
+        logs.flatMap(({ resources }) => resources.map((resource) => target(resource))),
+        file,
+      ).toEqual([group]);
+    }
+  });
+
+  it("let API Gateway call exactly the functions of the routes", () => {
+    const invokers = template
+      .all("AWS::IAM::Role")
+      .flatMap(({ properties }) => statementsOf(properties))
+      .filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
+    const callable = invokers.flatMap(({ resources }) => resources.map((resource) => target(resource)));
+    expect(callable.toSorted()).toEqual(routes.map(({ file }) => template.functionOf(file).id).toSorted());
+  });
+});
+
+describe("environment", () => {
+  const variablesOf = (file: string): string[] => {
+    const variables = at(template.functionOf(file).properties, "Environment", "Variables");
+    return isFields(variables) ? Object.keys(variables) : [];
+  };
+
+  it("names what a right was given for, and nothing that the function has no right to", () => {
+    const routeFiles = new Set(routes.map(({ file }) => file));
+    for (const { file, access } of accessByFile) {
+      const expected = [
+        ...(access.table === undefined ? [] : ["TABLE_NAME"]),
+        ...(access.table?.identity === undefined ? [] : ["ISSUER", "AUDIENCE"]),
+        ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
+        ...(access.settings ?? []),
+        ...(routeFiles.has(file) ? ["ALLOWED_ORIGINS"] : []),
+      ];
+      expect(variablesOf(file).toSorted(), file).toEqual(expected.toSorted());
+    }
+  });
+
+  it("leaves no family of keys that nothing touches", () => {
+    const touched = new Set(accessByFile.flatMap(({ access }) => Object.keys(access.table ?? {})));
+    const known: string[] = Object.keys(families) satisfies string[];
+    const untouched = known.filter((family) => !touched.has(family));
+    // Written by `npm run company`, not by a function.
+    expect(untouched).toEqual(["email"] satisfies Family[]);
+  });
+});

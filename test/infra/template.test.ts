@@ -1,0 +1,240 @@
+/** What the deployed service is made of, as rules that hold for every resource of a kind. */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { DUE_INDEX } from "#shared/db/keys.ts";
+import { API_TIMEOUT_SECONDS } from "../../infra/api.ts";
+import { BUNDLE_BUDGET_BYTES } from "../../infra/bundle.ts";
+import { eventFunctions } from "../../infra/routes.ts";
+import { functionFiles } from "../../infra/synth.ts";
+import { at, listed, synthesized, type Template, target } from "./template.ts";
+
+const DAY_SECONDS = 86_400;
+
+let template: Template;
+beforeAll(async () => {
+  template = await synthesized();
+});
+
+const queues = () => template.all("AWS::SQS::Queue");
+const deadLetterOf = (properties: unknown) => target(at(properties, "RedrivePolicy", "deadLetterTargetArn"));
+
+describe("storage", () => {
+  it("outlives the stack: table, bucket and user pool are retained", () => {
+    for (const type of ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::Cognito::UserPool"]) {
+      expect(template.all(type), type).toHaveLength(1);
+      for (const { resource } of template.all(type)) {
+        expect([resource.DeletionPolicy, resource.UpdateReplacePolicy], type).toEqual(["Retain", "Retain"]);
+      }
+    }
+  });
+
+  it("is one table that can be restored, is protected, forgets by `expiresAt` and tells of every change", () => {
+    const [table] = template.all("AWS::DynamoDB::Table");
+    expect(table?.properties).toMatchObject({
+      BillingMode: "PAY_PER_REQUEST",
+      DeletionProtectionEnabled: true,
+      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+      StreamSpecification: { StreamViewType: "NEW_AND_OLD_IMAGES" },
+      TimeToLiveSpecification: { AttributeName: "expiresAt", Enabled: true },
+      KeySchema: [
+        { AttributeName: "pk", KeyType: "HASH" },
+        { AttributeName: "sk", KeyType: "RANGE" },
+      ],
+      GlobalSecondaryIndexes: [
+        {
+          IndexName: DUE_INDEX.name,
+          KeySchema: [
+            { AttributeName: DUE_INDEX.partitionKey, KeyType: "HASH" },
+            { AttributeName: DUE_INDEX.sortKey, KeyType: "RANGE" },
+          ],
+          Projection: { ProjectionType: "KEYS_ONLY" },
+        },
+      ],
+    });
+  });
+
+  it("is a bucket without public access, encrypted, that drops abandoned uploads", () => {
+    const [bucket] = template.all("AWS::S3::Bucket");
+    expect(bucket?.properties).toMatchObject({
+      PublicAccessBlockConfiguration: {
+        BlockPublicAcls: true,
+        BlockPublicPolicy: true,
+        IgnorePublicAcls: true,
+        RestrictPublicBuckets: true,
+      },
+      BucketEncryption: { ServerSideEncryptionConfiguration: [{}] },
+    });
+    const rules = listed(at(bucket?.properties, "LifecycleConfiguration", "Rules"));
+    expect(rules).toContainEqual(
+      expect.objectContaining({ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" }),
+    );
+  });
+
+  it("is reached over TLS only: bucket and queues refuse everything else", () => {
+    const guarded = [...template.all("AWS::S3::BucketPolicy"), ...template.all("AWS::SQS::QueuePolicy")];
+    const refusing = guarded.filter(({ properties }) =>
+      listed(at(properties, "PolicyDocument", "Statement")).some(
+        (statement) =>
+          at(statement, "Effect") === "Deny" &&
+          at(statement, "Condition", "Bool", "aws:SecureTransport") === "false" &&
+          at(statement, "Principal", "AWS") === "*",
+      ),
+    );
+    const protectedIds = refusing.flatMap(({ properties }) =>
+      [at(properties, "Bucket"), ...listed(at(properties, "Queues"))].map(target),
+    );
+    for (const { id } of [...queues(), ...template.all("AWS::S3::Bucket")]) expect(protectedIds).toContain(id);
+  });
+});
+
+describe("queues", () => {
+  it("have dead letters after 3 to 10 tries, kept 14 days and longer than the queue keeps its messages", () => {
+    const sources = queues().filter(({ properties }) => deadLetterOf(properties) !== undefined);
+    expect(sources.length).toBeGreaterThan(0);
+    for (const { id, properties } of sources) {
+      const deadLetters = queues().find((queue) => queue.id === deadLetterOf(properties));
+      expect(deadLetters?.properties.MessageRetentionPeriod, id).toBe(14 * DAY_SECONDS);
+      expect(properties.MessageRetentionPeriod, id).toBeLessThan(14 * DAY_SECONDS);
+      const tries = at(properties, "RedrivePolicy", "maxReceiveCount");
+      expect(tries, id).toBeGreaterThanOrEqual(3);
+      expect(tries, id).toBeLessThanOrEqual(10);
+    }
+  });
+
+  it("without dead letters are themselves the last station of something", () => {
+    const stations = [
+      ...queues().map(({ properties }) => deadLetterOf(properties)),
+      ...template
+        .all("AWS::Lambda::EventSourceMapping")
+        .map(({ properties }) => target(at(properties, "DestinationConfig", "OnFailure", "Destination"))),
+    ];
+    for (const { id, properties } of queues()) {
+      if (deadLetterOf(properties) === undefined) expect(stations).toContain(id);
+    }
+  });
+
+  it("are encrypted, and each last station has an alarm on its first message with a sentence of impact", () => {
+    for (const { id, properties } of queues()) {
+      expect(properties.SqsManagedSseEnabled, id).toBe(true);
+      if (deadLetterOf(properties) !== undefined) continue;
+      const alarms = template
+        .all("AWS::CloudWatch::Alarm")
+        .filter((alarm) => at(alarm.properties, "Dimensions", 0, "Value", "Fn::GetAtt", 0) === id);
+      expect(alarms, id).toHaveLength(1);
+      expect(alarms[0]?.properties).toMatchObject({
+        MetricName: "ApproximateNumberOfMessagesVisible",
+        Threshold: 0,
+        ComparisonOperator: "GreaterThanThreshold",
+      });
+    }
+  });
+
+  it("hide a message for at least six times its consumer's timeout and batching window", () => {
+    for (const { id, properties } of template.all("AWS::Lambda::EventSourceMapping")) {
+      const queue = queues().find((candidate) => candidate.id === target(properties.EventSourceArn));
+      if (queue === undefined) continue;
+      const consumer = template.resources[target(properties.FunctionName) ?? ""];
+      const window = Number(properties.MaximumBatchingWindowInSeconds ?? 0);
+      expect(queue.properties.VisibilityTimeout, id).toBeGreaterThanOrEqual(
+        6 * Number(consumer?.Properties.Timeout) + window,
+      );
+    }
+  });
+});
+
+describe("event sources", () => {
+  const mapped = (file: string) =>
+    template
+      .all("AWS::Lambda::EventSourceMapping")
+      .filter(({ properties }) => target(properties.FunctionName) === template.functionOf(file).id);
+
+  it("report failures of single records, all of them", () => {
+    for (const { id, properties } of template.all("AWS::Lambda::EventSourceMapping")) {
+      expect(properties.FunctionResponseTypes, id).toEqual(["ReportBatchItemFailures"]);
+    }
+  });
+
+  it("feed the publisher from the start of the stream, bisecting, with bounded retries and a place for what fails", () => {
+    const [stream, ...more] = mapped(eventFunctions.publish.file);
+    expect(more).toEqual([]);
+    expect(stream?.properties).toMatchObject({
+      StartingPosition: "TRIM_HORIZON",
+      BisectBatchOnFunctionError: true,
+      DestinationConfig: { OnFailure: { Destination: expect.anything() } },
+    });
+    expect(stream?.properties.MaximumRetryAttempts).toBeGreaterThan(0);
+    expect(stream?.properties.MaximumRecordAgeInSeconds).toBeLessThan(DAY_SECONDS);
+  });
+
+  it("hand the deliverer one message at a time, with a bound on how many are in flight", () => {
+    const [messages, ...more] = mapped(eventFunctions.deliver.file);
+    expect(more).toEqual([]);
+    expect(messages?.properties.BatchSize).toBe(1);
+    expect(at(messages?.properties, "ScalingConfig", "MaximumConcurrency")).toBeGreaterThan(1);
+  });
+
+  it("run the sweeper every minute and say that messages are kept", () => {
+    const [rule, ...more] = template.all("AWS::Events::Rule");
+    expect(more).toEqual([]);
+    expect(rule?.properties).toMatchObject({
+      ScheduleExpression: "rate(1 minute)",
+      Targets: [{ Input: '{"assume":"messages-kept"}' }],
+    });
+    expect(target(at(rule?.properties, "Targets", 0, "Arn"))).toBe(template.functionOf(eventFunctions.sweep.file).id);
+  });
+});
+
+describe("functions", () => {
+  it("are made from the route table and the event functions, one each, and from nothing else", () => {
+    const files = template.all("AWS::Lambda::Function").map(({ resource }) => resource.Metadata.file);
+    expect(files.toSorted()).toEqual(functionFiles().toSorted());
+    expect(new Set(files).size).toBe(files.length);
+  });
+
+  it("run Node 24 on arm64 and log to a group of their own that forgets", () => {
+    const groups = new Set<string | undefined>();
+    for (const { id, properties } of template.all("AWS::Lambda::Function")) {
+      expect(properties, id).toMatchObject({
+        Runtime: "nodejs24.x",
+        Architectures: ["arm64"],
+        Handler: "index.handler",
+      });
+      const group = target(at(properties, "LoggingConfig", "LogGroup"));
+      expect(groups.has(group), id).toBe(false);
+      groups.add(group);
+    }
+    for (const { id, properties } of template.all("AWS::Logs::LogGroup")) {
+      expect(properties.RetentionInDays, id).toBeGreaterThan(0);
+    }
+  });
+
+  it("answer before API Gateway gives up after 29 s", () => {
+    expect(API_TIMEOUT_SECONDS).toBeLessThan(29);
+  });
+
+  it("have bundles within the budget of a cold start", () => {
+    for (const { properties, resource } of template.all("AWS::Lambda::Function")) {
+      const bundle = join(template.directory, String(resource.Metadata["aws:asset:path"]), "index.mjs");
+      expect(statSync(bundle).size, String(properties.Description)).toBeLessThanOrEqual(BUNDLE_BUDGET_BYTES);
+    }
+  });
+});
+
+describe("alarms and outputs", () => {
+  it("say in a sentence what it means to the customer", () => {
+    for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
+      expect(properties.AlarmDescription, id).toMatch(/^[A-Z].{30,}\.$/s);
+    }
+  });
+
+  it("name what clients and operators need", () => {
+    expect(Object.keys(template.outputs).toSorted()).toEqual(
+      ["ApiUrl", "Audience", "BucketName", "Issuer", "TableName", "UserPoolClientId", "UserPoolId"].toSorted(),
+    );
+  });
+
+  it("leave room below CloudFormation's 500 resources", () => {
+    expect(Object.keys(template.resources).length).toBeLessThanOrEqual(480);
+  });
+});

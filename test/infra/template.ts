@@ -1,0 +1,58 @@
+/** The synthesized template for the rules of this folder, with the few ways in which they look at it. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DeployConfig } from "../../infra/config.ts";
+import { type CloudFormationTemplate, synthesize, type TemplateResource } from "../../infra/synth.ts";
+
+export const ownIdentity: DeployConfig = {
+  audience: [],
+  webhookUrlPolicy: "public",
+  timeScale: 1,
+  allowedOrigins: ["https://app.example.com"],
+};
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface Template {
+  readonly resources: Readonly<Record<string, TemplateResource>>;
+  readonly outputs: CloudFormationTemplate["Outputs"];
+  readonly directory: string;
+  /** Logical id and properties of all resources of a type. */
+  all(type: string): { id: string; properties: Fields; resource: TemplateResource }[];
+  /** The function whose bundle is made from this file. */
+  functionOf(file: string): { id: string; properties: Fields };
+}
+
+export async function synthesized(config: DeployConfig = ownIdentity): Promise<Template> {
+  const directory = mkdtempSync(join(tmpdir(), "canvassing-template-"));
+  const { Resources: resources, Outputs: outputs } = await synthesize(config, directory);
+  const all: Template["all"] = (type) =>
+    Object.entries(resources)
+      .filter(([, resource]) => resource.Type === type)
+      .map(([id, resource]) => ({ id, properties: resource.Properties, resource }));
+  const functionOf: Template["functionOf"] = (file) => {
+    const found = all("AWS::Lambda::Function").find(({ resource }) => resource.Metadata.file === file);
+    if (found === undefined) throw new Error(`the template has no function ${file}`);
+    return found;
+  };
+  return { resources, outputs, directory, all, functionOf };
+}
+
+/** A value at a path of names and positions; `undefined` where there is none. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((place, step) => (isFields(place) ? place[step] : undefined), value);
+}
+
+export function isFields(value: unknown): value is Record<string | number, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+export const listed = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : value === undefined ? [] : [value];
+
+/** The logical id that a `Ref` or `Fn::GetAtt` points to. */
+export function target(value: unknown): string | undefined {
+  const id = at(value, "Ref") ?? at(value, "Fn::GetAtt", 0);
+  return typeof id === "string" ? id : undefined;
+}
