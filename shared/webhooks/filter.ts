@@ -64,12 +64,12 @@ function meets(criteria: Record<string, unknown>, data: unknown): boolean {
   });
 }
 
-/** Own properties only: `__proto__` and `constructor` name nothing. */
+/** Own properties of objects only: `__proto__`, `constructor` and a list's `length` name nothing. */
 function valueAt(data: unknown, path: readonly string[]): unknown {
   let at: unknown = data;
   for (const step of path) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
-    at = Object.getOwnPropertyDescriptor(at, step)?.value;
+    if (!isObject(at) || !Object.hasOwn(at, step)) return undefined;
+    at = at[step];
   }
   return at;
 }

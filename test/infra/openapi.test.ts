@@ -1,0 +1,110 @@
+/** The document describes exactly what is deployed: routes, parameters, bodies, answers and who may call. */
+import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { OPENAPI_FILE } from "../../infra/bundle.ts";
+import { asText, differences, type OpenApiDocument, openApiDocument } from "../../infra/openapi.ts";
+import { examples } from "../../infra/openapi-examples.ts";
+import { routes } from "../../infra/routes.ts";
+import { at, isFields } from "./template.ts";
+
+let document: OpenApiDocument;
+beforeAll(async () => {
+  document = await openApiDocument();
+});
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+  );
+
+describe("the OpenAPI document", () => {
+  it("is committed as it is generated", () => {
+    const committed = readFileSync(OPENAPI_FILE, "utf8");
+    expect(differences(JSON.parse(committed), JSON.parse(asText(document)))).toEqual([]);
+    expect(committed).toBe(asText(document));
+  });
+
+  it("has the routes of the route table, no more and no fewer", () => {
+    expect(
+      operations()
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
+  });
+
+  it("gives every operation an id of its own, a summary and a section", () => {
+    const ids = operations().map(({ operation }) => at(operation, "operationId"));
+    expect(new Set(ids).size).toBe(ids.length);
+    const sections = document.tags.map(({ name }) => name);
+    for (const { name, operation } of operations()) {
+      expect(at(operation, "summary"), name).toEqual(expect.stringMatching(/\S/));
+      expect(sections, name).toContain(at(operation, "tags", 0));
+    }
+  });
+
+  it("asks for a token exactly where the function can verify one", () => {
+    for (const { method, path, access } of routes) {
+      const security = at(document.paths, path, method.toLowerCase(), "security");
+      const isPublic = access.table?.identity === undefined;
+      expect(security, `${method} ${path}`).toEqual(isPublic ? [] : undefined);
+    }
+    expect(document.security).toEqual([{ accessToken: [] }]);
+  });
+
+  it("describes each placeholder of a path as a required parameter", () => {
+    for (const [path, methods] of Object.entries(document.paths)) {
+      const placeholders = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      for (const operation of Object.values(methods)) {
+        const parameters =
+          z.optional(z.array(z.looseObject({ in: z.string() }))).parse(at(operation, "parameters")) ?? [];
+        const inPath = parameters.filter((parameter) => parameter.in === "path");
+        expect(
+          inPath.map(({ name }) => name),
+          path,
+        ).toEqual(placeholders);
+        for (const parameter of inPath)
+          expect(parameter, path).toMatchObject({ required: true, schema: { type: "integer" } });
+      }
+    }
+  });
+
+  it("refers to nothing that it does not contain, and contains no component that nothing refers to", () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, place]) =>
+      String(place),
+    );
+    for (const place of references) expect(at(document, ...place.split("/")), place).toBeDefined();
+    for (const name of Object.keys(document.components.schemas ?? {})) {
+      expect(references).toContain(`components/schemas/${name}`);
+    }
+  });
+
+  it("has schemas that a JSON Schema 2020-12 validator compiles, in strict mode", () => {
+    const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false });
+    ajv.addSchema({ $id: "document", components: document.components }, "document");
+    ajv.addVocabulary(["components", "example"]);
+    for (const name of Object.keys(document.components.schemas ?? {})) {
+      expect(() => ajv.compile({ $ref: `document#/components/schemas/${name}` }), name).not.toThrow();
+    }
+  });
+
+  it("shows examples that their schemas accept", () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema({ $id: "document", components: document.components }, "document");
+    const shown = operations().flatMap(({ operation }) => {
+      const content = at(operation, "requestBody", "content", "application/json");
+      return isFields(content) && "example" in content ? [content] : [];
+    });
+    expect(shown.length).toBeGreaterThan(0);
+    for (const { schema, example } of shown) {
+      const validate = ajv.compile({ $ref: `document${String(at(schema, "$ref"))}` });
+      expect(validate(example), JSON.stringify([schema, validate.errors])).toBe(true);
+    }
+    expect(new Set(shown.map(({ example }) => example)).size).toBe(Object.keys(examples).length);
+  });
+
+  it("names the url policy of a deployment", () => {
+    expect(document.info["x-webhook-url-policy"]).toBe("public");
+  });
+});

@@ -1,0 +1,137 @@
+/** Laws of deliveries: signatures that others can verify, the retry plan, ids, filters. */
+import { createHmac } from "node:crypto";
+import fc from "fast-check";
+import { Webhook as StandardWebhook } from "standardwebhooks";
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { deliveryId } from "#shared/deliveries/identity.ts";
+import { MAX_ATTEMPTS, nextGapMs } from "#shared/deliveries/plan.ts";
+import { DeliveryMessage } from "#shared/deliveries/schema.ts";
+import { signatureHeaders } from "#shared/deliveries/signature.ts";
+import { delaySecondsUntil } from "#shared/queue.ts";
+import { EventFilter, matchesFilter } from "#shared/webhooks/filter.ts";
+
+describe("signatures", () => {
+  test("X-Service-Signature is the hex HMAC-SHA256 of the body", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.string({ minLength: 1 }), (body, secret) => {
+        const expected = createHmac("sha256", Buffer.from(secret)).update(Buffer.from(body)).digest("hex");
+        expect(signatureHeaders(secret, "dlv_x", body, 0)["X-Service-Signature"]).toBe(expected);
+      }),
+    );
+  });
+
+  test.each(["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "a plain secret"])(
+    "the standard verifier accepts %s",
+    (secret) => {
+      const headers = signatureHeaders(secret, "dlv_1", '{"a":1}', Date.now());
+      const key = secret.startsWith("whsec_") ? secret : Buffer.from(secret).toString("base64");
+      const verifier = new StandardWebhook(key);
+      expect(verifier.verify('{"a":1}', { ...headers })).toEqual({ a: 1 });
+      expect(() => verifier.verify('{"a":2}', { ...headers })).toThrow();
+    },
+  );
+});
+
+describe("the retry plan", () => {
+  test("ten attempts, each gap within a fifth of the decided one, 75 h 35 min in all", () => {
+    const decided = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map((seconds) => seconds * 1_000);
+    expect(decided.reduce((sum, gap) => sum + gap, 0)).toBe((75 * 3_600 + 35 * 60 + 5) * 1_000);
+    expect(MAX_ATTEMPTS).toBe(10);
+    fc.assert(
+      fc.property(fc.string(), fc.integer({ min: 1, max: 9 }), (id, failed) => {
+        const gap = nextGapMs(id, failed, undefined, 0, 1) ?? 0;
+        const wanted = decided[failed - 1] ?? 0;
+        expect(gap).toBeGreaterThanOrEqual(wanted * 0.8);
+        expect(gap).toBeLessThanOrEqual(wanted * 1.2);
+        expect(nextGapMs(id, failed, undefined, 0, 1)).toBe(gap);
+        expect(nextGapMs(id, failed, undefined, 0, 60)).toBeCloseTo(gap / 60);
+      }),
+    );
+    expect(nextGapMs("x", 10, undefined, 0, 1)).toBeUndefined();
+  });
+
+  test.each([
+    ["120", 120_000],
+    ["0", 1_000],
+    ["999999999", 86_400_000],
+    ["Thu, 01 Jan 1970 00:01:00 GMT", 60_000],
+  ])("Retry-After %s is honoured within 1 s and 24 h", (value, gapMs) => {
+    expect(nextGapMs("x", 1, value, 0, 1)).toBe(gapMs);
+  });
+
+  test.each(["soon", "-5", "1.5", "", "1e3"])("Retry-After %j is no Retry-After", (value) => {
+    expect(nextGapMs("x", 1, value, 0, 1)).toBe(nextGapMs("x", 1, undefined, 0, 1));
+  });
+});
+
+describe("delivery ids", () => {
+  const instant = fc.date({ min: new Date(0), max: new Date("2500-01-01"), noInvalidDate: true });
+
+  test("are equal for the same event and registration and differ for another", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.nat(), fc.nat(), instant, (event, a, b, at) => {
+        const id = deliveryId(event, a, at.toISOString());
+        expect(deliveryId(event, a, at.toISOString())).toBe(id);
+        if (a !== b) expect(deliveryId(event, b, at.toISOString())).not.toBe(id);
+        const message = { v: 1, companyId: 1, webhookId: 2, deliveryId: id, attempt: 1 };
+        expect(z.safeParse(DeliveryMessage, message).success).toBe(true);
+      }),
+    );
+  });
+
+  test("sort by time", () => {
+    fc.assert(
+      fc.property(instant, instant, (a, b) => {
+        fc.pre(a.getTime() < b.getTime());
+        expect(deliveryId("x", 1, a.toISOString()) < deliveryId("y", 2, b.toISOString())).toBe(true);
+      }),
+    );
+  });
+});
+
+test("a message never comes early and never waits longer than the queue allows", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -1e6, max: 1e8 }), (waitMs) => {
+      const seconds = delaySecondsUntil(1e9 + waitMs, 1e9);
+      expect(Number.isInteger(seconds) && seconds >= 0 && seconds <= 900).toBe(true);
+      if (waitMs <= 900_000) expect(seconds * 1_000).toBeGreaterThanOrEqual(waitMs);
+    }),
+  );
+});
+
+describe("event filters", () => {
+  const data = {
+    prospect: { id: 7, name: null, tags: ["a"], currentStatus: { value: "Sold" } },
+    newStatus: { value: "Sold" },
+  };
+
+  test.each<[unknown, boolean]>([
+    [{}, true],
+    [{ "newStatus.value": "Sold" }, true],
+    [{ newStatus: { value: "Sold" } }, true],
+    [{ "prospect.currentStatus": { value: "Sold" } }, true],
+    [{ "newStatus.value": ["New", "Sold"] }, true],
+    [{ "newStatus.value": "sold" }, false],
+    [{ "prospect.id": "7" }, false],
+    [{ "prospect.name": null }, true],
+    [{ "prospect.nothing": null }, false],
+    [{ "newStatus.value": "Sold", "prospect.id": 8 }, false],
+    [{ "prospect.constructor.name": "Object" }, false],
+    [{ __proto__: null, toString: "x" }, false],
+    [{ "prospect.tags.length": 1 }, false],
+  ])("%j -> %s", (filter, expected) => {
+    expect(matchesFilter(z.parse(EventFilter, filter), data)).toBe(expected);
+  });
+
+  test("deeper than five levels, or more than fifty keys, is refused", () => {
+    const keysOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]));
+    expect(z.safeParse(EventFilter, { "a.b.c.d.e": 1 }).success).toBe(true);
+    expect(z.safeParse(EventFilter, { "a.b.c.d.e.f": 1 }).success).toBe(false);
+    expect(z.safeParse(EventFilter, { a: { b: { c: { d: { "e.f": 1 } } } } }).success).toBe(false);
+    expect(z.safeParse(EventFilter, keysOf(50)).success).toBe(true);
+    expect(z.safeParse(EventFilter, keysOf(51)).success).toBe(false);
+    expect(z.safeParse(EventFilter, { a: [{ b: 1 }] }).success).toBe(false);
+    expect(z.safeParse(EventFilter, [1]).success).toBe(false);
+  });
+});
