@@ -1,7 +1,7 @@
-/** Request bodies of the API reference, by the name of their schema; a test parses each by it. */
+/** Request bodies of the API reference, by function; a test holds each against its schema. */
 
 export const examples: Readonly<Record<string, unknown>> = {
-  NewProspect: {
+  "prospects/create": {
     name: "Maria Alvarez",
     phoneNumber: "+1 303 555 0142",
     lat: 39.7392,
@@ -10,13 +10,13 @@ export const examples: Readonly<Record<string, unknown>> = {
     source: "door",
     customFieldData: { roofAge: 14, insured: true },
   },
-  ProspectPatch: { currentStatusId: 1024, assignedToUserId: 7 },
-  NewStatus: { value: "Appointment set", color: "#1D4ED8" },
-  StatusPatch: { color: "#15803D" },
-  NewWebhook: {
+  "prospects/update": { currentStatusId: 1024, assignedToUserId: 7 },
+  "statuses/create": { value: "Appointment set", color: "#1D4ED8" },
+  "statuses/update": { color: "#15803D" },
+  "webhooks/create": {
     name: "CRM",
     url: "https://crm.example.com/hooks/canvassing",
     registrations: [{ event: "prospect.status_changed", filter: { "newStatus.value": ["Sold", "Appointment set"] } }],
   },
-  NewRegistration: { event: "prospect.created", delayMinutes: 15 },
+  "registrations/create": { event: "prospect.created", delayMinutes: 15 },
 };

@@ -52,7 +52,7 @@ export function operation(route: Route, contract: Contract, components: Componen
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
     ...([...inPath, ...inQuery].length > 0 && { parameters: [...inPath, ...inQuery] }),
-    ...(body !== undefined && { requestBody: requestBody(components.schema(body, "input")) }),
+    ...(body !== undefined && { requestBody: requestBody(components.schema(body, "input"), examples[route.file]) }),
     responses: {
       [contract.status]: success(contract, components),
       ...problemResponses(problemStatuses(route, contract)),
@@ -60,9 +60,7 @@ export function operation(route: Route, contract: Contract, components: Componen
   };
 }
 
-function requestBody(schema: JsonSchema): Fields {
-  const name = typeof schema.$ref === "string" ? schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1) : "";
-  const example = examples[name];
+function requestBody(schema: JsonSchema, example: unknown): Fields {
   return { content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
 }
 

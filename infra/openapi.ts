@@ -1,9 +1,10 @@
 /** The OpenAPI 3.1 document, made from the route table and the contracts: `npm run openapi` writes it, `--check` compares. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Contract } from "#shared/http/contract.ts";
 import { Problem, problems } from "#shared/http/problem.ts";
-import { OPENAPI_FILE } from "./bundle.ts";
+import { OPENAPI_FILE, root } from "./bundle.ts";
 import { DocumentInfo, documentOperation, operation } from "./openapi-operation.ts";
 import { type Components, collectComponents, type JsonSchema } from "./openapi-schemas.ts";
 import { type Route, routes } from "./routes.ts";
@@ -68,7 +69,8 @@ function describe(route: Route, handler: object, components: Components): { oper
 const hasContract = (handler: object): handler is { contract: Contract } => "contract" in handler;
 
 async function handlerOf({ file }: Route): Promise<object> {
-  const module: unknown = await import(`../functions/${file}.ts`);
+  const address = pathToFileURL(join(root, "functions", `${file}.ts`)).href;
+  const module: unknown = await import(address);
   if (typeof module !== "object" || module === null || !("handler" in module) || typeof module.handler !== "function") {
     throw new Error(`functions/${file}.ts exports no handler`);
   }
