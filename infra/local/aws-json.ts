@@ -1,0 +1,54 @@
+/** Calls a local server in the JSON protocol of DynamoDB and SQS: what the template says goes over the wire unchanged. */
+import * as z from "zod/mini";
+
+export class AwsError extends Error {
+  readonly code: string;
+
+  constructor(target: string, code: string, message: string) {
+    super(`${target}: ${code}: ${message}`);
+    this.name = "AwsError";
+    this.code = code;
+  }
+}
+
+export type AwsCall = (operation: string, body: object, signal?: AbortSignal) => Promise<unknown>;
+
+const Failure = z.object({
+  __type: z._default(z.string(), "Unknown"),
+  message: z.optional(z.string()),
+  Message: z.optional(z.string()),
+});
+
+/** Local servers want a signature to be there and do not check it. */
+const signature = (service: string): string =>
+  `AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/${service}/aws4_request, SignedHeaders=host, Signature=0`;
+
+function caller(endpoint: string, service: string, targetPrefix: string): AwsCall {
+  const headers = {
+    "content-type": "application/x-amz-json-1.0",
+    "x-amz-date": "20260101T000000Z",
+    authorization: signature(service),
+  };
+  return async (operation, body, signal) => {
+    const target = `${targetPrefix}.${operation}`;
+    const response = await fetch(endpoint, {
+      method: "POST",
+      headers: { ...headers, "x-amz-target": target },
+      body: JSON.stringify(body),
+      signal: signal ?? null,
+    });
+    const answer: unknown = await response.json();
+    if (response.ok) return answer;
+    const failure = z.safeParse(Failure, answer);
+    const code = failure.success ? (failure.data.__type.split("#").at(-1) ?? "Unknown") : `Status${response.status}`;
+    throw new AwsError(
+      target,
+      code,
+      (failure.success && (failure.data.message ?? failure.data.Message)) || "no message",
+    );
+  };
+}
+
+export const dynamoDbAt = (endpoint: string): AwsCall => caller(endpoint, "dynamodb", "DynamoDB_20120810");
+export const streamsAt = (endpoint: string): AwsCall => caller(endpoint, "dynamodb", "DynamoDBStreams_20120810");
+export const sqsAt = (endpoint: string): AwsCall => caller(endpoint, "sqs", "AmazonSQS");

@@ -1,0 +1,105 @@
+/** DynamoDB on this machine: the server process, which never outlives this one, or the server that DYNAMODB_ENDPOINT names. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
+import { type AwsCall, AwsError, dynamoDbAt } from "./aws-json.ts";
+import { LocalError } from "./error.ts";
+
+export interface DynamoDbServer {
+  readonly endpoint: string;
+  /** Settles with a reason if the server ends without being asked to. */
+  readonly failed: Promise<string>;
+  readonly pid: number | undefined;
+  stop(): Promise<void>;
+}
+
+const START_TIMEOUT_MS = 10_000;
+
+/** A server that somebody else runs. */
+export const externalDynamoDb = (endpoint: string): DynamoDbServer => ({
+  endpoint,
+  failed: new Promise(() => undefined),
+  pid: undefined,
+  stop: () => Promise.resolve(),
+});
+
+/**
+ * The shell becomes the server, after it has left behind a reader of a pipe from this process. When this process ends,
+ * however it ends, the pipe closes and the reader kills the server.
+ */
+const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null) & exec 3<&-; exec "$@"';
+
+/** @param file SQLite file that holds the tables; undefined keeps them in memory. */
+export async function startDynamoDb(file: string | undefined): Promise<DynamoDbServer> {
+  const port = await freePort();
+  const storage = file === undefined ? [] : ["--db-path", file];
+  const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
+  // A group of its own: Ctrl-C in a terminal is for this process, which stops the server last.
+  const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
+    stdio: ["ignore", "ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let output = "";
+  child.stderr?.on("data", (text: Buffer) => {
+    output = (output + text.toString()).slice(-2_000);
+  });
+  const exited = once(child, "exit");
+  let stopping = false;
+  const failed = exited.then(() =>
+    stopping ? new Promise<string>(() => undefined) : `the DynamoDB server ended by itself: ${output.trim()}`,
+  );
+  const endpoint = `http://127.0.0.1:${port}`;
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) signalGroup(child.pid);
+    await exited;
+  };
+  await Promise.race([answers(dynamoDbAt(endpoint)), failed.then((reason) => Promise.reject(new LocalError(reason)))]);
+  return { endpoint, failed, pid: child.pid, stop };
+}
+
+/** Every answered write is on disk (SQLite's journal), so the server needs no time to say goodbye. */
+function signalGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has just ended.
+  }
+}
+
+function serverBinary(): string {
+  try {
+    return createRequire(import.meta.url).resolve(`@dynoxide/${process.platform}-${process.arch}/dynoxide`);
+  } catch (error) {
+    throw new LocalError(
+      `there is no DynamoDB server for ${process.platform}-${process.arch}: set DYNAMODB_ENDPOINT to one (see README)`,
+      { cause: error },
+    );
+  }
+}
+
+async function answers(dynamoDb: AwsCall): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    try {
+      await dynamoDb("ListTables", {});
+      return;
+    } catch (error) {
+      if (error instanceof AwsError) throw error;
+      if (Date.now() > deadline) throw new LocalError("the DynamoDB server does not answer", { cause: error });
+      await wait(10);
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new LocalError("no free port");
+  return address.port;
+}

@@ -1,0 +1,112 @@
+/** One function environment on a worker thread: its own variables, one invocation at a time, ended when it runs out of time. */
+import { Worker } from "node:worker_threads";
+import { messageOf } from "./error.ts";
+import type { FromWorker, FunctionFailure, Invocation, ToWorker, WorkerData } from "./protocol.ts";
+
+/** An invocation that gave no answer; the name is the one Lambda gives. */
+export class InvocationError extends Error {
+  readonly type: string;
+
+  constructor(failure: FunctionFailure) {
+    super(failure.errorMessage);
+    this.name = "InvocationError";
+    this.type = failure.errorType;
+  }
+}
+
+/** Where a streamed response goes. `chunk` settles when there is room for the next one. */
+export interface ResponseSink {
+  head(metadata: string): void;
+  chunk(data: Uint8Array): Promise<void>;
+}
+
+export interface EnvironmentOptions {
+  readonly data: WorkerData;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly onOutput: (text: Uint8Array) => void;
+}
+
+/** Lambda gives the code of a function 10 s to load. */
+const INIT_TIMEOUT_MS = 10_000;
+
+interface Running {
+  readonly sink: ResponseSink | undefined;
+  settle(payload: string): void;
+  fail(error: InvocationError): void;
+}
+
+export class Environment {
+  readonly ready: Promise<void>;
+  alive = true;
+  readonly #worker: Worker;
+  #running: Running | undefined;
+
+  constructor({ data, variables, onOutput }: EnvironmentOptions) {
+    this.#worker = new Worker(new URL("./worker.ts", import.meta.url), {
+      env: { ...variables },
+      workerData: data,
+      stdout: true,
+      stderr: true,
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: data.memoryMb },
+    });
+    this.#worker.stdout.on("data", onOutput);
+    this.#worker.stderr.on("data", onOutput);
+    this.ready = this.#run(undefined, Date.now() + INIT_TIMEOUT_MS, INIT_TIMEOUT_MS).then(() => undefined);
+    this.#worker.on("message", (message: FromWorker) => this.#hear(message));
+    this.#worker.on("error", (error) => this.#die("Runtime.ExitError", messageOf(error)));
+    this.#worker.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
+  }
+
+  /** The JSON text of the answer; empty for a streamed one, which goes to `sink`. Throws InvocationError. */
+  invoke(invocation: Invocation, timeoutMs: number, sink?: ResponseSink): Promise<string> {
+    const answer = this.#run(sink, invocation.deadline, timeoutMs);
+    this.#send(invocation);
+    return answer;
+  }
+
+  async end(): Promise<void> {
+    this.#die("Runtime.ExitError", "the service is stopping");
+    await this.#worker.terminate();
+  }
+
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #run(sink: ResponseSink | undefined, deadline: number, timeoutMs: number): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const timer = setTimeout(
+      () => this.#die("Sandbox.Timedout", `Task timed out after ${(timeoutMs / 1000).toFixed(2)} seconds`),
+      deadline - Date.now(),
+    );
+    this.#running = { sink, settle: resolve, fail: reject };
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  #hear(message: FromWorker): void {
+    const running = this.#running;
+    if (running === undefined) return;
+    if (message.type === "head") running.sink?.head(message.metadata);
+    else if (message.type === "chunk") {
+      const passed = running.sink?.chunk(message.data) ?? Promise.resolve();
+      passed.then(
+        () => this.#send({ type: "pull" }),
+        () => this.#die("Runtime.StreamClosed", "the reader of the response went away"),
+      );
+    } else {
+      this.#running = undefined;
+      if (message.type === "failed") running.fail(new InvocationError(message.failure));
+      else running.settle(message.type === "done" ? message.payload : "");
+    }
+  }
+
+  /** A runtime that crashed, hangs or lost its reader is not used again. */
+  #die(errorType: string, errorMessage: string): void {
+    this.alive = false;
+    const running = this.#running;
+    this.#running = undefined;
+    running?.fail(new InvocationError({ errorType, errorMessage }));
+    void this.#worker.terminate();
+  }
+}

@@ -1,0 +1,64 @@
+/** The one listening port: bound before anything else is built, served by the gateway once that exists. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { codeOf, LocalError } from "./error.ts";
+
+export interface Front {
+  readonly server: Server;
+  /** `http://127.0.0.1:3000`: the address that clients on this machine use. */
+  readonly url: string;
+  serve(handler: (request: IncomingMessage, response: ServerResponse) => void): void;
+  stop(): Promise<void>;
+}
+
+/** A client has this long to send its request; API Gateway is no more patient. */
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Answers under way get this long when the service stops. */
+const DRAIN_MS = 3_000;
+
+export async function bind(port: number, host: string): Promise<Front> {
+  let handler = (_request: IncomingMessage, response: ServerResponse): void => {
+    response.writeHead(503, { "Content-Type": "text/plain", "Retry-After": "1" }).end("the service is starting\n");
+  };
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) =>
+    handler(request, response),
+  );
+  // An expectation that cannot be met is ignored, as it is at API Gateway.
+  server.on("checkExpectation", (request, response) => handler(request, response));
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (error) {
+    if (codeOf(error) === "EADDRINUSE") throw new LocalError(`port ${port} is in use: set PORT to another one`);
+    throw new LocalError(`cannot listen on ${host}:${port} (${codeOf(error) ?? "unknown"})`, { cause: error });
+  }
+  let stopped: Promise<void> | undefined;
+  return {
+    server,
+    url: urlOf(server, host),
+    serve(next) {
+      handler = next;
+    },
+    stop() {
+      stopped ??= close(server);
+      return stopped;
+    },
+  };
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new LocalError("the server has no port");
+  const everywhere = host === "0.0.0.0" || host === "::";
+  const name = everywhere ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return `http://${name}:${address.port}`;
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await closed;
+  clearTimeout(timer);
+}

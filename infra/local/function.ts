@@ -1,0 +1,182 @@
+/** A Lambda function on this machine: environments that are started on demand, kept warm for a while and reaped. */
+import { randomUUID } from "node:crypto";
+import path from "node:path";
+import { Environment, InvocationError, type ResponseSink } from "./environment.ts";
+import { messageOf } from "./error.ts";
+import { functionArn, REGION } from "./names.ts";
+import type { FunctionSpec } from "./stack.ts";
+
+/** Lambda's limit for a buffered request or response. */
+const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
+/** Lambda keeps an idle environment for minutes; memory on one machine is dearer. */
+const IDLE_MS = 2 * 60_000;
+
+export interface LocalFunction {
+  readonly spec: FunctionSpec;
+  /** The JSON text of the answer. Throws InvocationError. */
+  invoke(event: unknown, options?: InvokeOptions): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface InvokeOptions {
+  readonly requestId?: string;
+  /** Asks for a streamed response. */
+  readonly sink?: ResponseSink;
+}
+
+export interface FunctionHost {
+  /** Variables of every function beside its own: region, credentials and endpoints of the local servers. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly compileCache: string | null;
+  readonly log: (text: Uint8Array | string) => void;
+  /** After every invocation, however it ended. */
+  readonly onInvoked: (failed: boolean) => void;
+}
+
+export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost): LocalFunction {
+  const pool = new Pool(spec, Math.min(maxEnvironments, spec.ReservedConcurrentExecutions ?? maxEnvironments), host);
+  const timeoutMs = spec.Timeout * 1000;
+  return {
+    spec,
+    stop: () => pool.stop(),
+    async invoke(event, { requestId = randomUUID(), sink } = {}) {
+      const text = JSON.stringify(event);
+      if (Buffer.byteLength(text) > PAYLOAD_LIMIT_BYTES) throw tooLarge("RequestTooLargeException", "request");
+      const environment = await pool.take();
+      let failed = true;
+      try {
+        const deadline = Date.now() + timeoutMs;
+        const call = { type: "invoke", event: text, requestId, deadline, streamed: sink !== undefined } as const;
+        const answer = await environment.invoke(call, timeoutMs, sink);
+        if (Buffer.byteLength(answer) > PAYLOAD_LIMIT_BYTES)
+          throw tooLarge("Function.ResponseSizeTooLarge", "response");
+        failed = false;
+        return answer;
+      } catch (error) {
+        host.log(`${JSON.stringify({ level: "error", function: spec.name, requestId, message: messageOf(error) })}\n`);
+        throw error;
+      } finally {
+        pool.giveBack(environment);
+        host.onInvoked(failed);
+      }
+    },
+  };
+}
+
+const tooLarge = (errorType: string, what: string): InvocationError =>
+  new InvocationError({ errorType, errorMessage: `the ${what} is larger than ${PAYLOAD_LIMIT_BYTES} bytes` });
+
+const stopping = (): InvocationError =>
+  new InvocationError({ errorType: "ServiceException", errorMessage: "the service is stopping" });
+
+interface Waiting {
+  resolve(environment: Environment): void;
+  reject(error: unknown): void;
+}
+
+/** Who waits gets the first environment that is free, whether it was busy or is new. */
+class Pool {
+  readonly #spec: FunctionSpec;
+  readonly #max: number;
+  readonly #host: FunctionHost;
+  readonly #all = new Set<Environment>();
+  readonly #idle: { environment: Environment; reaper: NodeJS.Timeout }[] = [];
+  readonly #waiting: Waiting[] = [];
+  #starting = 0;
+  #stopped = false;
+
+  constructor(spec: FunctionSpec, max: number, host: FunctionHost) {
+    this.#spec = spec;
+    this.#max = max;
+    this.#host = host;
+  }
+
+  take(): Promise<Environment> {
+    if (this.#stopped) return Promise.reject(stopping());
+    for (let warm = this.#idle.pop(); warm !== undefined; warm = this.#idle.pop()) {
+      clearTimeout(warm.reaper);
+      if (warm.environment.alive) return Promise.resolve(warm.environment);
+      this.#all.delete(warm.environment);
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Environment>();
+    this.#waiting.push({ resolve, reject });
+    this.#startIfNeeded();
+    return promise;
+  }
+
+  giveBack(environment: Environment): void {
+    if (!environment.alive) {
+      this.#all.delete(environment);
+      this.#startIfNeeded();
+      return;
+    }
+    const next = this.#waiting.shift();
+    if (next !== undefined) {
+      next.resolve(environment);
+      return;
+    }
+    const reaper = setTimeout(() => this.#reap(environment), IDLE_MS).unref();
+    this.#idle.push({ environment, reaper });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const { reaper } of this.#idle.splice(0)) clearTimeout(reaper);
+    for (const { reject } of this.#waiting.splice(0)) {
+      reject(stopping());
+    }
+    await Promise.all([...this.#all].map((environment) => environment.end()));
+  }
+
+  #startIfNeeded(): void {
+    if (this.#waiting.length <= this.#starting || this.#all.size >= this.#max) return;
+    const environment = this.#start();
+    this.#starting++;
+    environment.ready.then(
+      () => {
+        this.#starting--;
+        this.giveBack(environment);
+      },
+      (error: unknown) => {
+        this.#starting--;
+        this.#all.delete(environment);
+        this.#waiting.shift()?.reject(error);
+        this.#startIfNeeded();
+      },
+    );
+  }
+
+  #start(): Environment {
+    const { name, directory, MemorySize, Environment: own } = this.#spec;
+    const environment = new Environment({
+      data: {
+        bundle: path.join(directory, "index.mjs"),
+        functionName: name,
+        functionArn: functionArn(name),
+        memoryMb: MemorySize,
+        compileCache: this.#host.compileCache,
+      },
+      variables: { ...this.#host.variables, ...lambdaVariables(name, MemorySize), ...own?.Variables },
+      onOutput: this.#host.log,
+    });
+    this.#all.add(environment);
+    return environment;
+  }
+
+  #reap(environment: Environment): void {
+    const at = this.#idle.findIndex((idle) => idle.environment === environment);
+    if (at === -1) return;
+    this.#idle.splice(at, 1);
+    this.#all.delete(environment);
+    void environment.end();
+  }
+}
+
+const lambdaVariables = (name: string, memoryMb: number): Record<string, string> => ({
+  AWS_REGION: REGION,
+  AWS_DEFAULT_REGION: REGION,
+  AWS_LAMBDA_FUNCTION_NAME: name,
+  AWS_LAMBDA_FUNCTION_VERSION: "$LATEST",
+  AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMb),
+  TZ: ":UTC",
+});

@@ -1,0 +1,198 @@
+/** The HTTP front: routes, integrations, limits and error bodies of the template's REST API. */
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { InvocationError, type ResponseSink } from "./environment.ts";
+import { LocalError } from "./error.ts";
+import type { LocalFunction } from "./function.ts";
+import {
+  type Answer,
+  type GatewayError,
+  type GatewayErrors,
+  gatewayErrors,
+  type MockAnswer,
+  mockAnswer,
+} from "./gateway-answers.ts";
+import { nameOfArn } from "./names.ts";
+import { type Call, proxyEvent, readMetadata, readResult } from "./proxy.ts";
+import { header, readBody, readRequest } from "./request.ts";
+import { createRouter } from "./router.ts";
+import type { FunctionSpec, Stack } from "./stack.ts";
+import { createThrottle } from "./throttle.ts";
+
+export interface Gateway {
+  /** Never throws and never rejects: every request gets an answer or a closed connection. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Answers what the HTTP parser refused. */
+  refuse(error: Error & { code?: string }, socket: Duplex): void;
+}
+
+interface Lambda {
+  readonly function: LocalFunction;
+  readonly streamed: boolean;
+  readonly timeoutMs: number;
+}
+
+type Integrations = ReadonlyMap<string, Lambda | MockAnswer>;
+
+export function createGateway(stack: Stack, functions: ReadonlyMap<string, LocalFunction>): Gateway {
+  const router = createRouter(stack);
+  const errors = gatewayErrors(stack);
+  const integrations: Integrations = new Map(
+    stack.methods.map((method) => [key(method), integration(method, functions)]),
+  );
+  const [api] = stack.restApis;
+  const [stage] = stack.stages;
+  const throttle = createThrottle(stage?.MethodSettings ?? []);
+
+  async function answer(
+    request: IncomingMessage,
+    requestId: string,
+    response: ServerResponse,
+  ): Promise<Answer | GatewayError | undefined> {
+    const raw = readRequest(request);
+    if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
+    const match = router(raw.verb, raw.segments);
+    if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
+    if (!throttle()) return "THROTTLED";
+    const body = await readBody(request);
+    if (body === undefined) return "REQUEST_TOO_LARGE";
+    const integration = integrations.get(key(match.method));
+    if (integration === undefined) return "API_CONFIGURATION_ERROR";
+    if (typeof integration === "function") return integration(header(raw, "content-type"), requestId);
+    const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
+    const binaryMediaTypes = api?.BinaryMediaTypes ?? [];
+    const call = {
+      request: raw,
+      match,
+      body,
+      requestId,
+      sourceIp,
+      stage: stage?.StageName ?? "local",
+      binaryMediaTypes,
+    };
+    return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
+  }
+
+  return {
+    async handle(request, response) {
+      const requestId = randomUUID();
+      response.on("error", () => undefined);
+      try {
+        const answered = await answer(request, requestId, response);
+        if (answered === undefined) return;
+        send(response, typeof answered === "string" ? errors(answered, requestId) : answered);
+        // What is left of a body that was too large is not read: the connection ends with the answer.
+        if (!request.complete) response.once("finish", () => request.destroy());
+      } catch {
+        // The client went away in the middle of its request or of a streamed answer.
+        response.destroy();
+      }
+    },
+    refuse: (error, socket) => refuse(error, socket, errors),
+  };
+}
+
+const key = (method: { ResourceId: string; HttpMethod: string }): string => `${method.HttpMethod} ${method.ResourceId}`;
+
+function integration(
+  method: Stack["methods"][number],
+  functions: ReadonlyMap<string, LocalFunction>,
+): Lambda | MockAnswer {
+  const { Integration } = method;
+  if (Integration.Type === "MOCK") return mockAnswer(method.id, { ...method, Integration });
+  const [, arn, kind] =
+    /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(Integration.Uri) ?? [];
+  const found = functions.get(nameOfArn(arn ?? ""));
+  if (found === undefined) throw new LocalError(`${method.id}.Integration.Uri: names no function of the template`);
+  const streamed = Integration.ResponseTransferMode === "STREAM";
+  if (streamed !== (kind === "response-streaming-invocations")) {
+    throw new LocalError(`${method.id}.Integration: ResponseTransferMode and Uri disagree on streaming`);
+  }
+  return { function: found, streamed, timeoutMs: Integration.TimeoutInMillis };
+}
+
+async function invoke(lambda: Lambda, call: Call): Promise<Answer | GatewayError> {
+  const timeout = Promise.withResolvers<"INTEGRATION_TIMEOUT">();
+  const timer = setTimeout(() => timeout.resolve("INTEGRATION_TIMEOUT"), lambda.timeoutMs);
+  const invoked = lambda.function
+    .invoke(proxyEvent(call), { requestId: call.requestId })
+    .then((payload): Answer | GatewayError => readResult(payload, call) ?? "INTEGRATION_FAILURE", errorOf);
+  const answer = await Promise.race([invoked, timeout.promise]);
+  clearTimeout(timer);
+  return answer;
+}
+
+function errorOf(error: unknown): GatewayError {
+  const tooLarge = error instanceof InvocationError && error.type === "RequestTooLargeException";
+  return tooLarge ? "REQUEST_TOO_LARGE" : "INTEGRATION_FAILURE";
+}
+
+/** Before the head an error is an answer; after it the connection breaks, so that nothing short looks whole. */
+async function stream(lambda: Lambda, call: Call, response: ServerResponse): Promise<GatewayError | undefined> {
+  const sink: ResponseSink = {
+    head(text) {
+      const metadata = readMetadata(text);
+      if (metadata !== undefined) writeHead(response, metadata);
+    },
+    chunk: (data) => writeChunk(response, data),
+  };
+  try {
+    await lambda.function.invoke(proxyEvent(call), { requestId: call.requestId, sink });
+  } catch (error) {
+    if (!response.headersSent) return errorOf(error);
+    response.destroy();
+    return undefined;
+  }
+  if (!response.headersSent) return "INTEGRATION_FAILURE";
+  response.end();
+  return undefined;
+}
+
+function writeChunk(response: ServerResponse, data: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (!response.headersSent || response.destroyed) return reject(new Error("the response cannot be written"));
+    const closed = (): void => reject(new Error("the reader went away"));
+    response.once("close", closed);
+    response.write(data, () => {
+      response.off("close", closed);
+      resolve();
+    });
+  });
+}
+
+function send(response: ServerResponse, answer: Answer): void {
+  if (response.destroyed) return;
+  writeHead(response, answer);
+  response.end(answer.body);
+}
+
+function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
+  for (const [name, value] of headers) {
+    // The gateway frames the body itself.
+    if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;
+    response.appendHeader(name, value);
+  }
+  response.writeHead(status);
+}
+
+/** Requests that are no HTTP never reach a handler; they get the gateway's error in the same body. */
+function refuse(error: Error & { code?: string }, socket: Duplex, errors: GatewayErrors): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
+  const { headers, body } = errors(tooLarge ? "REQUEST_TOO_LARGE" : "BAD_REQUEST_PARAMETERS", randomUUID());
+  const status = tooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request";
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  socket.end(
+    `HTTP/1.1 ${status}\r\n${lines}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Which functions answer requests; the others are started by events. */
+export const servesRequests = (spec: FunctionSpec, stack: Stack): boolean =>
+  stack.methods.some(
+    ({ Integration }) => Integration.Type === "AWS_PROXY" && Integration.Uri.includes(`:${spec.name}/`),
+  );

@@ -1,0 +1,67 @@
+/** The OpenID Connect issuer of this machine. It signs access tokens like Cognito's for any user of the directory. */
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import type { RequestListener } from "node:http";
+import { OAuth2Issuer, OAuth2Service } from "oauth2-mock-server";
+import * as z from "zod/mini";
+import { keys } from "#shared/db/keys.ts";
+import type { AwsCall } from "./aws-json.ts";
+
+/** The client that local tokens are made out to. */
+export const AUDIENCE = "local";
+const TOKEN_SECONDS = 12 * 3_600;
+
+export interface Identity {
+  readonly issuer: string;
+  /** The private key as a JWK: for tests that forge tokens. */
+  readonly signingKey: Readonly<Record<string, unknown>>;
+  /** Serves discovery and keys below the issuer's path, with that path cut off. */
+  readonly handle: RequestListener;
+  mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
+}
+
+export interface Claims {
+  readonly sub: string;
+  readonly [name: string]: unknown;
+}
+
+const Jwk = z.record(z.string(), z.unknown());
+
+/** @param keyFile keeps the key, so that tokens live through a restart; undefined makes one for this run. */
+export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
+  const issuer = new OAuth2Issuer();
+  issuer.url = issuerUrl;
+  const kept =
+    keyFile !== undefined && existsSync(keyFile) ? z.parse(Jwk, JSON.parse(readFileSync(keyFile, "utf8"))) : undefined;
+  if (kept === undefined) await issuer.keys.generate("RS256");
+  else await issuer.keys.add(kept);
+  const signingKey = z.parse(Jwk, issuer.keys.toJSON(true)[0]);
+  if (keyFile !== undefined && kept === undefined) writeFileSync(keyFile, JSON.stringify(signingKey), { mode: 0o600 });
+  const service = new OAuth2Service(issuer, { jwks: "/.well-known/jwks.json" });
+  return {
+    issuer: issuerUrl,
+    signingKey,
+    handle: service.requestHandler,
+    mint: (claims, { expiresInSeconds = TOKEN_SECONDS } = {}) =>
+      issuer.buildToken({
+        expiresIn: expiresInSeconds,
+        scopesOrTransform: (_header, payload) => {
+          Object.assign(payload, { client_id: AUDIENCE, token_use: "access", jti: randomUUID(), ...claims });
+        },
+      }),
+  };
+}
+
+const Place = z.object({
+  Item: z.optional(z.object({ companyId: z.object({ N: z.string() }), userId: z.object({ N: z.string() }) })),
+});
+const User = z.object({ Item: z.optional(z.object({ sub: z.object({ S: z.string() }) })) });
+
+/** The token subject of the user with this address, from the service's own directory. */
+export async function subjectOf(dynamoDb: AwsCall, tableName: string, email: string): Promise<string | undefined> {
+  const get = ({ pk, sk }: { pk: string; sk: string }): Promise<unknown> =>
+    dynamoDb("GetItem", { TableName: tableName, Key: { pk: { S: pk }, sk: { S: sk } }, ConsistentRead: true });
+  const place = z.parse(Place, await get(keys.email(email.toLowerCase()))).Item;
+  if (place === undefined) return undefined;
+  return z.parse(User, await get(keys.user(Number(place.companyId.N), Number(place.userId.N)))).Item?.sub.S;
+}

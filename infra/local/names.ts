@@ -1,0 +1,76 @@
+/** Names and ARNs of resources on this machine: what `Ref` and `Fn::GetAtt` give. */
+import * as z from "zod/mini";
+import type { TemplateResource } from "./template.ts";
+
+export const REGION = "us-east-1";
+/** The account id that local AWS servers put into ARNs and queue URLs. */
+export const ACCOUNT = "000000000000";
+
+const nameProperty: Record<string, string> = {
+  "AWS::DynamoDB::Table": "TableName",
+  "AWS::DynamoDB::GlobalTable": "TableName",
+  "AWS::SQS::Queue": "QueueName",
+  "AWS::S3::Bucket": "BucketName",
+  "AWS::Lambda::Function": "FunctionName",
+  "AWS::ApiGateway::Stage": "StageName",
+};
+
+/** The given name, else the logical id (which CloudFormation would lengthen by a random part). */
+export function physicalName(logicalId: string, resource: TemplateResource): string {
+  const property = nameProperty[resource.Type];
+  const given = z.safeParse(z.string(), property === undefined ? undefined : resource.Properties[property]);
+  const name = given.success ? given.data : logicalId;
+  return resource.Type === "AWS::S3::Bucket" ? name.toLowerCase() : name;
+}
+
+export const arn = (service: string, resource: string): string => `arn:aws:${service}:${REGION}:${ACCOUNT}:${resource}`;
+export const functionArn = (name: string): string => arn("lambda", `function:${name}`);
+export const queueArn = (name: string): string => arn("sqs", name);
+export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
+export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
+
+/** Last part of an ARN: the name of the function, queue or bucket that it names. */
+export const nameOfArn = (value: string): string => value.split(":").at(-1) ?? value;
+
+/** URL of a queue on the local server. */
+export const queueUrl = (endpoint: string, name: string): string => `${endpoint}/${ACCOUNT}/${name}`;
+
+export function reference(logicalId: string, resource: TemplateResource, sqsEndpoint: string): string {
+  const name = physicalName(logicalId, resource);
+  return resource.Type === "AWS::SQS::Queue" ? queueUrl(sqsEndpoint, name) : name;
+}
+
+/** Undefined where this runtime does not know the attribute. */
+export function attribute(
+  logicalId: string,
+  resource: TemplateResource,
+  name: string,
+  sqsEndpoint: string,
+): string | undefined {
+  const own = physicalName(logicalId, resource);
+  switch (`${resource.Type}.${name}`) {
+    case "AWS::DynamoDB::Table.Arn":
+    case "AWS::DynamoDB::GlobalTable.Arn":
+      return tableArn(own);
+    case "AWS::DynamoDB::Table.StreamArn":
+    case "AWS::DynamoDB::GlobalTable.StreamArn":
+      return streamArn(own);
+    case "AWS::SQS::Queue.Arn":
+      return queueArn(own);
+    case "AWS::SQS::Queue.QueueName":
+      return own;
+    case "AWS::SQS::Queue.QueueUrl":
+      return queueUrl(sqsEndpoint, own);
+    case "AWS::S3::Bucket.Arn":
+      return `arn:aws:s3:::${own}`;
+    case "AWS::Lambda::Function.Arn":
+      return functionArn(own);
+    case "AWS::ApiGateway::RestApi.RootResourceId":
+      return rootResourceId(logicalId);
+    default:
+      // Attributes of resources without local meaning (roles, log groups, alarms) are only ever names of each other.
+      return name === "Arn" ? arn("local", own) : undefined;
+  }
+}
+
+export const rootResourceId = (restApiLogicalId: string): string => `${restApiLogicalId}/root`;

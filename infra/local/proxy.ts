@@ -1,0 +1,130 @@
+/** The proxy contract of API Gateway: the event a function gets and the answer it gives (payload format 1.0). */
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import * as z from "zod/mini";
+import type { Answer } from "./gateway-answers.ts";
+import { ACCOUNT } from "./names.ts";
+import { header, isBinary, type RawRequest } from "./request.ts";
+import type { Match } from "./router.ts";
+
+export interface Call {
+  readonly request: RawRequest;
+  readonly match: Match;
+  readonly body: Buffer;
+  readonly requestId: string;
+  readonly sourceIp: string;
+  readonly stage: string;
+  readonly binaryMediaTypes: readonly string[];
+}
+
+export function proxyEvent(call: Call): object {
+  const { request, match, body, binaryMediaTypes } = call;
+  const binary = body.length > 0 && isBinary(binaryMediaTypes, header(request, "content-type"));
+  const headers = new Map([
+    ...request.headers,
+    ["X-Forwarded-For", [call.sourceIp]],
+    ["X-Forwarded-Port", ["443"]],
+    ["X-Forwarded-Proto", ["https"]],
+    [
+      "X-Amzn-Trace-Id",
+      [`Root=1-${hex(Math.floor(Date.now() / 1000))}-${call.requestId.replaceAll("-", "").slice(0, 24)}`],
+    ],
+  ]);
+  return {
+    resource: match.resource,
+    path: request.path,
+    httpMethod: request.verb,
+    headers: lastValues(headers),
+    multiValueHeaders: Object.fromEntries(headers),
+    queryStringParameters: request.query.size === 0 ? null : lastValues(request.query),
+    multiValueQueryStringParameters: request.query.size === 0 ? null : Object.fromEntries(request.query),
+    pathParameters: match.parameters.size === 0 ? null : Object.fromEntries(match.parameters),
+    stageVariables: null,
+    requestContext: requestContext(call),
+    body: body.length === 0 ? null : body.toString(binary ? "base64" : "utf8"),
+    isBase64Encoded: binary,
+  };
+}
+
+const hex = (value: number): string => value.toString(16).padStart(8, "0");
+
+const lastValues = (values: ReadonlyMap<string, readonly string[]>): Record<string, string> =>
+  Object.fromEntries([...values].map(([name, all]) => [name, all.at(-1) ?? ""]));
+
+function requestContext({ request, match, requestId, sourceIp, stage }: Call): object {
+  const now = new Date();
+  return {
+    accountId: ACCOUNT,
+    apiId: "local",
+    authorizer: null,
+    domainName: header(request, "host") ?? "localhost",
+    domainPrefix: "local",
+    extendedRequestId: requestId,
+    httpMethod: request.verb,
+    identity: { sourceIp, userAgent: header(request, "user-agent") ?? null },
+    path: `/${stage}${request.path}`,
+    protocol: "HTTP/1.1",
+    requestId,
+    requestTime: now.toUTCString(),
+    requestTimeEpoch: now.getTime(),
+    resourceId: match.method.ResourceId,
+    resourcePath: match.resource,
+    stage,
+  };
+}
+
+const Scalar = z.union([z.string(), z.number(), z.boolean()]);
+const Head = {
+  statusCode: z.pipe(
+    z.union([z.int(), z.pipe(z.string().check(z.regex(/^\d{3}$/)), z.transform(Number))]),
+    z.int().check(z.minimum(200), z.maximum(599)),
+  ),
+  headers: z.nullish(z.record(z.string(), Scalar)),
+  multiValueHeaders: z.nullish(z.record(z.string(), z.array(Scalar))),
+};
+const Metadata = z.looseObject({ ...Head, cookies: z.optional(z.array(z.string())) });
+/** API Gateway refuses an answer with any other key. */
+const Result = z.strictObject({
+  ...Head,
+  body: z.nullish(z.string()),
+  isBase64Encoded: z.nullish(z.boolean()),
+});
+
+/** Undefined: what the function gave is no answer, which API Gateway calls a malformed proxy response. */
+export function readResult(payload: string, { request, binaryMediaTypes }: Call): Answer | undefined {
+  const parsed = z.safeParse(Result, JSON.parse(payload));
+  if (!parsed.success) return undefined;
+  const { statusCode, body, isBase64Encoded } = parsed.data;
+  const headers = headersOf(parsed.data);
+  if (headers === undefined) return undefined;
+  const accepted = header(request, "accept")?.split(",")[0];
+  const decode = isBase64Encoded === true && isBinary(binaryMediaTypes, accepted);
+  return { status: statusCode, headers, body: decode ? Buffer.from(body ?? "", "base64") : (body ?? "") };
+}
+
+/** Status and headers of a streamed answer. Undefined as for `readResult`. */
+export function readMetadata(text: string): Omit<Answer, "body"> | undefined {
+  const parsed = z.safeParse(Metadata, JSON.parse(text));
+  const headers = parsed.success ? headersOf(parsed.data) : undefined;
+  return parsed.success && headers ? { status: parsed.data.statusCode, headers } : undefined;
+}
+
+function headersOf(
+  head: Pick<z.infer<typeof Result>, "headers" | "multiValueHeaders">,
+): [string, string][] | undefined {
+  const multiple = Object.entries(head.multiValueHeaders ?? {});
+  const taken = new Set(multiple.map(([name]) => name.toLowerCase()));
+  const single = Object.entries(head.headers ?? {}).filter(([name]) => !taken.has(name.toLowerCase()));
+  const all = [
+    ...single.map(([name, value]): [string, string] => [name, String(value)]),
+    ...multiple.flatMap(([name, values]) => values.map((value): [string, string] => [name, String(value)])),
+  ];
+  try {
+    for (const [name, value] of all) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    }
+    return all;
+  } catch {
+    return undefined;
+  }
+}

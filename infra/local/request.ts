@@ -1,0 +1,113 @@
+/** Reads a raw HTTP request as API Gateway does: path, query, headers and body, whatever a client makes of them. */
+import type { IncomingMessage } from "node:http";
+
+export interface RawRequest {
+  readonly verb: string;
+  readonly path: string;
+  /** Decoded parts of the path. */
+  readonly segments: readonly string[];
+  readonly query: ReadonlyMap<string, readonly string[]>;
+  /** By the first spelling of each name. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The API's limit for a request body. */
+export const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
+
+/** Undefined: a percent escape in path or query is malformed. */
+export function readRequest(request: IncomingMessage): RawRequest | undefined {
+  const target = originForm(request.url ?? "/");
+  const [path = "/", search = ""] = splitOnce(target, "?");
+  try {
+    return {
+      verb: request.method ?? "GET",
+      path,
+      segments: path === "/" ? [] : path.split("/").slice(1).map(decodeURIComponent),
+      query: readQuery(search),
+      headers: readHeaders(request.rawHeaders),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** `GET http://host/path` is what clients say to proxies; servers have to take it too. */
+function originForm(target: string): string {
+  if (target.startsWith("/")) return target;
+  const path = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*(.*)$/i.exec(target)?.[1] ?? `/${target}`;
+  return path.startsWith("/") ? path : `/${path}`;
+}
+
+function splitOnce(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator);
+  return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+function readQuery(search: string): Map<string, string[]> {
+  const query = new Map<string, string[]>();
+  for (const part of search.split("&")) {
+    if (part === "") continue;
+    const [name, value] = splitOnce(part, "=").map((text) => decodeURIComponent(text.replaceAll("+", " ")));
+    append(query, name ?? "", value ?? "");
+  }
+  return query;
+}
+
+/** API Gateway keeps these to itself. */
+const hopByHop = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect",
+]);
+
+function readHeaders(raw: readonly string[]): Map<string, string[]> {
+  const headers = new Map<string, string[]>();
+  const spelling = new Map<string, string>();
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? "";
+    const key = name.toLowerCase();
+    if (hopByHop.has(key)) continue;
+    if (!spelling.has(key)) spelling.set(key, name);
+    append(headers, spelling.get(key) ?? name, raw[i + 1] ?? "");
+  }
+  return headers;
+}
+
+function append(map: Map<string, string[]>, name: string, value: string): void {
+  const values = map.get(name);
+  if (values === undefined) map.set(name, [value]);
+  else values.push(value);
+}
+
+export function header(request: RawRequest, name: string): string | undefined {
+  for (const [key, values] of request.headers) if (key.toLowerCase() === name) return values.at(-1);
+  return undefined;
+}
+
+/** Undefined: larger than the limit. Throws when the client goes away. */
+export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    const part: Buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
+    size += part.length;
+    if (size > BODY_LIMIT_BYTES) return undefined;
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Whether the list of media types treats this one as binary; wildcards are whole types or `*` `/` `*`. */
+export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
+  const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
+  return mediaTypes.some((entry) => {
+    const pattern = entry.replace("~1", "/").toLowerCase();
+    return pattern === "*/*" || pattern === type || (pattern.endsWith("/*") && type.startsWith(pattern.slice(0, -1)));
+  });
+}

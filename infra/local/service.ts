@@ -1,0 +1,235 @@
+/** The whole service in this process: local servers, the synthesized stack on them, and one HTTP port in front. */
+import { setTimeout as wait } from "node:timers/promises";
+import type { DeployConfig } from "../config.ts";
+import { dynamoDbAt } from "./aws-json.ts";
+import { CONTROL_PREFIX, ISSUER_PATH, serveControl } from "./control.ts";
+import { type DataDir, openDataDir, temporaryDir } from "./data-dir.ts";
+import { externalDynamoDb, startDynamoDb } from "./dynamodb.ts";
+import { LocalError, messageOf } from "./error.ts";
+import { bind, type Front } from "./front.ts";
+import { createGateway } from "./gateway.ts";
+import { createFunctions, type Servers, startSources } from "./host.ts";
+import { AUDIENCE, type Claims, createIdentity, type Identity, subjectOf } from "./identity.ts";
+import { openLog } from "./log.ts";
+import { describeStack, type Outputs } from "./outputs.ts";
+import { openPositions } from "./positions.ts";
+import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
+import type { RunningSource } from "./sources.ts";
+import { readStack, type Stack } from "./stack.ts";
+import { dropTable, ensureTable } from "./tables.ts";
+
+export interface LocalOptions {
+  /** 0: any free port. */
+  readonly port: number;
+  readonly host?: string;
+  /** Undefined keeps everything in memory. */
+  readonly dataDir?: string | undefined;
+  /** Begins anew, whatever the directory holds. */
+  readonly fresh?: boolean;
+  readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
+  readonly timeScale: number;
+  readonly allowedOrigins?: readonly string[];
+  /** Loads the demo companies into a new table. */
+  readonly demo?: boolean;
+  /** Adds so many synthetic prospects to the first demo company. */
+  readonly seed?: number;
+  /** Functions' output and failures go to standard error even where nothing is kept on disk. */
+  readonly verbose?: boolean;
+  /** A DynamoDB-compatible server to use instead of one of our own. */
+  readonly dynamoDbEndpoint?: string | undefined;
+  /** Makes the template: replaced by tests of this runtime. */
+  readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<unknown>;
+}
+
+export interface LocalService {
+  readonly url: string;
+  readonly outputs: Outputs;
+  /** The issuer's private key as a JWK, for tests that forge tokens. */
+  readonly signingKey: Readonly<Record<string, unknown>>;
+  /** Process group of the DynamoDB server, where it is our own. */
+  readonly dynamoDbPid: number | undefined;
+  /** Settles with a reason when the service can no longer work. */
+  readonly failed: Promise<string>;
+  /** Invocations that failed so far. */
+  failures(): number;
+  mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
+  /** Undefined: nobody of the directory has this address. */
+  tokenOf(email: string): Promise<string | undefined>;
+  /** @param file below `functions/`, without its ending. */
+  invoke(file: string, event: unknown): Promise<unknown>;
+  queues(): Promise<Readonly<Record<string, Depth>>>;
+  stop(): Promise<void>;
+}
+
+/** Throws a LocalError with one line for the person who started it; whatever had been started is stopped again. */
+export async function startLocal(options: LocalOptions): Promise<LocalService> {
+  const undo: (() => unknown)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    return await start(options, undo, stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type Undo = (() => unknown)[];
+
+/** Invocations of event sources get this long to finish when the service stops. */
+const DRAIN_MS = 3_000;
+
+async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
+  const front = await bind(options.port, options.host ?? "127.0.0.1");
+  undo.push(() => front.stop());
+  const { dataDir, fresh = false } = options;
+  const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
+  undo.push(() => dir.release());
+  const identity = await createIdentity(`${front.url}${ISSUER_PATH}`, dir.signingKey);
+  const [servers, template] = await Promise.all([
+    startServers(options, dir, undo),
+    makeTemplate(options, dir, identity),
+  ]);
+  const stack = readStack(template, servers.queues.endpoint, dir.assembly);
+  const isNew = await createStorage(stack, servers, options);
+  const outputs = describeStack(stack, { ...servers, apiUrl: front.url, issuer: identity.issuer, audience: AUDIENCE });
+  await loadData(outputs, isNew, options);
+  return run({ options, undo, stop, front, dir, identity, servers, stack, outputs, isNew });
+}
+
+interface Parts {
+  readonly options: LocalOptions;
+  readonly undo: Undo;
+  readonly stop: () => Promise<void>;
+  readonly front: Front;
+  readonly dir: DataDir;
+  readonly identity: Identity;
+  readonly servers: StartedServers;
+  readonly stack: Stack;
+  readonly outputs: Outputs;
+  readonly isNew: boolean;
+}
+
+async function run(parts: Parts): Promise<LocalService> {
+  const { options, undo, front, dir, identity, servers, stack, outputs } = parts;
+  const log = openLog(dir.log, options.verbose === true);
+  undo.push(() => log.close());
+  const running: RunningSource[] = [];
+  let failures = 0;
+  const functions = createFunctions(stack, {
+    variables: servers.variables,
+    compileCache: dir.compileCache,
+    log: log.write,
+    onInvoked(failed) {
+      if (failed) failures++;
+      for (const source of running) source.kick();
+    },
+  });
+  undo.push(() => Promise.all([...functions.values()].map((one) => one.stop())));
+  const tokenOf = async (email: string): Promise<string | undefined> => {
+    const sub = await subjectOf(servers.dynamoDb, outputs.TableName, email);
+    return sub === undefined ? undefined : identity.mint({ sub });
+  };
+  const queues = () => depths(stack, servers);
+  serve(front, createGateway(stack, functions), { identity, outputs: () => outputs, tokenOf, queues });
+  const positions = openPositions(dir.positions, parts.isNew);
+  running.push(...(await startSources(stack, functions, servers, positions, log.write)));
+  // What is in work may be finished; what then still runs ends with its environment and is repeated after the restart.
+  undo.push(() =>
+    Promise.race([Promise.all(running.map((source) => source.stop())), wait(DRAIN_MS, null, { ref: false })]),
+  );
+  undo.push(() => front.stop());
+  dir.markComplete();
+  return {
+    url: front.url,
+    outputs,
+    signingKey: identity.signingKey,
+    dynamoDbPid: servers.dynamoDbPid,
+    failed: servers.failed,
+    failures: () => failures,
+    mint: identity.mint,
+    tokenOf,
+    async invoke(file, event) {
+      const found = [...functions.values()].find(({ spec }) => spec.file === file);
+      if (found === undefined) throw new LocalError(`the template has no function ${file}`);
+      return JSON.parse(await found.invoke(event));
+    },
+    queues,
+    stop: parts.stop,
+  };
+}
+
+type ServeControl = Parameters<typeof serveControl>[0];
+
+function serve(front: Front, gateway: ReturnType<typeof createGateway>, control: ServeControl): void {
+  front.server.on("clientError", (error, socket) => gateway.refuse(error, socket));
+  front.serve((request, response) => {
+    const isControl = request.url?.startsWith(CONTROL_PREFIX) === true;
+    void (isControl ? serveControl(control, request, response) : gateway.handle(request, response));
+  });
+}
+
+interface StartedServers extends Servers {
+  /** What every function has in its environment besides its own variables. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly dynamoDbPid: number | undefined;
+  readonly failed: Promise<string>;
+}
+
+async function startServers({ dynamoDbEndpoint }: LocalOptions, dir: DataDir, undo: Undo): Promise<StartedServers> {
+  const dynamoDb =
+    dynamoDbEndpoint === undefined ? await startDynamoDb(dir.database) : externalDynamoDb(dynamoDbEndpoint);
+  undo.push(() => dynamoDb.stop());
+  const queues = await startQueues();
+  undo.push(() => queues.stop());
+  return {
+    dynamoDb: dynamoDbAt(dynamoDb.endpoint),
+    dynamoDbEndpoint: dynamoDb.endpoint,
+    dynamoDbPid: dynamoDb.pid,
+    failed: dynamoDb.failed,
+    queues,
+    variables: {
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+      AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
+      AWS_ENDPOINT_URL_SQS: queues.endpoint,
+      AWS_ENDPOINT_URL_S3: queues.endpoint,
+    },
+  };
+}
+
+async function makeTemplate(options: LocalOptions, dir: DataDir, { issuer }: Identity): Promise<unknown> {
+  const { webhookUrlPolicy, timeScale, allowedOrigins = [] } = options;
+  // Loaded only where it is needed: the CDK takes a second to load.
+  const synthesize = options.synthesize ?? (await import("../synth.ts")).synthesize;
+  return synthesize({ issuer, audience: [AUDIENCE], webhookUrlPolicy, timeScale, allowedOrigins }, dir.assembly);
+}
+
+/** Whether the tables are new. */
+async function createStorage(stack: Stack, servers: Servers, options: LocalOptions): Promise<boolean> {
+  await createQueues(servers.queues, stack);
+  await createBuckets(servers.queues, stack);
+  let isNew = false;
+  for (const table of stack.tables) {
+    if (options.fresh === true) await dropTable(servers.dynamoDb, table.name);
+    isNew = (await ensureTable(servers.dynamoDb, table)) || isNew;
+  }
+  return isNew;
+}
+
+async function loadData(outputs: Outputs, isNew: boolean, { demo = false, seed = 0 }: LocalOptions): Promise<void> {
+  if (!demo && seed === 0) return;
+  const { loadDemo, loadSynthetic } = await import("./demo.ts");
+  try {
+    if (demo && isNew) await loadDemo(outputs);
+    if (seed > 0) await loadSynthetic(outputs, seed);
+  } catch (error) {
+    throw new LocalError(`the demo data cannot be loaded: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function depths({ queues }: Stack, servers: Servers): Promise<Record<string, Depth>> {
+  const all = queues.map(async ({ name }) => [name, await depthOf(servers.queues, name)] as const);
+  return Object.fromEntries(await Promise.all(all));
+}

@@ -1,0 +1,144 @@
+/** The inside of one function environment: loads the bundle once and answers one invocation after the other, as Lambda's runtime does. */
+import module from "node:module";
+import { Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import * as z from "zod/mini";
+import type { FromWorker, Invocation, ToWorker, WorkerData } from "./protocol.ts";
+
+type Handler = (event: unknown, context: object) => unknown;
+type StreamHandler = (event: unknown, stream: ResponseStream, context: object) => unknown;
+
+/** Which exported handlers stream, and how they are called. */
+const streaming = new WeakMap<Handler, StreamHandler>();
+
+const isHandler = (value: unknown): value is Handler => typeof value === "function";
+
+const data: WorkerData = z.parse(
+  z.object({
+    bundle: z.string(),
+    functionName: z.string(),
+    functionArn: z.string(),
+    memoryMb: z.number(),
+    compileCache: z.nullable(z.string()),
+  }),
+  workerData,
+);
+
+/** The body of a streamed response. One chunk is on its way at a time: a slow reader slows the function. */
+class ResponseStream extends Writable {
+  #metadata: string | undefined;
+  #pulled: (() => void) | undefined;
+  readonly #send: (message: FromWorker) => void;
+
+  constructor(send: (message: FromWorker) => void) {
+    super();
+    this.#send = send;
+  }
+
+  describe(metadata: unknown): void {
+    this.#metadata = JSON.stringify(metadata);
+  }
+
+  pull(): void {
+    const pulled = this.#pulled;
+    this.#pulled = undefined;
+    pulled?.();
+  }
+
+  setContentType(type: string): void {
+    this.describe({ statusCode: 200, headers: { "Content-Type": type } });
+  }
+
+  override _write(chunk: unknown, _encoding: BufferEncoding, done: () => void): void {
+    this.#sendHead();
+    this.#pulled = done;
+    this.#send({ type: "chunk", data: chunk instanceof Uint8Array ? chunk : Buffer.from(String(chunk)) });
+  }
+
+  override _final(done: () => void): void {
+    this.#sendHead();
+    done();
+  }
+
+  #sendHead(): void {
+    if (this.#metadata !== undefined) this.#send({ type: "head", metadata: this.#metadata });
+    this.#metadata = undefined;
+  }
+}
+
+/** The global that Lambda's runtime gives to functions which stream. */
+const awslambda = {
+  streamifyResponse(handler: StreamHandler): Handler {
+    const marked = (): never => {
+      throw new Error("a streaming function was called without a stream");
+    };
+    streaming.set(marked, handler);
+    return marked;
+  },
+  HttpResponseStream: {
+    from(stream: ResponseStream, metadata: unknown): ResponseStream {
+      stream.describe(metadata);
+      return stream;
+    },
+  },
+};
+
+let current: ResponseStream | undefined;
+
+async function serve(port: MessagePort): Promise<void> {
+  Object.assign(globalThis, { awslambda });
+  if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
+  const send = (message: FromWorker): void => port.postMessage(message);
+  const loaded: unknown = await import(pathToFileURL(data.bundle).href);
+  const handler = z.parse(
+    z.object({ handler: z.custom<Handler>(isHandler, "no function `handler` is exported") }),
+    loaded,
+  );
+  port.on("message", (message: ToWorker) => {
+    if (message.type === "pull") current?.pull();
+    else void answer(handler.handler, message, send);
+  });
+  send({ type: "ready" });
+}
+
+async function answer(handler: Handler, invocation: Invocation, send: (message: FromWorker) => void): Promise<void> {
+  try {
+    const event: unknown = JSON.parse(invocation.event);
+    const streamHandler = streaming.get(handler);
+    if (invocation.streamed !== (streamHandler !== undefined)) {
+      throw new Error("the template and the function disagree on whether the response is streamed");
+    }
+    if (streamHandler === undefined) {
+      const result = await handler(event, contextOf(invocation));
+      send({ type: "done", payload: JSON.stringify(result) ?? "null" });
+    } else {
+      const stream = new ResponseStream(send);
+      current = stream;
+      const ended = new Promise<void>((resolve, reject) => stream.once("finish", resolve).once("error", reject));
+      await Promise.all([streamHandler(event, stream, contextOf(invocation)), ended]);
+      send({ type: "end" });
+    }
+  } catch (error) {
+    const { name, message } = error instanceof Error ? error : new Error(String(error));
+    console.error(error);
+    send({ type: "failed", failure: { errorType: name, errorMessage: message } });
+  }
+}
+
+function contextOf(invocation: Invocation): object {
+  return {
+    awsRequestId: invocation.requestId,
+    functionName: data.functionName,
+    functionVersion: "$LATEST",
+    invokedFunctionArn: data.functionArn,
+    memoryLimitInMB: String(data.memoryMb),
+    logGroupName: `/aws/lambda/${data.functionName}`,
+    logStreamName: "local",
+    callbackWaitsForEmptyEventLoop: true,
+    getRemainingTimeInMillis: () => Math.max(0, invocation.deadline - Date.now()),
+  };
+}
+
+if (parentPort === null) throw new Error("this file is the inside of a worker thread");
+await serve(parentPort);
