@@ -1,0 +1,73 @@
+/** The CDK app as the command line runs it: cdk-nag and CloudFormation's own rules find nothing, bad settings are refused. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Queue } from "aws-cdk-lib/aws-sqs";
+import { Stack } from "aws-cdk-lib/core";
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { root } from "../../infra/bundle.ts";
+import { readConfig } from "../../infra/config.ts";
+import { addRulePacks } from "../../infra/rules.ts";
+import { createApp } from "../../infra/synth.ts";
+
+/** Packs with nothing to say are left out of the report; a finding with a reason is not in it. */
+const Report = z.object({ pluginReports: z.array(z.unknown()) });
+
+describe("cdk synth", () => {
+  it.each([
+    { identity: "its own user pool", context: {} },
+    { identity: "another issuer", context: { issuer: "https://id.example.com", audience: "web,mobile" } },
+  ])("with $identity passes the rule packs and CloudFormation's rules without a warning", ({ context }) => {
+    const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
+    const run = spawnSync(process.execPath, ["infra/app.ts"], {
+      cwd: root,
+      encoding: "utf8",
+      env: { PATH: process.env.PATH, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: JSON.stringify(context) },
+    });
+    expect(run.stderr).toBe("");
+    expect(run.status).toBe(0);
+    const { pluginReports } = Report.parse(JSON.parse(readFileSync(join(outdir, "validation-report.json"), "utf8")));
+    expect(pluginReports).toEqual([]);
+  });
+
+  it("has rule packs that are awake: a bare queue fails both", () => {
+    const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
+    new Queue(new Stack(app, "Bare"), "Queue");
+    addRulePacks(app);
+    expect(() => app.synth()).toThrow(/AwsSolutions-SQS3[\s\S]*Serverless-SQSRedrivePolicy/);
+  });
+});
+
+describe("settings", () => {
+  const read = (context: Record<string, unknown>) => () => readConfig((key) => context[key]);
+
+  it("have defaults for a deployment with its own user pool", () => {
+    expect(read({})()).toEqual({ audience: [], webhookUrlPolicy: "public", timeScale: 1, allowedOrigins: [] });
+  });
+
+  it("come from the command line as text and from cdk.json as they are", () => {
+    const asText = { issuer: "https://id.example.com", audience: "web, mobile", timeScale: "60", allowedOrigins: "" };
+    const asJson = { ...asText, audience: ["web", "mobile"], timeScale: 60, allowedOrigins: [] };
+    expect(read(asText)()).toEqual(read(asJson)());
+    expect(read(asText)()).toMatchObject({ audience: ["web", "mobile"], timeScale: 60 });
+  });
+
+  it.each([
+    [{ issuer: "not a url", audience: "web" }, "issuer"],
+    [{ issuer: "http://id.example.com", audience: "web" }, "issuer: must begin with https"],
+    [{ issuer: "https://id.example.com" }, "audience"],
+    [{ webhookUrlPolicy: "open" }, "webhookUrlPolicy"],
+    [{ timeScale: "0" }, "timeScale"],
+    [{ timeScale: "fast" }, "timeScale"],
+    [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
+  ])("%j are refused with the key at fault", (context, fault) => {
+    expect(read(context)).toThrow(fault);
+  });
+
+  it("take an issuer over http for development only", () => {
+    const local = { issuer: "http://127.0.0.1:3000/oidc", audience: "local", webhookUrlPolicy: "local" };
+    expect(read(local)()).toMatchObject({ issuer: local.issuer });
+  });
+});

@@ -1,0 +1,100 @@
+/** What lies in the bundles: each loads by itself, and the documents are beside the functions that serve them. */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import { bundle } from "../../infra/bundle.ts";
+import { defaultProvider } from "../../infra/environment-credentials.ts";
+import { openApiDocument } from "../../infra/openapi.ts";
+import { functionFiles } from "../../infra/synth.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "canvassing-bundle-"));
+beforeAll(() => bundle(functionFiles(), directory));
+
+const Module = z.object({ handler: z.custom<(event: unknown) => Promise<unknown>>((it) => typeof it === "function") });
+const Answer = z.object({ statusCode: z.number(), headers: z.record(z.string(), z.string()), body: z.string() });
+
+const addressOf = (file: string) => pathToFileURL(join(directory, file, "index.mjs")).href;
+
+async function get(file: string, resource: string, stage = "") {
+  const module: unknown = await import(addressOf(file));
+  const { handler } = Module.parse(module);
+  const requestContext = { requestId: "request-1", path: `${stage}${resource}` };
+  return Answer.parse(await handler({ httpMethod: "GET", resource, path: resource, requestContext }));
+}
+
+describe("bundles", () => {
+  it("load without any environment and export a handler", () => {
+    const script = `for (const address of process.argv.slice(1)) {
+      const { handler } = await import(address);
+      console.log(typeof handler);
+    }`;
+    const addresses = functionFiles().map(addressOf);
+    const run = spawnSync(process.execPath, ["--input-type=module", "-e", script, ...addresses], {
+      encoding: "utf8",
+      env: {},
+    });
+    expect(run.stderr).toBe("");
+    expect(run.stdout.trim().split("\n")).toEqual(functionFiles().map(() => "function"));
+  });
+});
+
+describe("GET /openapi.json", () => {
+  it("is the document with the policy and the address of this deployment", async () => {
+    process.env.WEBHOOK_URL_POLICY = "local";
+    const { statusCode, headers, body } = await get("docs/openapi", "/openapi.json", "/live");
+    expect(statusCode).toBe(200);
+    expect(headers).toMatchObject({ "Content-Type": "application/json", "X-Request-Id": "request-1" });
+    const generated = await openApiDocument();
+    expect(JSON.parse(body)).toEqual({
+      ...generated,
+      info: { ...generated.info, "x-webhook-url-policy": "local" },
+      servers: [{ url: "/live" }],
+    });
+    expect(JSON.parse((await get("docs/openapi", "/openapi.json")).body)).toMatchObject({ servers: [{ url: "/" }] });
+  });
+});
+
+describe("GET /docs", () => {
+  it("is one page that loads nothing from another host, and admits its own scripts only", async () => {
+    const { statusCode, headers, body } = await get("docs/page", "/docs");
+    expect(statusCode).toBe(200);
+    expect(headers).toMatchObject({ "Content-Type": "text/html; charset=utf-8", "X-Request-Id": "request-1" });
+    const markup = body.replace(/<script>[\s\S]*?<\/script>/g, "");
+    expect(markup.match(/<script|<link|<img|@import|url\((?!"?data:)[^)]*/g)).toBeNull();
+    const policy = headers["Content-Security-Policy"] ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("connect-src 'self'");
+    const scripts = [...body.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, text]) => text ?? "");
+    expect(scripts).toHaveLength(2);
+    for (const text of scripts) {
+      expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
+      // These would change how HTML reads the rest of the script.
+      expect(text.match(/<!--|<\/?script/i)).toBeNull();
+    }
+    expect(() => new Function(scripts[0] ?? "")).not.toThrow();
+  });
+
+  it("fits Lambda's answer of 6 MB with room for its JSON", async () => {
+    const answer = await get("docs/page", "/docs");
+    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(4_000_000);
+  });
+});
+
+describe("credentials", () => {
+  it("come from the environment, or the call fails", async () => {
+    const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = process.env;
+    try {
+      delete process.env.AWS_ACCESS_KEY_ID;
+      await expect(defaultProvider()()).rejects.toThrow("no AWS credentials");
+      Object.assign(process.env, { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret", AWS_SESSION_TOKEN: "s" });
+      expect(await defaultProvider()()).toEqual({ accessKeyId: "id", secretAccessKey: "secret", sessionToken: "s" });
+    } finally {
+      Object.assign(process.env, { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY });
+    }
+  });
+});
