@@ -1,0 +1,153 @@
+/** The tests' client of the interface: it refuses every response that the OpenAPI document does not describe. */
+import { readFileSync } from "node:fs";
+import { request as requestHttp } from "node:http";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { inject } from "vitest";
+import * as z from "zod/mini";
+
+const Media = z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }));
+const Operation = z.object({
+  responses: z.record(
+    z.string(),
+    z.object({ content: z.optional(Media), headers: z.optional(z.record(z.string(), z.unknown())) }),
+  ),
+});
+const Document = z.object({
+  paths: z.record(z.string(), z.record(z.string(), Operation)),
+  components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+});
+
+const document = z.parse(
+  Document,
+  JSON.parse(readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8")),
+);
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema({ $id: "openapi", ...document });
+
+/** Operations in the document's order: a literal path segment is tried before a placeholder. */
+const operations = Object.entries(document.paths)
+  .flatMap(([path, item]) => {
+    const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{[^}]+\}/g, "[^/]+")}$`);
+    return Object.entries(item).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      pattern,
+      operation,
+    }));
+  })
+  .sort((a, b) => a.path.split("{").length - b.path.split("{").length);
+
+export const documentedOperations = operations.map(({ method, path }) => ({ method, path }));
+
+const validators = new Map<string, ValidateFunction>();
+
+/** Throws unless the document describes this answer: status, media type and body. */
+export function assertDocumented(method: string, path: string, answer: Answer): void {
+  const operation = operations.find((entry) => entry.method === method && entry.pattern.test(path));
+  if (operation === undefined) return;
+  const response = operation.operation.responses[String(answer.status)];
+  const place = `${method} ${operation.path} ${answer.status}`;
+  if (response === undefined) throw new Error(`${place} is not documented: ${answer.text}`);
+  const mediaType = answer.headers.get("content-type")?.split(";")[0] ?? "";
+  const schema = response.content?.[mediaType]?.schema;
+  if (schema === undefined) throw new Error(`${place} is not documented as ${mediaType}`);
+  if (!mediaType.endsWith("json")) return;
+  const pointer = `openapi#/paths/${escaped(operation.path)}/${method.toLowerCase()}/responses/${answer.status}/content/${escaped(mediaType)}/schema`;
+  const validate = validators.get(pointer) ?? ajv.compile({ $ref: pointer });
+  validators.set(pointer, validate);
+  if (!validate(answer.body))
+    throw new Error(`${place}: ${ajv.errorsText(validate.errors)} in ${answer.text.slice(0, 500)}`);
+}
+
+const escaped = (step: string): string => encodeURIComponent(step.replaceAll("~", "~0").replaceAll("/", "~1"));
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Parsed, where it is JSON. */
+  readonly body: unknown;
+}
+
+export const baseUrl = (): string => inject("baseUrl");
+
+/** One request as it is given, checked against the document. */
+export async function send(
+  method: string,
+  path: string,
+  init: { headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  const answer = await fetch(`${baseUrl()}${path}`, { method, ...init });
+  const text = await answer.text();
+  const isJson = answer.headers.get("content-type")?.includes("json") === true;
+  const checked = { status: answer.status, headers: answer.headers, text, body: isJson ? JSON.parse(text) : undefined };
+  assertDocumented(method, path.split("?")[0] ?? "", checked);
+  return checked;
+}
+
+/** A request whose path goes out byte for byte: `fetch` would normalise it. Gives the status and the text. */
+export function sendRaw(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; text: string }> {
+  const { hostname, port } = new URL(baseUrl());
+  return new Promise((resolve, reject) => {
+    const sent = requestHttp({ hostname, port, method, path, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+const tokens = new Map<string, Promise<string>>();
+
+/** An access token of a user of the local service. */
+export function tokenOf(email: string): Promise<string> {
+  const known = tokens.get(email) ?? fetchToken(email);
+  tokens.set(email, known);
+  return known;
+}
+
+async function fetchToken(email: string): Promise<string> {
+  const answer = await fetch(`${baseUrl()}/local/token`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ email }),
+  });
+  if (!answer.ok) throw new Error(`no token for ${email}: ${answer.status}`);
+  return (await answer.text()).trim();
+}
+
+export interface Client {
+  (method: string, path: string, body?: unknown): Promise<Answer>;
+  readonly email: string;
+}
+
+/** A client in somebody's name. `body` is sent as JSON. */
+export function clientOf(email: string): Client {
+  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const headers = { Authorization: `Bearer ${await tokenOf(email)}`, "Content-Type": "application/json" };
+    return send(method, path, { headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  };
+  return Object.assign(call, { email });
+}
+
+export const as = {
+  owner: clientOf("owner@acme.test"),
+  admin: clientOf("admin@acme.test"),
+  rep: clientOf("rep@acme.test"),
+  rep2: clientOf("rep2@acme.test"),
+  viewer: clientOf("viewer@acme.test"),
+  importer: clientOf("importer@acme.test"),
+  otherOwner: clientOf("owner@globex.test"),
+  otherRep: clientOf("rep@globex.test"),
+};

@@ -1,0 +1,158 @@
+/** Bad tokens, all of them 401 on every route, and no key fetched from anywhere that a token names. */
+import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import * as z from "zod/mini";
+import { routes } from "../../infra/routes.ts";
+import { as, send, tokenOf } from "./client.ts";
+import { bodyOf, problemOf } from "./shapes.ts";
+
+const now = Math.floor(Date.now() / 1_000);
+const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
+const Header = z.looseObject({ alg: z.string(), kid: z.string() });
+
+const encode = (part: unknown): string =>
+  Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
+const decode = (part: string | undefined): unknown => JSON.parse(Buffer.from(part ?? "", "base64url").toString());
+
+/** Everything a forger could want: the issuer's private key, a genuine token's parts, a key of the forger's own. */
+interface Forge {
+  readonly key: KeyObject;
+  readonly ownKey: KeyObject;
+  readonly token: string;
+  readonly header: z.infer<typeof Header>;
+  readonly claims: z.infer<typeof Claims>;
+}
+let forge: Forge;
+
+/** Where a token's `jku` or `x5u` leads: nobody must come. */
+const lure = { url: "", visits: 0, close: (): void => undefined };
+
+beforeAll(async () => {
+  const token = await tokenOf("rep@acme.test");
+  const [header, claims] = token.split(".");
+  forge = {
+    key: createPrivateKey({ key: inject("signingKey"), format: "jwk" }),
+    ownKey: generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey,
+    token,
+    header: z.parse(Header, decode(header)),
+    claims: z.parse(Claims, decode(claims)),
+  };
+  const server = createServer((_, response) => {
+    lure.visits++;
+    response.end(
+      JSON.stringify({
+        keys: [{ ...createPublicKey(forge.ownKey).export({ format: "jwk" }), kid: "own", alg: "RS256", use: "sig" }],
+      }),
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  lure.url = typeof address === "object" && address !== null ? `http://127.0.0.1:${address.port}/jwks.json` : "";
+  lure.close = () => server.close();
+});
+afterAll(() => lure.close());
+
+/** A token of these parts, signed by RS256 with this key. */
+function signed(claims: unknown, header: object = forge.header, key: KeyObject = forge.key): string {
+  const input = `${encode(header)}.${encode(claims)}`;
+  return `${input}.${sign("sha256", Buffer.from(input), key).toString("base64url")}`;
+}
+const withClaims = (changes: object): string => signed({ ...forge.claims, ...changes });
+const withHeader = (changes: object, key?: KeyObject): string =>
+  signed(forge.claims, { ...forge.header, ...changes }, key);
+const unsigned = (alg: string): string => `${encode({ ...forge.header, alg })}.${encode(forge.claims)}.`;
+function hmacWithPublicKey(alg: string): string {
+  const pem = createPublicKey(forge.key).export({ type: "spki", format: "pem" });
+  const input = `${encode({ ...forge.header, alg })}.${encode(forge.claims)}`;
+  return `${input}.${createHmac("sha256", pem).update(input).digest("base64url")}`;
+}
+const without = (claim: string): string =>
+  signed(Object.fromEntries(Object.entries(forge.claims).filter(([name]) => name !== claim)));
+function tampered(part: number): string {
+  const parts = forge.token.split(".");
+  const text = parts[part] ?? "";
+  parts[part] = `${text.slice(0, 10)}${text[10] === "A" ? "B" : "A"}${text.slice(11)}`;
+  return parts.join(".");
+}
+
+const bad: Record<string, () => string | undefined> = {
+  "no header": () => undefined,
+  "an empty header": () => "",
+  "another scheme": () => `Basic ${Buffer.from("a:b").toString("base64")}`,
+  "no token": () => "Bearer",
+  "two tokens": () => `Bearer ${forge.token} ${forge.token}`,
+  "two tokens with a comma": () => `Bearer ${forge.token}, Bearer ${forge.token}`,
+  "no JWT": () => "Bearer abc",
+  "dots alone": () => "Bearer ..",
+  "alg none": () => `Bearer ${unsigned("none")}`,
+  "alg None": () => `Bearer ${unsigned("None")}`,
+  "alg NONE": () => `Bearer ${unsigned("NONE")}`,
+  "alg nOnE": () => `Bearer ${unsigned("nOnE")}`,
+  "alg empty": () => `Bearer ${unsigned("")}`,
+  "alg none with a signature": () => `Bearer ${withHeader({ alg: "none" })}`,
+  "HS256 with the public key": () => `Bearer ${hmacWithPublicKey("HS256")}`,
+  "HS512 with the public key": () => `Bearer ${hmacWithPublicKey("HS512")}`,
+  "another algorithm than the key's": () => `Bearer ${withHeader({ alg: "RS512" })}`,
+  "another key under the right kid": () => `Bearer ${withHeader({}, forge.ownKey)}`,
+  "an unknown kid": () => `Bearer ${withHeader({ kid: "unknown" })}`,
+  "no kid": () => `Bearer ${withHeader({ kid: undefined })}`,
+  "kid as a path": () => `Bearer ${withHeader({ kid: "../../../../dev/null" })}`,
+  "kid as a URL": () => `Bearer ${withHeader({ kid: lure.url }, forge.ownKey)}`,
+  jku: () => `Bearer ${withHeader({ kid: "own", jku: lure.url }, forge.ownKey)}`,
+  x5u: () => `Bearer ${withHeader({ kid: "own", x5u: lure.url }, forge.ownKey)}`,
+  "jwk in the header": () =>
+    `Bearer ${withHeader({ kid: "own", jwk: createPublicKey(forge.ownKey).export({ format: "jwk" }) }, forge.ownKey)}`,
+  "another issuer": () => `Bearer ${withClaims({ iss: "https://issuer.example" })}`,
+  "the lure as issuer": () => `Bearer ${withClaims({ iss: new URL(lure.url).origin })}`,
+  "no issuer": () => `Bearer ${without("iss")}`,
+  "another audience": () => `Bearer ${withClaims({ client_id: "another", aud: "another" })}`,
+  "no audience": () => `Bearer ${without("client_id")}`,
+  "an id token": () => `Bearer ${withClaims({ token_use: "id", aud: "local" })}`,
+  "a token of no use": () => `Bearer ${without("token_use")}`,
+  expired: () => `Bearer ${withClaims({ iat: now - 7_200, exp: now - 3_600 })}`,
+  "not yet valid": () => `Bearer ${withClaims({ nbf: now + 3_600 })}`,
+  "no exp": () => `Bearer ${without("exp")}`,
+  "exp as text": () => `Bearer ${withClaims({ exp: String(now + 3_600) })}`,
+  "an unknown subject": () => `Bearer ${withClaims({ sub: "nobody" })}`,
+  "no subject": () => `Bearer ${without("sub")}`,
+  "a subject that is no text": () => `Bearer ${withClaims({ sub: { a: 1 } })}`,
+  "tampered header": () => `Bearer ${tampered(0)}`,
+  "tampered claims": () => `Bearer ${tampered(1)}`,
+  "tampered signature": () => `Bearer ${tampered(2)}`,
+  "no signature": () => `Bearer ${forge.token.split(".").slice(0, 2).join(".")}.`,
+  "four parts": () => `Bearer ${forge.token}.x`,
+  "a huge token": () => `Bearer ${withClaims({ padding: "x".repeat(9_000) })}`,
+};
+
+test("the forge works: what it makes without a fault is accepted", async () => {
+  const answer = await send("GET", "/api/me", { headers: { Authorization: `Bearer ${withClaims({})}` } });
+  bodyOf(answer, 200, z.unknown());
+});
+
+test.each(Object.keys(bad))("%s: 401", async (name) => {
+  const value = bad[name]?.();
+  const answer = await send("GET", "/api/me", { headers: value === undefined ? {} : { Authorization: value } });
+  problemOf(answer, 401, "unauthenticated");
+  expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  expect(lure.visits).toBe(0);
+});
+
+describe("every route refuses", () => {
+  const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
+  test.each(guarded.map(({ method, path }) => [method, path]))("%s %s", async (method, path) => {
+    const place = path.replace(/\{\w+\}/g, "1");
+    problemOf(await send(method, place), 401, "unauthenticated");
+    problemOf(
+      await send(method, place, { headers: { Authorization: `Bearer ${withHeader({}, forge.ownKey)}` } }),
+      401,
+      "unauthenticated",
+    );
+  });
+});
+
+test("a good token goes on working beside all the bad ones", async () => {
+  bodyOf(await as.rep("GET", "/api/me"), 200, z.unknown());
+});
