@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 export type JsonSchema = { readonly [key: string]: unknown };
 
 const JsonObject = z.record(z.string(), z.unknown());
-const Converted = z.looseObject({ $defs: z.optional(z.record(z.string(), JsonObject)), id: z.optional(z.string()) });
+const Converted = z.looseObject({ $defs: z.optional(z.record(z.string(), JsonObject)) });
 
 /** `input` is what a client sends, `output` what it gets. */
 export type Direction = "input" | "output";
@@ -30,20 +30,16 @@ export function collectComponents(): Components {
 
   return {
     schema(source, direction) {
-      const { $defs = {}, $schema: _, id, ...shape } = convert(source, direction);
+      const { $defs = {}, $schema: _, ...shape } = convert(source, direction);
       for (const [name, definition] of Object.entries($defs)) {
         const { id: _name, ...named } = definition;
         add(name, named);
       }
-      if (id === undefined) return shape;
-      add(id, shape);
-      return { $ref: reference(id) };
+      return shape;
     },
     all: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
-
-const reference = (name: string): string => `#/components/schemas/${name}`;
 
 /** A transform has no JSON Schema: what goes into it is described, and of what comes out, what a later step checks. */
 function convert(source: z.ZodMiniType, io: Direction): z.infer<typeof Converted> {
@@ -57,8 +53,10 @@ export interface Parameter {
   readonly schema: JsonSchema;
 }
 
+/** A schema with a name would be a reference here, without fields of its own. */
 const ObjectShape = z.looseObject({
-  properties: z._default(z.record(z.string(), JsonObject), {}),
+  type: z.literal("object"),
+  properties: z.record(z.string(), JsonObject),
   required: z._default(z.array(z.string()), []),
 });
 
