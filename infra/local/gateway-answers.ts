@@ -104,7 +104,7 @@ function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: str
 
 const headersOf = (parameters: Texts, requestId: string): [string, string][] =>
   Object.entries(parameters).map(([name, value]) => [
-    name.split(".").slice(2).join("."),
+    name.slice(name.indexOf(".header.") + ".header.".length),
     value === "context.requestId" ? requestId : value.slice(1, -1),
   ]);
 

@@ -14,7 +14,7 @@ const TOKEN_SECONDS = 12 * 3_600;
 export interface Identity {
   readonly issuer: string;
   /** The private key as a JWK: for tests that forge tokens. */
-  readonly signingKey: Readonly<Record<string, unknown>>;
+  readonly signingKey: SigningKey;
   /** Serves discovery and keys below the issuer's path, with that path cut off. */
   readonly handle: RequestListener;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
@@ -25,7 +25,21 @@ export interface Claims {
   readonly [name: string]: unknown;
 }
 
-const Jwk = z.record(z.string(), z.unknown());
+/** A private RSA key. */
+const Jwk = z.object({
+  kid: z.string(),
+  alg: z.string(),
+  kty: z.string(),
+  n: z.string(),
+  e: z.string(),
+  d: z.string(),
+  p: z.string(),
+  q: z.string(),
+  dp: z.string(),
+  dq: z.string(),
+  qi: z.string(),
+});
+export type SigningKey = z.infer<typeof Jwk>;
 
 /** @param keyFile keeps the key, so that tokens live through a restart; undefined makes one for this run. */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {

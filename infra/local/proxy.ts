@@ -61,7 +61,8 @@ function requestContext({ request, match, requestId, sourceIp, stage }: Call): o
     extendedRequestId: requestId,
     httpMethod: request.verb,
     identity: { sourceIp, userAgent: header(request, "user-agent") ?? null },
-    path: `/${stage}${request.path}`,
+    // As behind a domain of one's own: the stage is not part of any URL here.
+    path: request.path,
     protocol: "HTTP/1.1",
     requestId,
     requestTime: now.toUTCString(),

@@ -9,7 +9,7 @@ import { LocalError, messageOf } from "./error.ts";
 import { bind, type Front } from "./front.ts";
 import { createGateway } from "./gateway.ts";
 import { createFunctions, type Servers, startSources } from "./host.ts";
-import { AUDIENCE, type Claims, createIdentity, type Identity, subjectOf } from "./identity.ts";
+import { AUDIENCE, type Claims, createIdentity, type Identity, type SigningKey, subjectOf } from "./identity.ts";
 import { openLog } from "./log.ts";
 import { describeStack, type Outputs } from "./outputs.ts";
 import { openPositions } from "./positions.ts";
@@ -45,7 +45,7 @@ export interface LocalService {
   readonly url: string;
   readonly outputs: Outputs;
   /** The issuer's private key as a JWK, for tests that forge tokens. */
-  readonly signingKey: Readonly<Record<string, unknown>>;
+  readonly signingKey: SigningKey;
   /** Process group of the DynamoDB server, where it is our own. */
   readonly dynamoDbPid: number | undefined;
   /** Settles with a reason when the service can no longer work. */
