@@ -5,6 +5,7 @@ import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction }
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
+import { publishedTypes } from "#shared/events/publish.ts";
 import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
 import { alarm, deadLetterQueue, guardedQueue } from "./monitoring.ts";
@@ -44,11 +45,12 @@ function createPublisher(scope: Construct, platform: Platform): void {
   const parked = deadLetterQueue(
     scope,
     "ParkedRecords",
-    "Changes of records could not be turned into events: their webhooks were not sent. Each message names the " +
-      "stream positions; they can be read there for 24 hours.",
+    "Changes of records could not be turned into events: their webhooks were not sent. A message holds the change " +
+      "itself or, when the function did not answer, stream positions that can be read for 24 hours.",
   );
   const publish = createFunction(scope, platform, {
     ...eventFunctions.publish,
+    environment: { PARKED_RECORDS_URL: parked.queueUrl },
     statements: [
       allow(
         ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
@@ -68,6 +70,9 @@ function createPublisher(scope: Construct, platform: Platform): void {
     maximumRecordAgeInSeconds: STREAM_MAX_AGE_SECONDS,
     functionResponseTypes: ["ReportBatchItemFailures"],
     destinationConfig: { onFailure: { destination: parked.queueArn } },
+    filterCriteria: {
+      filters: [{ pattern: JSON.stringify({ dynamodb: { NewImage: { type: { S: publishedTypes } } } }) }],
+    },
   });
   errorAlarm(publish, "Changes are not turned into events: webhooks stand still until this function works again.");
   const metric = publish.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });

@@ -16,12 +16,16 @@ export interface DeliveryQueue {
 const BATCH = 10;
 const TRIES = 3;
 
-export function openQueue(queueUrl: string): DeliveryQueue {
-  const client = new SQSClient({
-    maxAttempts: 4,
+/** A client whose every call ends. The endpoint is the client's, whatever host a queue's URL names. */
+export const sqsClient = (): SQSClient =>
+  new SQSClient({
+    maxAttempts: 3,
     useQueueUrlAsEndpoint: false,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
   });
+
+export function openQueue(queueUrl: string): DeliveryQueue {
+  const client = sqsClient();
 
   /** Entries that the queue did not take are sent again; a message may come twice, which its receiver expects. */
   async function sendBatch(entries: readonly Queued[]): Promise<void> {

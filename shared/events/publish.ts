@@ -2,7 +2,6 @@
  * One record of the table's stream -> events -> deliveries -> queue messages. Repeating a record changes nothing: ids are
  * deterministic, rows are written once, and a second message finds its attempt already made.
  */
-import * as z from "zod/mini";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
@@ -16,6 +15,9 @@ import { log } from "#shared/log.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/webhooks.ts";
+
+/** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
+export const publishedTypes = ["prospect"] as const;
 
 /** A row before and after a write; absent when it was made or removed. */
 export interface RowChange {
@@ -36,11 +38,8 @@ export function batchReads({ table }: EventWorld): BatchReads {
   };
 }
 
-/** Only rows that events come of are looked at further. */
-const Kind = z.object({ type: z.string() });
-
 export async function publishChange(world: EventWorld, reads: BatchReads, change: RowChange): Promise<void> {
-  if (change.after === undefined || Kind.parse(change.after).type !== "prospect") return;
+  if (change.after?.type !== "prospect") return;
   const after = StoredProspect.parse(change.after);
   const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
   const webhooks = await reads.webhooks(after.companyId);

@@ -1,8 +1,10 @@
 /** The outside world of the event functions: the table, the clock, the delivery queue and receivers. */
+import type { DynamoDBRecord } from "aws-lambda";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { type Exchange, type Post, post } from "#shared/deliveries/exchange.ts";
+import { parkRecord } from "#shared/events/parking.ts";
 import { type DeliveryQueue, openQueue } from "#shared/queue.ts";
 
 export interface EventWorld {
@@ -12,6 +14,8 @@ export interface EventWorld {
   /** Delays and retry gaps pass this many times faster. */
   readonly timeScale: number;
   readonly post: (request: Post) => Promise<Exchange>;
+  /** Puts a stream record that no try can publish where an operator finds it, with its data. */
+  readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
 }
 
 let made: EventWorld | undefined;
@@ -23,6 +27,7 @@ export function eventWorld(): EventWorld {
     queue: openQueue(setting("DELIVERY_QUEUE_URL")),
     timeScale: setting("TIME_SCALE"),
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
+    park: (record, reason) => parkRecord(setting("PARKED_RECORDS_URL"), record, reason),
   };
   return made;
 }

@@ -1,6 +1,7 @@
 /** Makes the answer of an endpoint: headers that every response carries, JSON or problem body. */
 import type { APIGatewayProxyResult } from "aws-lambda";
 import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
+import { isTransient } from "#shared/failure.ts";
 import { ApiError, problemBody, problems } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
 import { errorFields, log } from "#shared/log.ts";
@@ -45,23 +46,6 @@ function asApiError(error: unknown): ApiError {
 function isBodySyntaxError(error: unknown): boolean {
   if (!(error instanceof Error) || typeof error.cause !== "object" || error.cause === null) return false;
   return "package" in error.cause && error.cause.package === "@middy/http-json-body-parser";
-}
-
-/** What the SDK gives up on after its own retries: throttling, 5xx, time-outs, broken connections; and our own deadline. */
-function isTransient(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (
-    /Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer|ServiceUnavailable/.test(
-      error.name,
-    )
-  ) {
-    return true;
-  }
-  if ("$retryable" in error && error.$retryable !== undefined) return true;
-  if ("$fault" in error && error.$fault === "server") return true;
-  return (
-    "code" in error && typeof error.code === "string" && /^(ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)/.test(error.code)
-  );
 }
 
 function commonHeaders(request: Request): Record<string, string> {
