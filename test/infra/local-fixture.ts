@@ -1,0 +1,254 @@
+/** A small template with one of each kind of resource, and functions that show what the local runtime does with them. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import * as z from "zod/mini";
+import { dynamoDbAt, sqsAt } from "../../infra/local/aws-json.ts";
+import { queueUrl } from "../../infra/local/names.ts";
+import { type LocalService, startLocal } from "../../infra/local/service.ts";
+
+type Fields = Record<string, unknown>;
+
+const getAtt = (id: string, name: string) => ({ "Fn::GetAtt": [id, name] });
+const ref = (id: string) => ({ Ref: id });
+
+/** Each is the text of a module; `seen` appends to the queue that the tests read. */
+const prelude = `
+const seen = (value) => fetch(process.env.AWS_ENDPOINT_URL_SQS, {
+  method: "POST",
+  headers: { "content-type": "application/x-amz-json-1.0", "x-amz-target": "AmazonSQS.SendMessage" },
+  body: JSON.stringify({ QueueUrl: process.env.SEEN_URL, MessageBody: JSON.stringify(value) }),
+}).then((answer) => { if (!answer.ok) throw new Error("not sent"); });
+`;
+const code = {
+  echo: `export const handler = async (event, context) => {
+    const mode = event.queryStringParameters?.mode;
+    if (mode === "throw") throw new Error("as asked");
+    if (mode === "exit") process.exit(3);
+    if (mode === "hang") await new Promise((resolve) => setTimeout(resolve, 60_000));
+    if (mode === "malformed") return { status: 200 };
+    if (mode === "large") return { statusCode: 200, body: "x".repeat(7_000_000) };
+    if (mode === "header") return { statusCode: 200, headers: { "X-Bad": "a\\r\\nb" }, body: "" };
+    return { statusCode: 200, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...event, remaining: context.getRemainingTimeInMillis() }) };
+  };`,
+  stream: `export const handler = awslambda.streamifyResponse(async (event, stream) => {
+    const mode = event.queryStringParameters?.mode;
+    if (mode === "throw") throw new Error("as asked");
+    const body = awslambda.HttpResponseStream.from(stream, { statusCode: 201, headers: { "X-Streamed": "yes" } });
+    for (let i = 0; i < 20; i++) {
+      if (mode === "midway" && i === 10) throw new Error("as asked");
+      if (!body.write("0123456789".repeat(10_000))) await new Promise((resolve) => body.once("drain", resolve));
+    }
+    body.end();
+  });`,
+  publish: `${prelude}export const handler = async ({ Records }) => {
+    const names = Records.map(({ dynamodb }) => dynamodb.Keys.pk.S);
+    if (names.some((name) => name.startsWith("bad"))) throw new Error("as asked");
+    await seen({ published: names });
+    return { batchItemFailures: [] };
+  };`,
+  consume: `${prelude}export const handler = async ({ Records: [record] }) => {
+    if (record.body.includes("poison")) throw new Error("as asked");
+    await seen({ consumed: record.body, from: record.eventSource });
+  };`,
+  tick: `${prelude}export const handler = (event) => seen({ ticked: event });`,
+} as const;
+
+const lambda = (file: keyof typeof code, Timeout = 5): Fields => ({
+  Type: "AWS::Lambda::Function",
+  Properties: {
+    Handler: "index.handler",
+    Runtime: "nodejs24.x",
+    Timeout,
+    Environment: { Variables: { SEEN_URL: ref("Seen") } },
+    Code: { S3Bucket: "any", S3Key: "any" },
+  },
+  Metadata: { "aws:asset:path": file, file },
+});
+
+const proxy = (id: string, streamed = false): Fields => ({
+  Type: "AWS_PROXY",
+  IntegrationHttpMethod: "POST",
+  ...(streamed && { ResponseTransferMode: "STREAM" }),
+  Uri: {
+    "Fn::Join": [
+      "",
+      [
+        streamed
+          ? "arn:aws:apigateway:us-east-1:lambda:path/2021-11-15/functions/"
+          : "arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/",
+        getAtt(id, "Arn"),
+        streamed ? "/response-streaming-invocations" : "/invocations",
+      ],
+    ],
+  },
+});
+
+const method = (ResourceId: unknown, HttpMethod: string, Integration: Fields): Fields => ({
+  Type: "AWS::ApiGateway::Method",
+  Properties: { RestApiId: ref("Api"), ResourceId, HttpMethod, AuthorizationType: "NONE", Integration },
+});
+
+const part = (ParentId: unknown, PathPart: string): Fields => ({
+  Type: "AWS::ApiGateway::Resource",
+  Properties: { RestApiId: ref("Api"), ParentId, PathPart },
+});
+
+const refusal = (ResponseType: string, StatusCode: string): Fields => ({
+  Type: "AWS::ApiGateway::GatewayResponse",
+  Properties: {
+    RestApiId: ref("Api"),
+    ResponseType,
+    StatusCode,
+    ResponseParameters: { "gatewayresponse.header.X-Request-Id": "context.requestId" },
+    ResponseTemplates: { "application/problem+json": `{"type":"${ResponseType}","id":"$context.requestId"}` },
+  },
+});
+
+const queue = (Properties: Fields = {}): Fields => ({ Type: "AWS::SQS::Queue", Properties });
+
+const api = {
+  Api: { Type: "AWS::ApiGateway::RestApi", Properties: { Name: "fixture" } },
+  Things: part(getAtt("Api", "RootResourceId"), "things"),
+  Thing: part(ref("Things"), "{id}"),
+  Streamed: part(getAtt("Api", "RootResourceId"), "streamed"),
+  GetThing: method(ref("Thing"), "ANY", proxy("Echo")),
+  GetStreamed: method(ref("Streamed"), "GET", proxy("Stream", true)),
+  OtherThings: method(ref("Things"), "ANY", {
+    Type: "MOCK",
+    PassthroughBehavior: "NEVER",
+    RequestTemplates: { "application/json": '{"statusCode":405}' },
+    IntegrationResponses: [
+      {
+        StatusCode: "405",
+        ResponseParameters: {
+          "method.response.header.Allow": "'GET'",
+          "method.response.header.X-Request-Id": "context.requestId",
+        },
+        ResponseTemplates: { "application/json": '{"id":"$context.requestId"}' },
+      },
+    ],
+  }),
+  NoRoute: refusal("MISSING_AUTHENTICATION_TOKEN", "404"),
+  TooLarge: refusal("REQUEST_TOO_LARGE", "413"),
+  BadRequest: refusal("BAD_REQUEST_PARAMETERS", "400"),
+  Failure: refusal("INTEGRATION_FAILURE", "502"),
+};
+
+const events = {
+  OfTable: {
+    Type: "AWS::Lambda::EventSourceMapping",
+    Properties: {
+      EventSourceArn: getAtt("Table", "StreamArn"),
+      FunctionName: ref("Publish"),
+      StartingPosition: "TRIM_HORIZON",
+      BatchSize: 10,
+      BisectBatchOnFunctionError: true,
+      MaximumRetryAttempts: 1,
+      FunctionResponseTypes: ["ReportBatchItemFailures"],
+      DestinationConfig: { OnFailure: { Destination: getAtt("Parked", "Arn") } },
+    },
+  },
+  OfQueue: {
+    Type: "AWS::Lambda::EventSourceMapping",
+    Properties: {
+      EventSourceArn: getAtt("Work", "Arn"),
+      FunctionName: ref("Consume"),
+      BatchSize: 1,
+      ScalingConfig: { MaximumConcurrency: 2 },
+    },
+  },
+  Hourly: {
+    Type: "AWS::Events::Rule",
+    Properties: {
+      ScheduleExpression: "rate(1 hour)",
+      Targets: [{ Id: "tick", Arn: getAtt("Tick", "Arn"), Input: '{"assume":"messages-kept"}' }],
+    },
+  },
+};
+
+/** A new copy each time, for tests to change. */
+export function fixtureTemplate(): { Resources: Record<string, { Type: string; Properties: Fields }> } {
+  const key = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
+  const attributes = ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" }));
+  const resources = {
+    Table: {
+      Type: "AWS::DynamoDB::Table",
+      Properties: {
+        KeySchema: [key("pk", "HASH"), key("sk", "RANGE")],
+        AttributeDefinitions: attributes,
+        BillingMode: "PAY_PER_REQUEST",
+        StreamSpecification: { StreamViewType: "NEW_AND_OLD_IMAGES" },
+        PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+      },
+    },
+    Dead: queue(),
+    Parked: queue(),
+    Seen: queue(),
+    Work: queue({
+      VisibilityTimeout: 1,
+      RedrivePolicy: { deadLetterTargetArn: getAtt("Dead", "Arn"), maxReceiveCount: 2 },
+    }),
+    Echo: lambda("echo", 1),
+    Stream: lambda("stream"),
+    Publish: lambda("publish"),
+    Consume: lambda("consume"),
+    Tick: lambda("tick"),
+    Role: { Type: "AWS::IAM::Role", Properties: { AssumeRolePolicyDocument: {} } },
+    ...api,
+    ...events,
+  };
+  const Resources = z.record(
+    z.string(),
+    z.looseObject({ Type: z.string(), Properties: z.record(z.string(), z.unknown()) }),
+  );
+  return { Resources: z.parse(Resources, structuredClone(resources)) };
+}
+
+function writeFunctions(directory: string): void {
+  for (const [file, text] of Object.entries(code)) {
+    mkdirSync(path.join(directory, file), { recursive: true });
+    writeFileSync(path.join(directory, file, "index.mjs"), text);
+  }
+}
+
+export function startFixture(dataDir?: string, template: object = fixtureTemplate()): Promise<LocalService> {
+  return startLocal({
+    port: 0,
+    dataDir,
+    webhookUrlPolicy: "local",
+    timeScale: 1,
+    async synthesize(_config, directory) {
+      writeFunctions(directory);
+      return template;
+    },
+  });
+}
+
+export const putItem = ({ outputs }: LocalService, pk: string): Promise<unknown> =>
+  dynamoDbAt(outputs.DynamoDbEndpoint)("PutItem", {
+    TableName: outputs.TableName,
+    Item: { pk: { S: pk }, sk: { S: "item" } },
+  });
+
+export async function getItem({ outputs }: LocalService, pk: string): Promise<boolean> {
+  const Key = { pk: { S: pk }, sk: { S: "item" } };
+  const answer = await dynamoDbAt(outputs.DynamoDbEndpoint)("GetItem", { TableName: outputs.TableName, Key });
+  return z.parse(z.object({ Item: z.optional(z.unknown()) }), answer).Item !== undefined;
+}
+
+export const sendTo = ({ outputs }: LocalService, queueName: string, MessageBody: string): Promise<unknown> =>
+  sqsAt(outputs.SqsEndpoint)("SendMessage", { QueueUrl: queueUrl(outputs.SqsEndpoint, queueName), MessageBody });
+
+const Received = z.object({ Messages: z._default(z.array(z.object({ Body: z.string() })), []) });
+
+/** Takes messages out of a queue until `count` have come. Ends by the test's own timeout when they do not. */
+export async function takeFrom({ outputs }: LocalService, queueName: string, count: number): Promise<string[]> {
+  const QueueUrl = queueUrl(outputs.SqsEndpoint, queueName);
+  const request = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5, VisibilityTimeout: 600 };
+  const bodies: string[] = [];
+  while (bodies.length < count) {
+    const { Messages } = z.parse(Received, await sqsAt(outputs.SqsEndpoint)("ReceiveMessage", request));
+    bodies.push(...Messages.map(({ Body }) => Body));
+  }
+  return bodies;
+}

@@ -1,0 +1,114 @@
+/** Event sources on a stream: what is repeated, split, passed over and given up, and in which order. */
+import { describe, expect, test } from "vitest";
+import { type BatchRules, processBatch, type StreamRecord } from "../../infra/local/stream-batch.ts";
+
+const rules: BatchRules = { bisect: true, reportsFailures: true, maxRetries: 2, maxAgeSeconds: -1 };
+const record = (number: number, ApproximateCreationDateTime = 100): StreamRecord => ({
+  dynamodb: { SequenceNumber: String(number), ApproximateCreationDateTime },
+});
+const numbers = (records: readonly StreamRecord[]): number[] =>
+  records.map(({ dynamodb }) => Number(dynamodb.SequenceNumber));
+
+interface Story {
+  readonly invoked: number[][];
+  readonly checkpoints: number[];
+  readonly givenUp: [number[], string, number][];
+}
+
+/** Runs a batch of `count` records past a function; `answer` throws or gives what the function returns. */
+async function run(
+  records: readonly StreamRecord[],
+  answer: (batch: number[]) => unknown,
+  changes: Partial<BatchRules> = {},
+): Promise<Story> {
+  const story: Story = { invoked: [], checkpoints: [], givenUp: [] };
+  await processBatch(
+    records,
+    { ...rules, ...changes },
+    {
+      async invoke(batch) {
+        story.invoked.push(numbers(batch));
+        return JSON.stringify(answer(numbers(batch)) ?? null);
+      },
+      checkpoint: async (sequenceNumber) => void story.checkpoints.push(Number(sequenceNumber)),
+      giveUp: async (batch, reason, invocations) => void story.givenUp.push([numbers(batch), reason, invocations]),
+      assertRunning: () => undefined,
+      pause: async () => undefined,
+      now: () => 200_000,
+    },
+  );
+  return story;
+}
+
+const four = [1, 2, 3, 4].map((number) => record(number));
+const failures = (...sequence: (number | string)[]) => ({
+  batchItemFailures: sequence.map((itemIdentifier) => ({ itemIdentifier: String(itemIdentifier) })),
+});
+const throwOn = (bad: number) => (batch: number[]) => {
+  if (batch.includes(bad)) throw new Error("bad record");
+};
+
+describe("a function that throws", () => {
+  test("has the batch split until the bad record is alone, which is then retried and given up", async () => {
+    const story = await run(four, throwOn(3));
+    expect(story.invoked).toEqual([[1, 2, 3, 4], [1, 2], [3, 4], [3], [3], [3], [4]]);
+    expect(story.givenUp).toEqual([[[3], "RetryAttemptsExhausted", 3]]);
+    expect(story.checkpoints).toEqual([2, 3, 4]);
+  });
+
+  test("without bisection drags the whole batch", async () => {
+    const story = await run(four, throwOn(3), { bisect: false });
+    expect(story.invoked).toHaveLength(3);
+    expect(story.givenUp).toEqual([[[1, 2, 3, 4], "RetryAttemptsExhausted", 3]]);
+  });
+
+  test("once is asked again and nothing is given up", async () => {
+    let calls = 0;
+    const story = await run([record(1)], () => {
+      if (calls++ === 0) throw new Error("passing fault");
+    });
+    expect(story).toEqual({ invoked: [[1], [1]], checkpoints: [1], givenUp: [] });
+  });
+});
+
+describe("a function that reports", () => {
+  test("is asked again from the lowest failed record on, and what came before is done", async () => {
+    const story = await run(four, (batch) => (batch.length === 4 ? failures(4, 3) : undefined));
+    expect(story.invoked).toEqual([
+      [1, 2, 3, 4],
+      [3, 4],
+    ]);
+    expect(story.checkpoints).toEqual([2, 4]);
+  });
+
+  test("a bad record at the head drags its neighbours when retries run out", async () => {
+    const story = await run(four, (batch) => (batch.includes(2) ? failures(2) : undefined));
+    expect(story.invoked).toEqual([
+      [1, 2, 3, 4],
+      [2, 3, 4],
+      [2, 3, 4],
+      [2, 3, 4],
+    ]);
+    expect(story.givenUp).toEqual([[[2, 3, 4], "RetryAttemptsExhausted", 3]]);
+    expect(story.checkpoints).toEqual([1, 4]);
+  });
+
+  test.each([
+    ["an identifier that is none of the batch", failures("other")],
+    ["an empty identifier", failures("")],
+    ["no identifier", { batchItemFailures: [{}] }],
+    ["something else", "text"],
+  ])("%s fails the whole batch", async (_, answer) => {
+    let calls = 0;
+    const story = await run(four, () => (calls++ === 0 ? answer : undefined));
+    expect(story.invoked).toEqual([
+      [1, 2, 3, 4],
+      [1, 2, 3, 4],
+    ]);
+  });
+});
+
+test("records that are too old are given up without being tried", async () => {
+  const story = await run([record(1, 10), record(2, 190)], () => undefined, { maxAgeSeconds: 60 });
+  expect(story).toEqual({ invoked: [[2]], checkpoints: [1, 2], givenUp: [[[1], "MaximumRecordAgeExceeded", 0]] });
+});
