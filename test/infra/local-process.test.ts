@@ -1,0 +1,104 @@
+/** The process of `npm start`: its one ready line, its exit codes, and no child left behind whatever ends it. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const directory = mkdtempSync(path.join(tmpdir(), "canvassing-process-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+interface Started {
+  readonly child: ChildProcess;
+  output(): string;
+  /** Resolves with the ready line's URL; fails with what was printed when the process ends first. */
+  readonly ready: Promise<string>;
+  readonly code: Promise<number | null>;
+}
+
+function start(args: readonly string[], env: Record<string, string> = {}): Started {
+  const child = spawn(process.execPath, ["infra/local/start.ts", ...args], {
+    cwd: root,
+    env: { ...process.env, PORT: "0", DATA_DIR: directory, ...env },
+  });
+  let output = "";
+  const code = once(child, "exit").then(([exitCode]: (number | null)[]) => exitCode ?? null);
+  const ready = new Promise<string>((resolve, reject) => {
+    const hear = (text: Buffer): void => {
+      output += text.toString();
+      const url = /^ready (\S+)$/m.exec(output)?.[1];
+      if (url !== undefined) resolve(url);
+    };
+    child.stdout?.on("data", hear);
+    child.stderr?.on("data", hear);
+    child.once("exit", () => reject(new Error(output)));
+  });
+  ready.catch(() => undefined);
+  return { child, output: () => output, ready, code };
+}
+
+/** Processes whose command line names the data directory: the DynamoDB server and its guard. */
+function servers(): string[] {
+  const lines = execFileSync("ps", ["-eo", "pid,args"]).toString().split("\n");
+  return lines.filter((line) => line.includes(path.join(directory, "tables.db")));
+}
+
+async function untilNoServers(): Promise<void> {
+  while (servers().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+test("SIGKILL takes the DynamoDB server along; the next start takes the directory over; SIGTERM ends with 0", async () => {
+  const killed = start([]);
+  await killed.ready;
+  expect(servers().length).toBeGreaterThan(0);
+  killed.child.kill("SIGKILL");
+  await killed.code;
+  await untilNoServers();
+
+  const ended = start([]);
+  const url = await ended.ready;
+  expect(ended.output().match(/^ready /gm)).toHaveLength(1);
+  expect((await fetch(`${url}/api/me`)).status).toBe(401);
+  ended.child.kill("SIGTERM");
+  expect(await ended.code).toBe(0);
+  expect(servers()).toEqual([]);
+});
+
+test("when the DynamoDB server dies the service says so and ends with 1", async () => {
+  const { child, ready, code, output } = start(["--memory"]);
+  await ready;
+  const [line = ""] = execFileSync("ps", ["--ppid", String(child.pid), "-o", "pid,args"])
+    .toString()
+    .split("\n")
+    .filter((text) => text.includes("dynoxide"));
+  process.kill(Number(line.trim().split(" ")[0]), "SIGKILL");
+  expect(await code).toBe(1);
+  expect(output()).toContain("the DynamoDB server ended by itself");
+});
+
+test("a port in use is one line and exit code 1", async () => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const address = taken.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const { code, output } = start(["--memory"], { PORT: String(port) });
+  expect(await code).toBe(1);
+  expect(output()).toBe(`port ${port} is in use: set PORT to another one\n`);
+  taken.close();
+});
+
+test.each([
+  [["--frsh"], {}, "--frsh"],
+  [["--seed", "many"], {}, "--seed: the value is not valid"],
+  [[], { PORT: "http" }, "PORT: the value is not valid"],
+  [[], { LOCAL_TIME_SCALE: "0" }, "LOCAL_TIME_SCALE: the value is not valid"],
+])("%j %j is refused in one line", async (args, env, message) => {
+  const { code, output } = start(args, env);
+  expect(await code).toBe(1);
+  expect(output()).toContain(message);
+  expect(output().trim().split("\n")).toHaveLength(1);
+});

@@ -1,0 +1,212 @@
+/** The local runtime on a small template: gateway, limits, event sources, restarts. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { request as requestHttp } from "node:http";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { LocalService } from "../../infra/local/service.ts";
+import { fixtureTemplate, getItem, putItem, sendTo, startFixture, takeFrom } from "./local-fixture.ts";
+
+let service: LocalService;
+beforeAll(async () => {
+  service = await startFixture();
+});
+afterAll(() => service.stop());
+
+const Event = z.looseObject({
+  path: z.string(),
+  pathParameters: z.nullable(z.record(z.string(), z.string())),
+  queryStringParameters: z.nullable(z.record(z.string(), z.string())),
+  multiValueQueryStringParameters: z.nullable(z.record(z.string(), z.array(z.string()))),
+  multiValueHeaders: z.record(z.string(), z.array(z.string())),
+  requestContext: z.looseObject({ requestId: z.string(), resourcePath: z.string(), path: z.string() }),
+  body: z.nullable(z.string()),
+  remaining: z.number(),
+});
+
+async function echoed(target: string, init?: RequestInit): Promise<z.infer<typeof Event>> {
+  const answer = await fetch(`${service.url}${target}`, init);
+  expect(answer.status).toBe(200);
+  return Event.parse(await answer.json());
+}
+
+/** Bytes as they are on a connection; gives everything that comes back until the service closes it. */
+function raw(text: string, end = false): Promise<string> {
+  const { hostname, port } = new URL(service.url);
+  return new Promise((resolve, reject) => {
+    let answer = "";
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(text);
+      if (end) socket.end();
+    });
+    socket.on("data", (data) => {
+      answer += data.toString();
+    });
+    socket.on("close", () => resolve(answer)).on("error", reject);
+  });
+}
+
+describe("the gateway", () => {
+  test("gives a function the proxy event", async () => {
+    const event = await echoed("/things/a%20b%2Fc?x=1&x=2&y=%C3%A9&z=a+b&__proto__=p", { method: "POST", body: "hi" });
+    expect(event).toMatchObject({
+      path: "/things/a%20b%2Fc",
+      pathParameters: { id: "a b/c" },
+      multiValueQueryStringParameters: { x: ["1", "2"], y: ["é"], z: ["a b"] },
+      body: "hi",
+      requestContext: { resourcePath: "/things/{id}", path: "/things/a%20b%2Fc" },
+    });
+    expect(event.queryStringParameters?.x).toBe("2");
+    expect(event.remaining).toBeGreaterThan(0);
+    expect(event.remaining).toBeLessThanOrEqual(1_000);
+  });
+
+  test.each([
+    ["a path that no resource has", "GET", "/nowhere", 404, "MISSING_AUTHENTICATION_TOKEN"],
+    ["a verb that the resource does not have", "POST", "/streamed", 404, "MISSING_AUTHENTICATION_TOKEN"],
+    ["a slash at the end", "GET", "/things/1/", 404, "MISSING_AUTHENTICATION_TOKEN"],
+    ["a broken escape in the path", "GET", "/things/%zz", 400, "BAD_REQUEST_PARAMETERS"],
+    ["bytes that are no UTF-8", "GET", "/things/%ff", 400, "BAD_REQUEST_PARAMETERS"],
+    ["a function that throws", "GET", "/things/1?mode=throw", 502, "INTEGRATION_FAILURE"],
+    ["a function that exits", "GET", "/things/1?mode=exit", 502, "INTEGRATION_FAILURE"],
+    ["a function that runs out of time", "GET", "/things/1?mode=hang", 502, "INTEGRATION_FAILURE"],
+    ["an answer of another shape", "GET", "/things/1?mode=malformed", 502, "INTEGRATION_FAILURE"],
+    ["an answer above 6 MB", "GET", "/things/1?mode=large", 502, "INTEGRATION_FAILURE"],
+    ["a header that would break out", "GET", "/things/1?mode=header", 502, "INTEGRATION_FAILURE"],
+    ["a stream that throws before its head", "GET", "/streamed?mode=throw", 502, "INTEGRATION_FAILURE"],
+  ])("answers %s itself", async (_, method, target, status, type) => {
+    const answer = await fetch(`${service.url}${target}`, { method });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get("content-type")).toBe("application/problem+json");
+    expect(await answer.json()).toEqual({ type, id: answer.headers.get("x-request-id") });
+    expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
+  });
+
+  test("answers mocks by the media type of the request", async () => {
+    const answer = await fetch(`${service.url}/things`, { method: "DELETE" });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET"]);
+    expect(await answer.json()).toEqual({ id: answer.headers.get("x-request-id") });
+    const other = await fetch(`${service.url}/things`, {
+      method: "PUT",
+      body: "a",
+      headers: { "Content-Type": "text/x" },
+    });
+    expect(other.status).toBe(415);
+  });
+
+  test("refuses bodies above 10 MB and hands none of it to a function", async () => {
+    const failures = service.failures();
+    const status = await new Promise((resolve, reject) => {
+      const sent = requestHttp(`${service.url}/things/1`, { method: "POST" }, (response) =>
+        resolve(response.statusCode),
+      );
+      sent.on("error", reject).end(Buffer.alloc(11 * 1024 * 1024));
+    });
+    expect(status).toBe(413);
+    expect(service.failures()).toBe(failures);
+  });
+
+  test.each([
+    ["garbage", "\x16\x03\x01\x02\r\n\r\n", "400"],
+    ["no host", "GET /things/1 HTTP/1.1\r\n\r\n", "400"],
+    [
+      "a target in absolute form",
+      "GET http://any.test/things/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+      "200",
+    ],
+    ["an asterisk", "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "404"],
+    ["two lengths", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na", "400"],
+    ["megabyte headers", `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(1_000_000)}\r\n\r\n`, "431"],
+    ["half a body", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "400", true],
+  ])("survives %s", async (_, text, status, end = false) => {
+    // A refused client may see its connection reset before it has read the answer.
+    const answer = await raw(text, end).catch(() => `HTTP/1.1 ${status} `);
+    expect(answer.split(" ")[1] ?? "").toBe(status);
+    expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
+  });
+
+  test("hands on names that objects have already", async () => {
+    const text = await fetch(`${service.url}/things/1?__proto__=p&constructor=c`).then((answer) => answer.text());
+    expect(text).toContain('"queryStringParameters":{"__proto__":"p","constructor":"c"}');
+  });
+
+  test("keeps every value of a repeated header", async () => {
+    const answer = await raw("GET /things/1 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\nx-a: 2\r\nConnection: close\r\n\r\n");
+    const event = Event.parse(JSON.parse(answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1)));
+    expect(event.multiValueHeaders["X-A"]).toEqual(["1", "2"]);
+  });
+});
+
+describe("a streamed answer", () => {
+  test("comes whole, with its own status and headers", async () => {
+    const answer = await fetch(`${service.url}/streamed`);
+    expect([answer.status, answer.headers.get("x-streamed")]).toEqual([201, "yes"]);
+    expect((await answer.text()).length).toBe(2_000_000);
+  });
+
+  test("that fails midway breaks the connection", async () => {
+    const answer = await fetch(`${service.url}/streamed?mode=midway`);
+    expect(answer.status).toBe(201);
+    await expect(answer.text()).rejects.toThrow();
+  });
+
+  test("ends when its reader goes away, and the next one is served", async () => {
+    const going = new AbortController();
+    const answer = await fetch(`${service.url}/streamed`, { signal: going.signal });
+    await answer.body?.getReader().read();
+    going.abort();
+    expect((await fetch(`${service.url}/streamed`).then((next) => next.text())).length).toBe(2_000_000);
+  });
+});
+
+describe("event sources", () => {
+  test("a rule fires at the start and says that messages were lost", async () => {
+    expect(await takeFrom(service, "Seen", 1)).toEqual(['{"ticked":{"assume":"messages-lost"}}']);
+  });
+
+  test("a bad record is parked by its position, and its neighbours are published", async () => {
+    for (const name of ["one", "bad", "two"]) await putItem(service, name);
+    const seen = (await takeFrom(service, "Seen", 2)).join();
+    expect(seen).toContain("one");
+    expect(seen).toContain("two");
+    expect(JSON.parse((await takeFrom(service, "Parked", 1))[0] ?? "")).toMatchObject({
+      requestContext: { condition: "RetryAttemptsExhausted", approximateInvokeCount: 2 },
+      DDBStreamBatchInfo: { batchSize: 1, startSequenceNumber: "2", endSequenceNumber: "2" },
+    });
+  });
+
+  test("a message that fails twice is a dead letter with its body, and its neighbour is consumed", async () => {
+    await sendTo(service, "Work", "poison");
+    await sendTo(service, "Work", "good");
+    expect(await takeFrom(service, "Seen", 1)).toEqual(['{"consumed":"good","from":"aws:sqs"}']);
+    expect(await takeFrom(service, "Dead", 1)).toEqual(["poison"]);
+  });
+});
+
+describe("a data directory", () => {
+  const directory = mkdtempSync(path.join(tmpdir(), "canvassing-test-"));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  test("keeps rows and stream positions over a restart, and belongs to one service at a time", async () => {
+    const first = await startFixture(directory);
+    await putItem(first, "before");
+    expect(await takeFrom(first, "Seen", 2)).toContain('{"published":["before"]}');
+    await expect(startFixture(directory)).rejects.toThrow("is in use by another running service");
+    await first.stop();
+    const second = await startFixture(directory);
+    expect(await getItem(second, "before")).toBe(true);
+    await putItem(second, "after");
+    const seen = await takeFrom(second, "Seen", 2);
+    expect(seen).toContain('{"published":["after"]}');
+    await second.stop();
+  });
+
+  test("with another schema is refused, and --fresh is named", async () => {
+    const template = fixtureTemplate();
+    const table = template.Resources.Table;
+    if (table !== undefined) table.Properties.KeySchema = [{ AttributeName: "pk", KeyType: "HASH" }];
+    await expect(startFixture(directory, template)).rejects.toThrow("--fresh");
+  });
+});
