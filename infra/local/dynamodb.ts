@@ -11,7 +11,6 @@ export interface DynamoDbServer {
   readonly endpoint: string;
   /** Settles with a reason if the server ends without being asked to. */
   readonly failed: Promise<string>;
-  readonly pid: number | undefined;
   stop(): Promise<void>;
 }
 
@@ -21,7 +20,6 @@ const START_TIMEOUT_MS = 10_000;
 export const externalDynamoDb = (endpoint: string): DynamoDbServer => ({
   endpoint,
   failed: new Promise(() => undefined),
-  pid: undefined,
   stop: () => Promise.resolve(),
 });
 
@@ -57,7 +55,7 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
     await exited;
   };
   await Promise.race([answers(dynamoDbAt(endpoint)), failed.then((reason) => Promise.reject(new LocalError(reason)))]);
-  return { endpoint, failed, pid: child.pid, stop };
+  return { endpoint, failed, stop };
 }
 
 /** Every answered write is on disk (SQLite's journal), so the server needs no time to say goodbye. */

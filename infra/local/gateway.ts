@@ -16,7 +16,7 @@ import {
 import { nameOfArn } from "./names.ts";
 import { type Call, proxyEvent, readMetadata, readResult } from "./proxy.ts";
 import { header, readBody, readRequest } from "./request.ts";
-import { createRouter } from "./router.ts";
+import { createRouter, type Router } from "./router.ts";
 import type { FunctionSpec, Stack } from "./stack.ts";
 import { createThrottle } from "./throttle.ts";
 
@@ -33,55 +33,24 @@ interface Lambda {
   readonly timeoutMs: number;
 }
 
-type Integrations = ReadonlyMap<string, Lambda | MockAnswer>;
-
 export function createGateway(stack: Stack, functions: ReadonlyMap<string, LocalFunction>): Gateway {
-  const router = createRouter(stack);
-  const errors = gatewayErrors(stack);
-  const integrations: Integrations = new Map(
-    stack.methods.map((method) => [key(method), integration(method, functions)]),
-  );
-  const [api] = stack.restApis;
   const [stage] = stack.stages;
-  const throttle = createThrottle(stage?.MethodSettings ?? []);
-
-  async function answer(
-    request: IncomingMessage,
-    requestId: string,
-    response: ServerResponse,
-  ): Promise<Answer | GatewayError | undefined> {
-    const raw = readRequest(request);
-    if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
-    const match = router(raw.verb, raw.segments);
-    if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
-    if (!throttle()) return "THROTTLED";
-    const body = await readBody(request);
-    if (body === undefined) return "REQUEST_TOO_LARGE";
-    const integration = integrations.get(key(match.method));
-    if (integration === undefined) return "API_CONFIGURATION_ERROR";
-    if (typeof integration === "function") return integration(header(raw, "content-type"), requestId);
-    const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
-    const binaryMediaTypes = api?.BinaryMediaTypes ?? [];
-    const call = {
-      request: raw,
-      match,
-      body,
-      requestId,
-      sourceIp,
-      stage: stage?.StageName ?? "local",
-      binaryMediaTypes,
-    };
-    return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
-  }
-
+  const setup: Setup = {
+    router: createRouter(stack),
+    throttle: createThrottle(stage?.MethodSettings ?? []),
+    integrations: new Map(stack.methods.map((method) => [key(method), integrationOf(method, functions)])),
+    stage: stage?.StageName ?? "local",
+    binaryMediaTypes: stack.restApis[0]?.BinaryMediaTypes ?? [],
+  };
+  const errors = gatewayErrors(stack);
   return {
     async handle(request, response) {
       const requestId = randomUUID();
       response.on("error", () => undefined);
       try {
-        const answered = await answer(request, requestId, response);
-        if (answered === undefined) return;
-        send(response, typeof answered === "string" ? errors(answered, requestId) : answered);
+        const answer = await answerTo(setup, request, requestId, response);
+        if (answer === undefined) return;
+        send(response, typeof answer === "string" ? errors(answer, requestId) : answer);
         // What is left of a body that was too large is not read: the connection ends with the answer.
         if (!request.complete) response.once("finish", () => request.destroy());
       } catch {
@@ -93,9 +62,39 @@ export function createGateway(stack: Stack, functions: ReadonlyMap<string, Local
   };
 }
 
+interface Setup {
+  readonly router: Router;
+  readonly throttle: () => boolean;
+  readonly integrations: ReadonlyMap<string, Lambda | MockAnswer>;
+  readonly stage: string;
+  readonly binaryMediaTypes: readonly string[];
+}
+
+/** Undefined: the answer was streamed and is complete. */
+async function answerTo(
+  { router, throttle, integrations, stage, binaryMediaTypes }: Setup,
+  request: IncomingMessage,
+  requestId: string,
+  response: ServerResponse,
+): Promise<Answer | GatewayError | undefined> {
+  const raw = readRequest(request);
+  if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
+  const match = router(raw.verb, raw.segments);
+  if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
+  if (!throttle()) return "THROTTLED";
+  const body = await readBody(request);
+  if (body === undefined) return "REQUEST_TOO_LARGE";
+  const integration = integrations.get(key(match.method));
+  if (integration === undefined) return "API_CONFIGURATION_ERROR";
+  if (typeof integration === "function") return integration(header(raw, "content-type"), requestId);
+  const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
+  const call = { request: raw, match, body, requestId, sourceIp, stage, binaryMediaTypes };
+  return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
+}
+
 const key = (method: { ResourceId: string; HttpMethod: string }): string => `${method.HttpMethod} ${method.ResourceId}`;
 
-function integration(
+function integrationOf(
   method: Stack["methods"][number],
   functions: ReadonlyMap<string, LocalFunction>,
 ): Lambda | MockAnswer {

@@ -7,6 +7,7 @@ import { type DataDir, openDataDir, temporaryDir } from "./data-dir.ts";
 import { externalDynamoDb, startDynamoDb } from "./dynamodb.ts";
 import { LocalError, messageOf } from "./error.ts";
 import { bind, type Front } from "./front.ts";
+import type { LocalFunction } from "./function.ts";
 import { createGateway } from "./gateway.ts";
 import { createFunctions, type Servers, startSources } from "./host.ts";
 import { AUDIENCE, type Claims, createIdentity, type Identity, type SigningKey, subjectOf } from "./identity.ts";
@@ -46,8 +47,6 @@ export interface LocalService {
   readonly outputs: Outputs;
   /** The issuer's private key as a JWK, for tests that forge tokens. */
   readonly signingKey: SigningKey;
-  /** Process group of the DynamoDB server, where it is our own. */
-  readonly dynamoDbPid: number | undefined;
   /** Settles with a reason when the service can no longer work. */
   readonly failed: Promise<string>;
   /** Invocations that failed so far. */
@@ -127,36 +126,42 @@ async function run(parts: Parts): Promise<LocalService> {
     },
   });
   undo.push(() => Promise.all([...functions.values()].map((one) => one.stop())));
-  const tokenOf = async (email: string): Promise<string | undefined> => {
-    const sub = await subjectOf(servers.dynamoDb, outputs.TableName, email);
-    return sub === undefined ? undefined : identity.mint({ sub });
-  };
-  const queues = () => depths(stack, servers);
-  serve(front, createGateway(stack, functions), { identity, outputs: () => outputs, tokenOf, queues });
+  const directory = { tokenOf: tokens(parts), queues: () => depths(stack, servers) };
+  serve(front, createGateway(stack, functions), { identity, outputs: () => outputs, ...directory });
   const positions = openPositions(dir.positions, parts.isNew);
   running.push(...(await startSources(stack, functions, servers, positions, log.write)));
-  // What is in work may be finished; what then still runs ends with its environment and is repeated after the restart.
-  undo.push(() =>
-    Promise.race([Promise.all(running.map((source) => source.stop())), wait(DRAIN_MS, null, { ref: false })]),
-  );
+  undo.push(() => stopSources(running));
   undo.push(() => front.stop());
   dir.markComplete();
   return {
+    ...directory,
     url: front.url,
     outputs,
     signingKey: identity.signingKey,
-    dynamoDbPid: servers.dynamoDbPid,
     failed: servers.failed,
     failures: () => failures,
     mint: identity.mint,
-    tokenOf,
-    async invoke(file, event) {
-      const found = [...functions.values()].find(({ spec }) => spec.file === file);
-      if (found === undefined) throw new LocalError(`the template has no function ${file}`);
-      return JSON.parse(await found.invoke(event));
-    },
-    queues,
+    invoke: async (file, event) => JSON.parse(await functionOf(functions, file).invoke(event)),
     stop: parts.stop,
+  };
+}
+
+/** What is in work may be finished; what still runs then ends with its environment and is repeated after a restart. */
+async function stopSources(running: readonly RunningSource[]): Promise<void> {
+  const stopped = Promise.all(running.map((source) => source.stop()));
+  await Promise.race([stopped, wait(DRAIN_MS, undefined, { ref: false })]);
+}
+
+function functionOf(functions: ReadonlyMap<string, LocalFunction>, file: string): LocalFunction {
+  const found = [...functions.values()].find(({ spec }) => spec.file === file);
+  if (found === undefined) throw new LocalError(`the template has no function ${file}`);
+  return found;
+}
+
+function tokens({ servers, outputs, identity }: Parts): LocalService["tokenOf"] {
+  return async (email) => {
+    const sub = await subjectOf(servers.dynamoDb, outputs.TableName, email);
+    return sub === undefined ? undefined : identity.mint({ sub });
   };
 }
 
@@ -173,7 +178,6 @@ function serve(front: Front, gateway: ReturnType<typeof createGateway>, control:
 interface StartedServers extends Servers {
   /** What every function has in its environment besides its own variables. */
   readonly variables: Readonly<Record<string, string>>;
-  readonly dynamoDbPid: number | undefined;
   readonly failed: Promise<string>;
 }
 
@@ -186,7 +190,6 @@ async function startServers({ dynamoDbEndpoint }: LocalOptions, dir: DataDir, un
   return {
     dynamoDb: dynamoDbAt(dynamoDb.endpoint),
     dynamoDbEndpoint: dynamoDb.endpoint,
-    dynamoDbPid: dynamoDb.pid,
     failed: dynamoDb.failed,
     queues,
     variables: {
