@@ -37,7 +37,7 @@ export async function deliver(world: EventWorld, message: DeliveryMessage, isRep
   const registration = await world.table.get(keys.registration(companyId, webhookId, delivery.registrationId));
   if (webhookItem === undefined || registration === undefined) return settle(world, delivery, "cancelled");
   if (Date.parse(delivery.dueAt) > world.clock.now()) return enqueue(world, delivery);
-  if (!(await claim(world, delivery))) return;
+  if (!(await claim(world, delivery))) return waitForLease(world, delivery);
   const exchange = await attempt(world, delivery, StoredWebhook.parse(webhookItem));
   await conclude(world, delivery, exchange);
 }
@@ -57,6 +57,14 @@ async function claim({ table, clock }: EventWorld, delivery: StoredDelivery): Pr
     if (error instanceof ConditionFailed) return false;
     throw error;
   }
+}
+
+/** Whoever holds the attempt may die with it: this message comes back when the lease is over, and then finds out. */
+async function waitForLease(world: EventWorld, { companyId, webhookId, id, attempt }: StoredDelivery): Promise<void> {
+  const item = await world.table.get(keys.delivery(companyId, webhookId, id));
+  const standing = StoredDelivery.parse(item);
+  if (standing.state !== "waiting" || standing.attempt !== attempt) return;
+  await enqueue(world, { ...standing, dueAt: standing.leaseUntil ?? standing.dueAt });
 }
 
 async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Exchange> {

@@ -6,16 +6,16 @@ import addFormats from "ajv-formats";
 import { inject } from "vitest";
 import * as z from "zod/mini";
 
-const Media = z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }));
-const Operation = z.object({
-  responses: z.record(
-    z.string(),
-    z.object({ content: z.optional(Media), headers: z.optional(z.record(z.string(), z.unknown())) }),
-  ),
-});
+const Response = z.object({ content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))) });
+/** A response stands in place or, where many share it, among the components. */
+const Place = z.union([z.object({ $ref: z.string() }), Response]);
 const Document = z.object({
-  paths: z.record(z.string(), z.record(z.string(), Operation)),
-  components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+  paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), Place) }))),
+  components: z.object({
+    schemas: z.record(z.string(), z.unknown()),
+    responses: z.record(z.string(), Response),
+    headers: z.record(z.string(), z.unknown()),
+  }),
 });
 
 const document = z.parse(
@@ -47,18 +47,29 @@ const validators = new Map<string, ValidateFunction>();
 export function assertDocumented(method: string, path: string, answer: Answer): void {
   const operation = operations.find((entry) => entry.method === method && entry.pattern.test(path));
   if (operation === undefined) return;
-  const response = operation.operation.responses[String(answer.status)];
   const place = `${method} ${operation.path} ${answer.status}`;
-  if (response === undefined) throw new Error(`${place} is not documented: ${answer.text}`);
+  const stated = operation.operation.responses[String(answer.status)];
+  if (stated === undefined) throw new Error(`${place} is not documented: ${answer.text}`);
+  const pointer =
+    "$ref" in stated
+      ? stated.$ref.slice(1)
+      : `/paths/${escaped(operation.path)}/${method.toLowerCase()}/responses/${answer.status}`;
+  const response = "$ref" in stated ? document.components.responses[stated.$ref.split("/").at(-1) ?? ""] : stated;
   const mediaType = answer.headers.get("content-type")?.split(";")[0] ?? "";
-  const schema = response.content?.[mediaType]?.schema;
-  if (schema === undefined) throw new Error(`${place} is not documented as ${mediaType}`);
+  if (response?.content?.[mediaType]?.schema === undefined) {
+    throw new Error(`${place} is not documented as ${mediaType}`);
+  }
   if (!mediaType.endsWith("json")) return;
-  const pointer = `openapi#/paths/${escaped(operation.path)}/${method.toLowerCase()}/responses/${answer.status}/content/${escaped(mediaType)}/schema`;
+  const validate = validatorAt(`openapi#${pointer}/content/${escaped(mediaType)}/schema`);
+  if (!validate(answer.body)) {
+    throw new Error(`${place}: ${ajv.errorsText(validate.errors)} in ${answer.text.slice(0, 500)}`);
+  }
+}
+
+function validatorAt(pointer: string): ValidateFunction {
   const validate = validators.get(pointer) ?? ajv.compile({ $ref: pointer });
   validators.set(pointer, validate);
-  if (!validate(answer.body))
-    throw new Error(`${place}: ${ajv.errorsText(validate.errors)} in ${answer.text.slice(0, 500)}`);
+  return validate;
 }
 
 const escaped = (step: string): string => encodeURIComponent(step.replaceAll("~", "~0").replaceAll("/", "~1"));
