@@ -1,0 +1,174 @@
+/** A real DynamoDB server behind a proxy that can throttle, fail, lose replies, hang, and answer in pieces. */
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import * as z from "zod/mini";
+import { DUE_INDEX } from "#shared/db/keys.ts";
+import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+
+type Json = Record<string, unknown>;
+
+/** What happens to one call. `number` counts the calls from 1. */
+export type Fault =
+  | { readonly kind: "pass" }
+  | { readonly kind: "error"; readonly code: string; readonly status: number }
+  /** Takes effect; the connection breaks before the answer. */
+  | { readonly kind: "lose reply" }
+  | { readonly kind: "hang" }
+  /** The request goes out changed. */
+  | { readonly kind: "ask"; readonly change: (body: Json) => Json }
+  /** Only this share of a batch goes out, but at least one entry unless it is 0; the rest comes back as unprocessed. */
+  | { readonly kind: "part"; readonly share: number };
+
+export type FaultPlan = (operation: string, number: number, body: Json) => Fault;
+
+export const pass: Fault = { kind: "pass" };
+export const throttle: Fault = { kind: "error", code: "ProvisionedThroughputExceededException", status: 400 };
+export const serverError: Fault = { kind: "error", code: "InternalServerError", status: 500 };
+export const conflict: Fault = { kind: "error", code: "TransactionConflictException", status: 400 };
+
+export interface FaultyDynamoDb {
+  readonly endpoint: string;
+  readonly table: Table;
+  /** A second, untroubled way to the same table. */
+  readonly direct: Table;
+  /** Operations that came in, in order, since the plan was set. */
+  readonly calls: string[];
+  plan(next: FaultPlan): void;
+  stop(): Promise<void>;
+}
+
+const TABLE = "Canvassing";
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+const JsonBody = z.record(z.string(), z.unknown());
+
+export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
+  const server = await startDynamoDb(undefined);
+  let plan: FaultPlan = () => pass;
+  const calls: string[] = [];
+  const proxy = createServer(async (request, response) => {
+    const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
+    const body = z.parse(JsonBody, JSON.parse(await text(request)));
+    calls.push(operation);
+    const fault = plan(operation, calls.length, body);
+    const forward = (changed: Json) => send(server.endpoint, request.headers, changed);
+    await apply(fault, operation, body, forward, response);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const address = proxy.address();
+  if (address === null || typeof address === "string") throw new Error("the proxy has no address");
+  const endpoint = `http://127.0.0.1:${address.port}`;
+  await createTable(server.endpoint);
+  const open = (at: string): Table =>
+    openTable(TABLE, dynamoClient({ endpoint: at, region: "us-east-1", credentials }));
+  return {
+    endpoint,
+    table: open(endpoint),
+    direct: open(server.endpoint),
+    calls,
+    plan: (next) => {
+      plan = next;
+      calls.length = 0;
+    },
+    stop: async () => {
+      proxy.closeAllConnections();
+      proxy.close();
+      await server.stop();
+    },
+  };
+}
+
+async function apply(
+  fault: Fault,
+  operation: string,
+  body: Json,
+  forward: (body: Json) => Promise<{ status: number; text: string }>,
+  response: ServerResponse,
+): Promise<void> {
+  const answer = (status: number, content: string): void => {
+    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(content);
+  };
+  switch (fault.kind) {
+    case "error":
+      return answer(
+        fault.status,
+        JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${fault.code}`, message: "as planned" }),
+      );
+    case "lose reply":
+      await forward(body);
+      response.destroy();
+      return;
+    case "hang":
+      return;
+    case "part": {
+      const { sent, left } = split(operation, body, fault.share);
+      const name = operation === "BatchGetItem" ? "UnprocessedKeys" : "UnprocessedItems";
+      if (fault.share === 0) return answer(200, JSON.stringify({ [name]: body.RequestItems }));
+      const result = await forward(sent);
+      return answer(result.status, JSON.stringify({ ...z.parse(JsonBody, JSON.parse(result.text)), [name]: left }));
+    }
+    default: {
+      const result = await forward(fault.kind === "ask" ? fault.change(body) : body);
+      return answer(result.status, result.text);
+    }
+  }
+}
+
+const Gets = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(z.unknown()) })) });
+const Writes = z.object({ RequestItems: z.record(z.string(), z.array(z.unknown())) });
+
+function split(operation: string, body: Json, share: number): { sent: Json; left: Json } {
+  const cut = <T>(entries: readonly T[]): [T[], T[]] => {
+    const count = Math.max(1, Math.floor(entries.length * share));
+    return [entries.slice(0, count), entries.slice(count)];
+  };
+  if (operation === "BatchGetItem") {
+    const [table] = Object.values(z.parse(Gets, body).RequestItems);
+    const [sent, left] = cut(table?.Keys ?? []);
+    const rest = left.length === 0 ? {} : { [TABLE]: { ...table, Keys: left } };
+    return { sent: { ...body, RequestItems: { [TABLE]: { ...table, Keys: sent } } }, left: rest };
+  }
+  const [sent, left] = cut(Object.values(z.parse(Writes, body).RequestItems)[0] ?? []);
+  return { sent: { ...body, RequestItems: { [TABLE]: sent } }, left: left.length === 0 ? {} : { [TABLE]: left } };
+}
+
+async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, body: Json) {
+  const answer = await fetch(endpoint, {
+    method: "POST",
+    headers: {
+      "Content-Type": "application/x-amz-json-1.0",
+      "X-Amz-Target": String(headers["x-amz-target"]),
+      Authorization: String(headers.authorization),
+      "X-Amz-Date": String(headers["x-amz-date"]),
+    },
+    body: JSON.stringify(body),
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+
+async function createTable(endpoint: string): Promise<void> {
+  const text = (AttributeName: string) => ({ AttributeName, AttributeType: "S" as const });
+  const key = (partition: string, sort: string) => [
+    { AttributeName: partition, KeyType: "HASH" as const },
+    { AttributeName: sort, KeyType: "RANGE" as const },
+  ];
+  const client = new DynamoDBClient({ endpoint, region: "us-east-1", credentials });
+  await client.send(
+    new CreateTableCommand({
+      TableName: TABLE,
+      BillingMode: "PAY_PER_REQUEST",
+      AttributeDefinitions: ["pk", "sk", DUE_INDEX.partitionKey, DUE_INDEX.sortKey].map(text),
+      KeySchema: key("pk", "sk"),
+      GlobalSecondaryIndexes: [
+        {
+          IndexName: DUE_INDEX.name,
+          KeySchema: key(DUE_INDEX.partitionKey, DUE_INDEX.sortKey),
+          Projection: { ProjectionType: "KEYS_ONLY" },
+        },
+      ],
+    }),
+  );
+}
