@@ -29,6 +29,9 @@ export interface EnvironmentOptions {
 /** Lambda gives the code of a function 10 s to load. */
 const INIT_TIMEOUT_MS = 10_000;
 
+/** V8's default would let each of many environments keep some 50 MB of short-lived objects. */
+const YOUNG_GENERATION_MB = 16;
+
 interface Running {
   readonly sink: ResponseSink | undefined;
   settle(payload: string): void;
@@ -48,7 +51,7 @@ export class Environment {
       stdout: true,
       stderr: true,
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: data.memoryMb },
+      resourceLimits: { maxOldGenerationSizeMb: data.memoryMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     });
     this.#worker.stdout.on("data", onOutput);
     this.#worker.stderr.on("data", onOutput);

@@ -5,11 +5,10 @@ import { Environment, InvocationError, type ResponseSink } from "./environment.t
 import { messageOf } from "./error.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
+import type { WarmEnvironments } from "./warm.ts";
 
 /** Lambda's limit for a buffered request or response. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
-/** Lambda keeps an idle environment for minutes; memory on one machine is dearer. */
-const IDLE_MS = 2 * 60_000;
 
 export interface LocalFunction {
   readonly spec: FunctionSpec;
@@ -28,6 +27,7 @@ export interface FunctionHost {
   /** Variables of every function beside its own: region, credentials and endpoints of the local servers. */
   readonly variables: Readonly<Record<string, string>>;
   readonly compileCache: string | null;
+  readonly warm: WarmEnvironments;
   readonly log: (text: Uint8Array | string) => void;
   /** After every invocation, however it ended. */
   readonly onInvoked: (failed: boolean) => void;
@@ -80,7 +80,7 @@ class Pool {
   readonly #max: number;
   readonly #host: FunctionHost;
   readonly #all = new Set<Environment>();
-  readonly #idle: { environment: Environment; reaper: NodeJS.Timeout }[] = [];
+  readonly #idle: Environment[] = [];
   readonly #waiting: Waiting[] = [];
   #starting = 0;
   #stopped = false;
@@ -93,10 +93,11 @@ class Pool {
 
   take(): Promise<Environment> {
     if (this.#stopped) return Promise.reject(stopping());
-    for (let warm = this.#idle.pop(); warm !== undefined; warm = this.#idle.pop()) {
-      clearTimeout(warm.reaper);
-      if (warm.environment.alive) return Promise.resolve(warm.environment);
-      this.#all.delete(warm.environment);
+    // The one that was busy last: the others may then become idle enough to be reaped.
+    for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
+      this.#host.warm.remove(environment);
+      if (environment.alive) return Promise.resolve(environment);
+      this.#all.delete(environment);
     }
     const { promise, resolve, reject } = Promise.withResolvers<Environment>();
     this.#waiting.push({ resolve, reject });
@@ -115,16 +116,14 @@ class Pool {
       next.resolve(environment);
       return;
     }
-    const reaper = setTimeout(() => this.#reap(environment), IDLE_MS).unref();
-    this.#idle.push({ environment, reaper });
+    this.#idle.push(environment);
+    this.#host.warm.add(environment, () => this.#reap(environment));
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const { reaper } of this.#idle.splice(0)) clearTimeout(reaper);
-    for (const { reject } of this.#waiting.splice(0)) {
-      reject(stopping());
-    }
+    this.#idle.length = 0;
+    for (const { reject } of this.#waiting.splice(0)) reject(stopping());
     await Promise.all([...this.#all].map((environment) => environment.end()));
   }
 
@@ -164,9 +163,7 @@ class Pool {
   }
 
   #reap(environment: Environment): void {
-    const at = this.#idle.findIndex((idle) => idle.environment === environment);
-    if (at === -1) return;
-    this.#idle.splice(at, 1);
+    this.#idle.splice(this.#idle.indexOf(environment), 1);
     this.#all.delete(environment);
     void environment.end();
   }

@@ -18,6 +18,7 @@ import { createBuckets, createQueues, type Depth, depthOf, startQueues } from ".
 import type { RunningSource } from "./sources.ts";
 import { readStack, type Stack } from "./stack.ts";
 import { dropTable, ensureTable } from "./tables.ts";
+import { WarmEnvironments } from "./warm.ts";
 
 export interface LocalOptions {
   /** 0: any free port. */
@@ -115,10 +116,12 @@ async function run(parts: Parts): Promise<LocalService> {
   const log = openLog(dir.log, options.verbose === true);
   undo.push(() => log.close());
   const running: RunningSource[] = [];
+  const warm = new WarmEnvironments();
   let failures = 0;
   const functions = createFunctions(stack, {
     variables: servers.variables,
     compileCache: dir.compileCache,
+    warm,
     log: log.write,
     onInvoked(failed) {
       if (failed) failures++;
@@ -126,6 +129,7 @@ async function run(parts: Parts): Promise<LocalService> {
     },
   });
   undo.push(() => Promise.all([...functions.values()].map((one) => one.stop())));
+  undo.push(() => warm.stop());
   const directory = { tokenOf: tokens(parts), queues: () => depths(stack, servers) };
   serve(front, createGateway(stack, functions), { identity, outputs: () => outputs, ...directory });
   const positions = openPositions(dir.positions, parts.isNew);

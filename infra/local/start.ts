@@ -68,6 +68,20 @@ async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> 
   console.log(`ready ${url}`);
 }
 
+const PARENT_CHECK_MS = 500;
+
+/** npm that is killed takes nobody along: without it this process would go on unseen and hold the port. */
+function whenAbandoned(stop: () => void): void {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    stop();
+  }, PARENT_CHECK_MS);
+  timer.unref();
+}
+
 async function main(): Promise<void> {
   // Before the service is ready there is nothing to finish: its child ends with this process.
   const exitAtOnce = (): never => process.exit(0);
@@ -82,6 +96,7 @@ async function main(): Promise<void> {
       process.once(signal, () => process.exit(1));
     });
   }
+  whenAbandoned(() => ended.resolve(0));
   void service.failed.then((reason) => {
     console.error(reason);
     ended.resolve(1);

@@ -3,7 +3,6 @@ import module from "node:module";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import * as z from "zod/mini";
 import type { FromWorker, Invocation, ToWorker, WorkerData } from "./protocol.ts";
 
 type Handler = (event: unknown, context: object) => unknown;
@@ -14,16 +13,8 @@ const streaming = new WeakMap<Handler, StreamHandler>();
 
 const isHandler = (value: unknown): value is Handler => typeof value === "function";
 
-const data: WorkerData = z.parse(
-  z.object({
-    bundle: z.string(),
-    functionName: z.string(),
-    functionArn: z.string(),
-    memoryMb: z.number(),
-    compileCache: z.nullable(z.string()),
-  }),
-  workerData,
-);
+/** Made by `environment.ts` in this process. A schema library would double the time that an environment takes to start. */
+const data: WorkerData = workerData;
 
 /** The body of a streamed response. One chunk is on its way at a time: a slow reader slows the function. */
 class ResponseStream extends Writable {
@@ -84,6 +75,13 @@ const awslambda = {
   },
 };
 
+function handlerOf(loaded: unknown): Handler {
+  if (typeof loaded === "object" && loaded !== null && "handler" in loaded && isHandler(loaded.handler)) {
+    return loaded.handler;
+  }
+  throw new Error("the bundle exports no function `handler`");
+}
+
 let current: ResponseStream | undefined;
 
 async function serve(port: MessagePort): Promise<void> {
@@ -91,13 +89,10 @@ async function serve(port: MessagePort): Promise<void> {
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
   const loaded: unknown = await import(pathToFileURL(data.bundle).href);
-  const handler = z.parse(
-    z.object({ handler: z.custom<Handler>(isHandler, "no function `handler` is exported") }),
-    loaded,
-  );
+  const handler = handlerOf(loaded);
   port.on("message", (message: ToWorker) => {
     if (message.type === "pull") current?.pull();
-    else void answer(handler.handler, message, send);
+    else void answer(handler, message, send);
   });
   send({ type: "ready" });
 }

@@ -73,9 +73,7 @@ const proxy = (id: string, streamed = false): Fields => ({
     "Fn::Join": [
       "",
       [
-        streamed
-          ? "arn:aws:apigateway:us-east-1:lambda:path/2021-11-15/functions/"
-          : "arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/",
+        `arn:aws:apigateway:us-east-1:lambda:path/${streamed ? "2021-11-15" : "2015-03-31"}/functions/`,
         getAtt(id, "Arn"),
         streamed ? "/response-streaming-invocations" : "/invocations",
       ],
