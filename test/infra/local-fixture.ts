@@ -167,16 +167,14 @@ const events = {
 /** A new copy each time, for tests to change. */
 export function fixtureTemplate(): { Resources: Record<string, { Type: string; Properties: Fields }> } {
   const key = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
-  const attributes = ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" }));
   const resources = {
     Table: {
       Type: "AWS::DynamoDB::Table",
       Properties: {
         KeySchema: [key("pk", "HASH"), key("sk", "RANGE")],
-        AttributeDefinitions: attributes,
+        AttributeDefinitions: ["pk", "sk"].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
         BillingMode: "PAY_PER_REQUEST",
         StreamSpecification: { StreamViewType: "NEW_AND_OLD_IMAGES" },
-        PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
       },
     },
     Dead: queue(),
