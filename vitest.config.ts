@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...timeouts } },
-      { test: { name: "fault", include: ["test/fault/**/*.test.ts"], ...timeouts } },
+      { test: { name: "fault", include: ["test/fault/**/*.test.ts"], env: { LOG_LEVEL: "error" }, ...timeouts } },
       { test: { name: "infra", include: ["test/infra/**/*.test.ts"], ...timeouts } },
       {
         test: { name: "api", include: ["test/api/**/*.test.ts"], globalSetup: "test/local-service.ts", ...timeouts },

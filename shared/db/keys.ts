@@ -21,6 +21,8 @@ const block = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
 
 const reference = (companyId: number): string => `C#${companyId}#REF`;
 const prospectPartition = (companyId: number, partition: number): string => `C#${companyId}#P#${partition}`;
+const deliveryPartition = (companyId: number, webhookId: number, shard: number): string =>
+  `C#${companyId}#D#${webhookId}#${shard}`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const keys = {
@@ -86,11 +88,15 @@ export const keys = {
 
   /** A delivery; `begins_with(sk, delivery.sk)` also reads its attempts. Ids sort by time. */
   delivery: (companyId: number, webhookId: number, id: string): Key => ({
-    pk: `C#${companyId}#D#${webhookId}#${deliveryShard(id)}`,
+    pk: deliveryPartition(companyId, webhookId, shardOf(id)),
     sk: `D#${id}`,
   }),
+  /** One of the partitions that hold a webhook's deliveries, in order of time. */
+  deliveryShard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
+    pk: deliveryPartition(companyId, webhookId, shard),
+  }),
   attempt: (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
-    pk: `C#${companyId}#D#${webhookId}#${deliveryShard(deliveryId)}`,
+    pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
   }),
 
@@ -99,7 +105,7 @@ export const keys = {
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
 
-function deliveryShard(deliveryId: string): number {
+function shardOf(deliveryId: string): number {
   return hash(deliveryId) % DELIVERY_SHARDS;
 }
 
