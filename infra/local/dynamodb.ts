@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { type AwsCall, AwsError, dynamoDbAt } from "./aws-json.ts";
-import { LocalError } from "./error.ts";
+import { LocalError, messageOf } from "./error.ts";
 
 export interface DynamoDbServer {
   readonly endpoint: string;
@@ -17,11 +17,14 @@ export interface DynamoDbServer {
 const START_TIMEOUT_MS = 10_000;
 
 /** A server that somebody else runs. */
-export const externalDynamoDb = (endpoint: string): DynamoDbServer => ({
-  endpoint,
-  failed: new Promise(() => undefined),
-  stop: () => Promise.resolve(),
-});
+export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer> {
+  try {
+    await dynamoDbAt(endpoint)("ListTables", {});
+  } catch (error) {
+    throw new LocalError(`no DynamoDB server answers at ${endpoint}: ${messageOf(error)}`, { cause: error });
+  }
+  return { endpoint, failed: new Promise(() => undefined), stop: () => Promise.resolve() };
+}
 
 /**
  * The shell becomes the server, after it has left behind a reader of a pipe from this process. When this process ends,

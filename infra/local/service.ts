@@ -4,7 +4,7 @@ import type { DeployConfig } from "../config.ts";
 import { dynamoDbAt } from "./aws-json.ts";
 import { CONTROL_PREFIX, ISSUER_PATH, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, temporaryDir } from "./data-dir.ts";
-import { externalDynamoDb, startDynamoDb } from "./dynamodb.ts";
+import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
 import { LocalError, messageOf } from "./error.ts";
 import { bind, type Front } from "./front.ts";
 import type { LocalFunction } from "./function.ts";
@@ -187,7 +187,7 @@ interface StartedServers extends Servers {
 
 async function startServers({ dynamoDbEndpoint }: LocalOptions, dir: DataDir, undo: Undo): Promise<StartedServers> {
   const dynamoDb =
-    dynamoDbEndpoint === undefined ? await startDynamoDb(dir.database) : externalDynamoDb(dynamoDbEndpoint);
+    dynamoDbEndpoint === undefined ? await startDynamoDb(dir.database) : await connectDynamoDb(dynamoDbEndpoint);
   undo.push(() => dynamoDb.stop());
   const queues = await startQueues();
   undo.push(() => queues.stop());
