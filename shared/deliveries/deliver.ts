@@ -4,7 +4,7 @@
  */
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { all, any, below, equals, missing } from "#shared/db/expression.ts";
+import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Exchange } from "#shared/deliveries/exchange.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
@@ -45,7 +45,7 @@ export async function deliver(world: EventWorld, message: DeliveryMessage, isRep
 /** One sender at a time. False: the attempt is in other hands, or over. */
 async function claim({ table, clock }: EventWorld, delivery: StoredDelivery): Promise<boolean> {
   const now = clock.now();
-  const free = any(missing("leaseUntil"), below("leaseUntil", iso(now)));
+  const free = any(missing("leaseUntil"), atMost("leaseUntil", iso(now)));
   try {
     await table.write({
       update: deliveryKey(delivery),

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { all, any, below, equals, missing } from "#shared/db/expression.ts";
+import { all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { enqueue } from "#shared/deliveries/deliver.ts";
@@ -45,7 +45,7 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
   const { pk, sk } = IndexEntry.parse(entry);
   const now = world.clock.now();
   const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
-  const idle = any(missing("leaseUntil"), below("leaseUntil", iso(now)));
+  const idle = any(missing("leaseUntil"), atMost("leaseUntil", iso(now)));
   const waiting = equals("state", "waiting");
   try {
     const item = await world.table.write({
