@@ -33,6 +33,16 @@ export function createDeliveryQueue(scope: Construct): Queue {
   return queue;
 }
 
+/** Also the event source's destination for what the function did not answer to. */
+export function createParkedRecords(scope: Construct): Queue {
+  return deadLetterQueue(
+    scope,
+    "ParkedRecords",
+    "Changes of records could not be turned into events: their webhooks were not sent. A message holds the change " +
+      "itself or, when the function did not answer, stream positions that can be read for 24 hours.",
+  );
+}
+
 export function createEvents(scope: Construct, platform: Platform): void {
   const home = new Construct(scope, "Events");
   createPublisher(home, platform);
@@ -42,21 +52,13 @@ export function createEvents(scope: Construct, platform: Platform): void {
 
 function createPublisher(scope: Construct, platform: Platform): void {
   const streamArn = streamOf(platform.table);
-  const parked = deadLetterQueue(
-    scope,
-    "ParkedRecords",
-    "Changes of records could not be turned into events: their webhooks were not sent. A message holds the change " +
-      "itself or, when the function did not answer, stream positions that can be read for 24 hours.",
-  );
   const publish = createFunction(scope, platform, {
     ...eventFunctions.publish,
-    environment: { PARKED_RECORDS_URL: parked.queueUrl },
     statements: [
       allow(
         ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
         [streamArn],
       ),
-      allow(["sqs:SendMessage"], [parked.queueArn]),
     ],
   });
   new CfnEventSourceMapping(publish, "Stream", {
@@ -69,7 +71,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
     maximumRetryAttempts: STREAM_RETRIES,
     maximumRecordAgeInSeconds: STREAM_MAX_AGE_SECONDS,
     functionResponseTypes: ["ReportBatchItemFailures"],
-    destinationConfig: { onFailure: { destination: parked.queueArn } },
+    destinationConfig: { onFailure: { destination: platform.parkedRecords.queueArn } },
     filterCriteria: {
       filters: [{ pattern: JSON.stringify({ dynamodb: { NewImage: { type: { S: publishedTypes } } } }) }],
     },

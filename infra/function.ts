@@ -20,6 +20,7 @@ export interface Platform {
   readonly bundles: string;
   readonly table: Table;
   readonly deliveryQueue: Queue;
+  readonly parkedRecords: Queue;
   readonly issuer: string;
   readonly audience: string;
   readonly settings: Readonly<Record<Setting, string>>;
@@ -82,6 +83,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
     ...(access.table?.identity !== undefined && { ISSUER: platform.issuer, AUDIENCE: platform.audience }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
+    ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
     ...Object.fromEntries(settings),
   };
 }
@@ -93,6 +95,7 @@ function rights(access: Access, platform: Platform): PolicyStatement[] {
     ...tableStatements(families, platform.table.tableArn),
     ...tableStatements(due === undefined ? {} : { due }, index),
     ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
+    ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),
   ];
 }
 

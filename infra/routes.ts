@@ -20,11 +20,12 @@ export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE";
 /**
  * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
  * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
- * `deliveryQueue` brings DELIVERY_QUEUE_URL, `settings` the variables of their names.
+ * `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `settings` the variables of their names.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
   readonly deliveryQueue?: "send";
+  readonly parkedRecords?: "send";
   readonly settings?: readonly Setting[];
 }
 
@@ -162,6 +163,7 @@ export const eventFunctions = {
     access: {
       table: { reference: ["Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
       deliveryQueue: "send",
+      parkedRecords: "send",
       settings: ["TIME_SCALE"],
     },
   },

@@ -3,7 +3,7 @@ import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { createApi } from "./api.ts";
 import type { DeployConfig } from "./config.ts";
-import { createDeliveryQueue, createEvents } from "./events.ts";
+import { createDeliveryQueue, createEvents, createParkedRecords } from "./events.ts";
 import type { Platform } from "./function.ts";
 import { createIdentity } from "./identity.ts";
 import { createBucket, createTable } from "./storage.ts";
@@ -20,6 +20,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     bundles,
     table,
     deliveryQueue: createDeliveryQueue(stack),
+    parkedRecords: createParkedRecords(stack),
     issuer: identity.issuer,
     audience: identity.audience,
     settings: { WEBHOOK_URL_POLICY: config.webhookUrlPolicy, TIME_SCALE: String(config.timeScale) },

@@ -13,6 +13,8 @@ export interface Front {
 
 /** A client has this long to send its request; API Gateway is no more patient. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** More than API Gateway takes, so that an absurd token is refused by the function that would have to read it. */
+const MAX_HEADER_BYTES = 1024 * 1024;
 /** Answers under way get this long when the service stops. */
 const DRAIN_MS = 3_000;
 
@@ -20,8 +22,9 @@ export async function bind(port: number, host: string): Promise<Front> {
   let handler = (_request: IncomingMessage, response: ServerResponse): void => {
     response.writeHead(503, { "Content-Type": "text/plain", "Retry-After": "1" }).end("the service is starting\n");
   };
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) =>
-    handler(request, response),
+  const server = createServer(
+    { requestTimeout: REQUEST_TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES },
+    (request, response) => handler(request, response),
   );
   // An expectation that cannot be met is ignored, as it is at API Gateway.
   server.on("checkExpectation", (request, response) => handler(request, response));

@@ -27,6 +27,8 @@ export interface Gateway {
   refuse(error: Error & { code?: string }, socket: Duplex): void;
 }
 
+const DISCARD_MS = 5_000;
+
 interface Lambda {
   readonly function: LocalFunction;
   readonly streamed: boolean;
@@ -51,8 +53,7 @@ export function createGateway(stack: Stack, functions: ReadonlyMap<string, Local
         const answer = await answerTo(setup, request, requestId, response);
         if (answer === undefined) return;
         send(response, typeof answer === "string" ? errors(answer, requestId) : answer);
-        // What is left of a body that was too large is not read: the connection ends with the answer.
-        if (!request.complete) response.once("finish", () => request.destroy());
+        if (!request.complete) discard(request);
       } catch {
         // The client went away in the middle of its request or of a streamed answer.
         response.destroy();
@@ -90,6 +91,16 @@ async function answerTo(
   const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
   const call = { request: raw, match, body, requestId, sourceIp, stage, binaryMediaTypes };
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
+}
+
+/**
+ * What is left of a body that was too large is read and thrown away for a while: a client in the middle of sending sees
+ * the answer, and not a broken connection.
+ */
+function discard(request: IncomingMessage): void {
+  request.resume();
+  const timer = setTimeout(() => request.destroy(), DISCARD_MS);
+  request.once("close", () => clearTimeout(timer));
 }
 
 const key = (method: { ResourceId: string; HttpMethod: string }): string => `${method.HttpMethod} ${method.ResourceId}`;

@@ -94,7 +94,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request) {
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     const part: Buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
     size += part.length;
     if (size > BODY_LIMIT_BYTES) return undefined;

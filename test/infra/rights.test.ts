@@ -131,6 +131,7 @@ describe("environment", () => {
         ...(access.table === undefined ? [] : ["TABLE_NAME"]),
         ...(access.table?.identity === undefined ? [] : ["ISSUER", "AUDIENCE"]),
         ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
+        ...(access.parkedRecords === undefined ? [] : ["PARKED_RECORDS_URL"]),
         ...(access.settings ?? []),
         ...(routeFiles.has(file) ? ["ALLOWED_ORIGINS"] : []),
       ];
