@@ -9,13 +9,12 @@ import {
   UsernameExistsException,
 } from "@aws-sdk/client-cognito-identity-provider";
 import * as z from "zod/mini";
-import { systemClock } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
-import { leaseIds } from "#shared/db/ids.ts";
 import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import { Email, text } from "#shared/schema.ts";
+import { worldOn } from "#shared/world.ts";
 import { STACK_NAME } from "./stack.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL
@@ -102,10 +101,7 @@ async function main(): Promise<void> {
   const target = local ?? (await deployedTarget(stack ?? STACK_NAME, sub));
   const { table } = target;
   const owner = { email, firstName: input.data["first-name"], lastName: input.data["last-name"] };
-  const made = await createCompany(
-    { table, ids: leaseIds(table), clock: systemClock },
-    { name, owner: { ...owner, sub: await target.invite(email) } },
-  );
+  const made = await createCompany(worldOn(table), { name, owner: { ...owner, sub: await target.invite(email) } });
   console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
 }
 

@@ -140,6 +140,7 @@ const familyNames = [
   "prospectRanges",
   "prospects",
   "addresses",
+  "idempotency",
   "webhooks",
   "deliveries",
   "due",

@@ -41,6 +41,8 @@ export function operation(route: Route, contract: Contract, components: Componen
   const { path, query, body, description } = contract;
   const inPath = path === undefined ? [] : parameters(components, path).map((field) => ({ ...field, in: "path" }));
   const inQuery = query === undefined ? [] : parameters(components, query).map((field) => ({ ...field, in: "query" }));
+  const inHeader = route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : [];
+  const described = [...inPath, ...inQuery, ...inHeader];
   assertPlaceholders(
     route,
     inPath.map(({ name }) => name),
@@ -51,10 +53,10 @@ export function operation(route: Route, contract: Contract, components: Componen
     ...(description !== undefined && { description }),
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
-    ...([...inPath, ...inQuery].length > 0 && { parameters: [...inPath, ...inQuery] }),
+    ...(described.length > 0 && { parameters: described }),
     ...(body !== undefined && { requestBody: requestBody(components.schema(body, "input"), examples[route.file]) }),
     responses: {
-      [contract.status]: success(contract, components),
+      [contract.status]: success(route, contract, components),
       ...problemResponses(problemStatuses(route, contract)),
     },
   };
@@ -66,11 +68,12 @@ function requestBody(schema: JsonSchema, example: unknown): Fields {
 
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
-function success({ status, response }: Contract, components: Components): Fields {
+function success({ method }: Route, { status, response }: Contract, components: Components): Fields {
+  const replayed = { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } };
   const location = status === 201 ? { Location: { $ref: "#/components/headers/Location" } } : {};
   return {
     description: statusWords[status],
-    headers: { ...requestIdHeader, ...location },
+    headers: { ...requestIdHeader, ...location, ...(method === "POST" && replayed) },
     content: { "application/json": { schema: components.schema(response, "output") } },
   };
 }
@@ -87,6 +90,7 @@ function problemStatuses({ method }: Route, { allow, path, body }: Contract): nu
     ...(path === undefined ? [] : [404]),
     ...(method === "GET" ? [] : [409]),
     ...(body === undefined ? [] : [413, 415]),
+    ...(method === "POST" ? [422] : []),
     ...always,
   ];
 }

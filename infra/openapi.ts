@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Contract } from "#shared/http/contract.ts";
 import { Problem, problems } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
 import { OPENAPI_FILE, root } from "./bundle.ts";
 import { DocumentInfo, documentOperation, operation } from "./openapi-operation.ts";
 import { type Components, collectComponents, type JsonSchema } from "./openapi-schemas.ts";
@@ -47,6 +48,7 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
     paths,
     components: {
       securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
+      parameters: { "Idempotency-Key": idempotencyKey },
       headers,
       responses: problemResponses(),
       schemas: components.all(),
@@ -78,8 +80,16 @@ async function handlerOf({ file }: Route): Promise<object> {
 }
 
 const text = { type: "string" } as const;
+const idempotencyKey = {
+  name: "Idempotency-Key",
+  in: "header",
+  description:
+    "Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.",
+  schema: { type: "string", minLength: 1, maxLength: limits.idempotencyKey },
+} as const;
 const headers = {
   "X-Request-Id": { description: "Names this request in the service's logs.", schema: text },
+  "Idempotency-Replayed": { description: "`true` on an answer that was given before.", schema: text },
   Location: { description: "Where the new record can be read.", schema: text },
   "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
   "WWW-Authenticate": { description: "Always `Bearer`.", schema: text },

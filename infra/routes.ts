@@ -53,6 +53,8 @@ const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem"] };
 /** And with the names of the company's statuses, tags and users. */
 const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
 const newIds: TableAccess = { ids: ["UpdateItem"] };
+/** Every POST takes an idempotency key. */
+const idempotent: TableAccess = { idempotency: ["PutItem", "UpdateItem", "DeleteItem"] };
 
 const prospectWrites: TableAccess = {
   ...dictionary,
@@ -76,7 +78,7 @@ export const routes: readonly Route[] = [
     method: "POST",
     path: "/api/statuses",
     file: "statuses/create",
-    access: { table: { ...newIds, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
+    access: { table: { ...newIds, ...idempotent, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
   },
   { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: caller } },
   { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: statusWrites } },
@@ -92,7 +94,7 @@ export const routes: readonly Route[] = [
     method: "POST",
     path: "/api/prospects",
     file: "prospects/create",
-    access: { table: { ...prospectWrites, prospects: ["PutItem"], prospectRanges: ["PutItem"] } },
+    access: { table: { ...prospectWrites, ...idempotent, prospects: ["PutItem"], prospectRanges: ["PutItem"] } },
   },
   {
     method: "GET",
@@ -119,7 +121,7 @@ export const routes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/create",
     access: {
-      table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] },
+      table: { ...caller, ...newIds, ...idempotent, webhooks: ["PutItem", "UpdateItem"] },
       settings: ["WEBHOOK_URL_POLICY"],
     },
   },
@@ -145,7 +147,7 @@ export const routes: readonly Route[] = [
     method: "POST",
     path: registrationPath,
     file: "registrations/create",
-    access: { table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] } },
+    access: { table: { ...caller, ...newIds, ...idempotent, webhooks: ["PutItem", "UpdateItem"] } },
   },
   {
     method: "DELETE",

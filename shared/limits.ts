@@ -24,6 +24,11 @@ export const limits = {
   /** One query parameter, characters: comma lists of names included. */
   queryParameter: 4_000,
 
+  idempotencyKey: 255,
+  idempotencyKeptMs: 24 * 3_600_000,
+  /** Longer than a function may run: after that, the run of an idempotency key is taken for dead. */
+  idempotentRunMs: 30_000,
+
   /** A user's role and permissions are kept this long in a warm function. */
   callerCacheMs: 60_000,
 
@@ -33,7 +38,7 @@ export const limits = {
   delayMinutesMax: 43_200,
   filterDepth: 5,
   filterKeys: 50,
-  filterBytes: 16 * 1024,
+  filterBytes: 4 * 1024,
   /** The whole exchange with a receiver: look-up, connect, send, answer. */
   exchangeMs: 10_000,
   /** At most this much of a receiver's answer is read. */

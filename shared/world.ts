@@ -2,21 +2,30 @@
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
-import { openTable, type Table } from "#shared/db/table.ts";
+import { openTable, type Table, type Write } from "#shared/db/table.ts";
 
 export interface World {
   readonly table: Table;
   readonly ids: Ids;
   readonly clock: Clock;
+  /**
+   * The one transaction of a POST, with the answer that will be given for it: under an idempotency key both are written
+   * together, so that a repeated request finds either nothing or the whole answer.
+   */
+  readonly commit: (writes: readonly Write[], answer: unknown) => Promise<void>;
 }
+
+export const worldOn = (table: Table, clock: Clock = systemClock): World => ({
+  table,
+  ids: leaseIds(table),
+  clock,
+  commit: (writes) => table.transact(writes),
+});
 
 let made: World | undefined;
 
 /** Nothing is read or connected before the first request asks. */
 export function world(): World {
-  if (made === undefined) {
-    const table = openTable(setting("TABLE_NAME"));
-    made = { table, ids: leaseIds(table), clock: systemClock };
-  }
+  made ??= worldOn(openTable(setting("TABLE_NAME")));
   return made;
 }

@@ -1,15 +1,14 @@
 /** The demo companies Acme Roofing and Globex Solar, always the same, and synthetic prospects in any number. */
 import { createHash } from "node:crypto";
-import { iso, systemClock } from "#shared/clock.ts";
+import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
-import { leaseIds } from "#shared/db/ids.ts";
 import { keys } from "#shared/db/keys.ts";
 import { dynamoClient, openTable } from "#shared/db/table.ts";
 import type { StoredTag } from "#shared/tags/schema.ts";
 import { newUserWrites } from "#shared/users/new-user.ts";
 import type { Permission, Role, StoredUser } from "#shared/users/schema.ts";
-import type { World } from "#shared/world.ts";
+import { type World, worldOn } from "#shared/world.ts";
 import { denver, type Place, phoenix, randomSequence } from "./demo-data.ts";
 import { type DemoCompany, demoRows } from "./demo-prospects.ts";
 
@@ -98,7 +97,7 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
 function openWorld({ TableName, DynamoDbEndpoint }: DemoTarget): World {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const table = openTable(TableName, dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials }));
-  return { table, ids: leaseIds(table), clock: systemClock };
+  return worldOn(table);
 }
 
 async function createDemoCompany(world: World, plan: DemoPlan): Promise<DemoCompany> {

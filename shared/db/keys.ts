@@ -71,6 +71,12 @@ export const keys = {
     sk: `P#${padded(prospectId)}#A#${padded(id)}`,
   }),
 
+  /** What came of a request under this idempotency key of the user? */
+  idempotency: (companyId: number, userId: number, digest: string): Key => ({
+    pk: `C#${companyId}#I#${userId}`,
+    sk: `I#${digest}`,
+  }),
+
   address: (companyId: number, id: number): Key => ({
     pk: `C#${companyId}#A#${block(id)}`,
     sk: `A#${padded(id)}`,
@@ -131,6 +137,7 @@ export const families = {
   prospectRanges: "C#*#PR",
   prospects: "C#*#P#*",
   addresses: "C#*#A#*",
+  idempotency: "C#*#I#*",
   webhooks: "C#*#W",
   deliveries: "C#*#D#*",
   due: "DUE#*",

@@ -8,6 +8,7 @@ import { metered } from "#shared/db/meter.ts";
 import { answer, problemAnswer } from "#shared/http/answer.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { ApiEvent } from "#shared/http/event.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
 import { authentication } from "#shared/http/middleware/authentication.ts";
 import { bodyGuard } from "#shared/http/middleware/body-guard.ts";
 import { ApiError } from "#shared/http/problem.ts";
@@ -56,14 +57,16 @@ export function endpoint<
     .handler(async (event: ApiEvent) => {
       const { request, caller } = event;
       if (caller === undefined) throw new ApiError("internal", "no caller behind authentication");
-      const value = await work({
-        world: world(),
-        caller,
-        path: parse("path", contract.path, request.pathParameters),
-        query: parse("query", contract.query, joinedValues(request.queryParameters)),
-        body: parse("body", contract.body, event.body),
-      });
-      const headers = contract.status === 201 ? location(request, value) : {};
+      const path = parse("path", contract.path, request.pathParameters);
+      const query = parse("query", contract.query, joinedValues(request.queryParameters));
+      const body = parse("body", contract.body, event.body);
+      const { value, replayed } = await idempotently(world(), caller, request, (within) =>
+        work({ world: within, caller, path, query, body }),
+      );
+      const headers = {
+        ...(contract.status === 201 && location(request, value)),
+        ...(replayed && { "Idempotency-Replayed": "true" }),
+      };
       return answer(request, contract.status, checked(contract.response, value), headers);
     });
 
@@ -95,7 +98,7 @@ function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Recor
 }
 
 /** Only documented fields leave the service; a value that does not fit its own contract is our fault. */
-function checked<S extends z.ZodMiniType>(schema: S, value: z.input<S>): z.output<S> {
+function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (!parsed.success)
     throw new ApiError("internal", "the response does not fit its contract", { cause: parsed.error });

@@ -54,8 +54,9 @@ export async function createProspect(world: World, caller: Caller, input: NewPro
   const writes: Write[] = [{ put: { ...keys.prospect(companyId, id), ...prospect }, when: absent }];
   if (isNew && address !== null) writes.push(newAddressWrite(companyId, address, now));
   if (historyId !== null) writes.push(historyWrite(prospect, null, dictionary));
-  await world.table.transact(writes);
-  return presentProspect(prospect, [], dictionary, world.clock.now());
+  const made = presentProspect(prospect, [], dictionary, world.clock.now());
+  await world.commit(writes, made);
+  return made;
 }
 
 /** Only sent fields change. A patch that changes nothing writes nothing and bumps nothing. */

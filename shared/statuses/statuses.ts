@@ -40,7 +40,7 @@ export async function createStatus(world: World, companyId: number, input: NewSt
     createdAt: now,
     updatedAt: now,
   };
-  await world.table.transact(newStatusWrites(companyId, status)).catch(duplicateValue);
+  await world.commit(newStatusWrites(companyId, status), status).catch(duplicateValue);
   return status;
 }
 

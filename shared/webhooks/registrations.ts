@@ -27,13 +27,14 @@ export async function createRegistration(
     change: { add: { registrationCount: 1 } },
     when: all(present, below("registrationCount", limits.registrationsPerWebhook)),
   };
-  await world.table.transact([counted, registrationWrite(registration)]).catch((error: unknown) => {
+  const made = presentRegistration(registration);
+  await world.commit([counted, registrationWrite(registration)], made).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
     if (error.failed.some(({ item }) => item === undefined)) throw notFound("webhook");
     const limit = limits.registrationsPerWebhook;
     throw new ApiError("conflict", `A webhook may have at most ${limit} registrations.`);
   });
-  return presentRegistration(registration);
+  return made;
 }
 
 export async function deleteRegistration(

@@ -88,11 +88,12 @@ export async function createWebhook(world: World, companyId: number, input: NewW
     when: any(missing("webhooks"), below("webhooks", limits.webhooksPerCompany)),
   };
   const writes: Write[] = [counted, { put: { ...keys.webhook(companyId, id), ...webhook }, when: absent }];
-  await world.table.transact([...writes, ...registrations.map(registrationWrite)]).catch((error: unknown) => {
+  const made = { ...webhook, registrations: registrations.map(presentRegistration) };
+  await world.commit([...writes, ...registrations.map(registrationWrite)], made).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
     throw new ApiError("conflict", `A company may have at most ${limits.webhooksPerCompany} webhooks.`);
   });
-  return { ...webhook, registrations: registrations.map(presentRegistration) };
+  return made;
 }
 
 /** Removes the webhook with its registrations; what waits for delivery is cancelled when its time comes. */

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { createCompany } from "#shared/companies/create.ts";
-import { leaseIds } from "#shared/db/ids.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/http/problem.ts";
+import { worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;
@@ -15,7 +15,7 @@ afterAll(() => db.stop());
 
 test("a disabled user is out within 60 s; until then one look-up serves all requests", async () => {
   let now = Date.UTC(2026, 0, 1);
-  const world = { table: db.table, ids: leaseIds(db.table), clock: { now: () => now } };
+  const world = worldOn(db.table, { now: () => now });
   const owner = { email: "owner@x.test", firstName: "A", lastName: "B", sub: "subject-1" };
   const { company, owner: made } = await createCompany(world, { name: "X", owner });
 
@@ -35,7 +35,7 @@ test("a disabled user is out within 60 s; until then one look-up serves all requ
 });
 
 test("an unknown subject is refused, and one e-mail address or subject serves one user only", async () => {
-  const world = { table: db.table, ids: leaseIds(db.table), clock: { now: () => Date.now() } };
+  const world = worldOn(db.table);
   await expect(lookUpCaller(world, "nobody")).rejects.toBeInstanceOf(ApiError);
   const owner = { email: "Twice@x.test", firstName: "A", lastName: "B", sub: "subject-2" };
   await createCompany(world, { name: "X", owner });

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
-import { leaseIds } from "#shared/db/ids.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import { deliver } from "#shared/deliveries/deliver.ts";
@@ -16,6 +15,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 import type { Queued } from "#shared/queue.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { createWebhook, deleteWebhook } from "#shared/webhooks/webhooks.ts";
+import { worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 const START = Date.UTC(2026, 5, 1);
@@ -57,7 +57,7 @@ let subjects = 0;
 /** A company with one registration, and the change of a prospect that it wants to hear of. */
 async function scene(event = "prospect.created", delayMinutes = 0): Promise<Scene> {
   const time = { now: () => made.clock };
-  const plain = { table: db.direct, ids: leaseIds(db.direct), clock: { now: () => START } };
+  const plain = worldOn(db.direct, { now: () => START });
   const sub = `events-${subjects++}`;
   const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
   const { company } = await createCompany(plain, { name: "Acme", owner });
@@ -385,7 +385,7 @@ describe("what is gone", () => {
   test("a webhook deleted before the attempt cancels the delivery", async () => {
     const at = await scene();
     await publish(at);
-    await deleteWebhook({ ...at.world, ids: leaseIds(db.direct), table: db.direct }, at.companyId, at.webhookId);
+    await deleteWebhook(worldOn(db.direct), at.companyId, at.webhookId);
     await drain(at);
     expect(at.posts).toHaveLength(0);
     expect((await deliveries(at))[0]?.state).toBe("cancelled");

@@ -60,7 +60,7 @@ describe("the OpenAPI document", () => {
       const placeholders = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
       for (const operation of Object.values(methods)) {
         const parameters =
-          z.optional(z.array(z.looseObject({ in: z.string() }))).parse(at(operation, "parameters")) ?? [];
+          z.optional(z.array(z.looseObject({ in: z.optional(z.string()) }))).parse(at(operation, "parameters")) ?? [];
         const inPath = parameters.filter((parameter) => parameter.in === "path");
         expect(
           inPath.map(({ name }) => name),

@@ -1,0 +1,142 @@
+/**
+ * `Idempotency-Key` on a POST (IETF draft): one effect however often the request is repeated. The key is claimed by a row,
+ * the effect and its answer are committed together with that row, and a repetition is given the first answer.
+ */
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
+import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import type { Write } from "#shared/db/table.ts";
+import { ApiError } from "#shared/http/problem.ts";
+import type { Request } from "#shared/http/request.ts";
+import { limits } from "#shared/limits.ts";
+import type { World } from "#shared/world.ts";
+
+const StoredClaim = z.object({
+  type: z.literal("idempotency"),
+  /** Digest of path, query and body: the same key with another request is a mistake. */
+  fingerprint: z.string(),
+  /** Which run holds the claim. */
+  run: z.string(),
+  /** Until then the run is taken to be alive; in milliseconds since the epoch. */
+  runsUntil: z.number(),
+  /** The answer, encrypted; absent while the run goes on. */
+  answer: z.optional(z.instanceof(Uint8Array)),
+  /** When the key is forgotten; the row itself goes some time later. Milliseconds since the epoch. */
+  forgottenAt: z.number(),
+  expiresAt: z.int(),
+});
+
+export interface Idempotent<T> {
+  readonly value: T | unknown;
+  readonly replayed: boolean;
+}
+
+/** Runs `work` once per key. `work` makes its effect through the world it is given. */
+export async function idempotently<T>(
+  world: World,
+  caller: Caller,
+  request: Request,
+  work: (world: World) => Promise<T>,
+): Promise<Idempotent<T>> {
+  const given = keyOf(request);
+  if (given === undefined) return { value: await work(world), replayed: false };
+  const route = `${request.method} ${request.resource}`;
+  const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
+  const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
+  const run = randomUUID();
+  const standing = await claim(world, row, run, digest(request.path, queryOf(request), request.body));
+  if (standing !== undefined) return { value: decrypt(secret, standing), replayed: true };
+
+  const held = all(equals("run", run), missing("answer"));
+  const answered = (answer: unknown): Write => ({
+    update: row,
+    change: { set: { answer: encrypt(secret, answer) } },
+    when: held,
+  });
+  let committed = false;
+  const commit: World["commit"] = async (writes, answer) => {
+    await world.commit([...writes, answered(answer)], answer);
+    committed = true;
+  };
+  try {
+    const value = await work({ ...world, commit });
+    if (!committed) await world.table.transact([answered(value)]);
+    return { value, replayed: false };
+  } catch (error) {
+    // Whatever may still be under way cannot commit once its claim is gone.
+    await world.table.transact([{ remove: row, when: held }]).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Undefined: the claim is ours. Else the encrypted answer of an earlier run. */
+async function claim(world: World, row: Key, run: string, fingerprint: string): Promise<Uint8Array | undefined> {
+  const now = world.clock.now();
+  const stored: z.infer<typeof StoredClaim> = {
+    type: "idempotency",
+    fingerprint,
+    run,
+    runsUntil: now + limits.idempotentRunMs,
+    forgottenAt: now + limits.idempotencyKeptMs,
+    expiresAt: Math.ceil((now + limits.idempotencyKeptMs) / 1_000),
+  };
+  const abandoned = all(missing("answer"), atMost("runsUntil", now), equals("fingerprint", fingerprint));
+  const free = any(missing("pk"), atMost("forgottenAt", now), abandoned);
+  try {
+    await world.table.write({ put: { ...row, ...stored }, when: free });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ConditionFailed)) throw error;
+    const standing = StoredClaim.parse(error.failed[0]?.item);
+    if (standing.fingerprint !== fingerprint) {
+      throw new ApiError("idempotency_mismatch", "This idempotency key was used with another request.");
+    }
+    if (standing.answer !== undefined) return standing.answer;
+    throw new ApiError("conflict", "A request with this idempotency key is still running.", {
+      headers: { "Retry-After": "1" },
+    });
+  }
+}
+
+/** The draft quotes the key; a bare one is taken as well. */
+function keyOf(request: Request): string | undefined {
+  const values = request.headers.get("idempotency-key");
+  if (request.method !== "POST" || values === undefined) return undefined;
+  const key = values
+    .join(",")
+    .trim()
+    .replace(/^"(.*)"$/, "$1");
+  if (key === "" || key.length > limits.idempotencyKey || !/^[\x20-\x7e]+$/.test(key)) {
+    const message = `must have 1 to ${limits.idempotencyKey} printable characters`;
+    const faults = [{ parameter: "Idempotency-Key", code: "invalid_format", message }];
+    throw new ApiError("validation_failed", `The Idempotency-Key ${message}.`, { faults });
+  }
+  return key;
+}
+
+const digest = (...parts: readonly string[]): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+
+const queryOf = ({ queryParameters }: Request): string => JSON.stringify([...queryParameters]);
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** AES-256-GCM under a secret that only the holder of the idempotency key can derive: an answer may hold a webhook's secret. */
+function encrypt(secret: Buffer, answer: unknown): Uint8Array {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", secret, nonce);
+  const sealed = Buffer.concat([cipher.update(JSON.stringify(answer), "utf8"), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+}
+
+function decrypt(secret: Buffer, stored: Uint8Array): unknown {
+  const bytes = Buffer.from(stored);
+  const decipher = createDecipheriv("aes-256-gcm", secret, bytes.subarray(0, NONCE_BYTES));
+  decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+  const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+  return JSON.parse(opened.toString("utf8"));
+}
