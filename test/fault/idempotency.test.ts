@@ -7,14 +7,7 @@ import type { Request } from "#shared/http/request.ts";
 import { listProspects } from "#shared/prospects/list.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { type World, worldOn } from "#shared/world.ts";
-import {
-  type Fault,
-  type FaultyDynamoDb,
-  pass,
-  serverError,
-  startFaultyDynamoDb,
-  throttle,
-} from "./faulty-dynamodb.ts";
+import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
