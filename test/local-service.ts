@@ -28,9 +28,14 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
     timeScale: TIME_SCALE,
     allowedOrigins: ["https://app.example.com"],
     demo: true,
+    enforceRights: true,
     verbose: process.env.LOG === "1",
   });
   project.provide("baseUrl", service.url);
   project.provide("signingKey", service.signingKey);
-  return () => service.stop();
+  return async () => {
+    await service.stop();
+    // Answered by a 5xx where it happened; named here, so that nobody has to guess.
+    for (const refusal of service.refusals) console.error(refusal);
+  };
 }

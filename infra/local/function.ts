@@ -155,7 +155,13 @@ class Pool {
         memoryMb: MemorySize,
         compileCache: this.#host.compileCache,
       },
-      variables: { ...this.#host.variables, ...lambdaVariables(name, MemorySize), ...own?.Variables },
+      variables: {
+        ...this.#host.variables,
+        // Credentials of its own, as on Lambda: whoever checks rights knows the function by them.
+        AWS_ACCESS_KEY_ID: name,
+        ...lambdaVariables(name, MemorySize),
+        ...own?.Variables,
+      },
       onOutput: this.#host.log,
     });
     this.#all.add(environment);

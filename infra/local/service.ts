@@ -1,23 +1,22 @@
 /** The whole service in this process: local servers, the synthesized stack on them, and one HTTP port in front. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { DeployConfig } from "../config.ts";
-import { dynamoDbAt } from "./aws-json.ts";
 import { CONTROL_PREFIX, ISSUER_PATH, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, temporaryDir } from "./data-dir.ts";
-import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
 import { LocalError, messageOf } from "./error.ts";
 import { bind, type Front } from "./front.ts";
 import type { LocalFunction } from "./function.ts";
 import { createGateway } from "./gateway.ts";
-import { createFunctions, type Servers, startSources } from "./host.ts";
+import { createFunctions, startSources } from "./host.ts";
 import { AUDIENCE, type Claims, createIdentity, type Identity, type SigningKey, subjectOf } from "./identity.ts";
 import { openLog } from "./log.ts";
 import { describeStack, type Outputs } from "./outputs.ts";
 import { openPositions } from "./positions.ts";
-import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
+import type { Depth } from "./queues.ts";
+import { guardRights, type RightsGuard } from "./rights.ts";
+import { createStorage, depths, type StartedServers, startServers } from "./servers.ts";
 import type { RunningSource } from "./sources.ts";
 import { readStack, type Stack } from "./stack.ts";
-import { dropTable, ensureTable } from "./tables.ts";
 import { WarmEnvironments } from "./warm.ts";
 
 export interface LocalOptions {
@@ -35,6 +34,8 @@ export interface LocalOptions {
   readonly demo?: boolean;
   /** Adds so many synthetic prospects to the first demo company. */
   readonly seed?: number;
+  /** Functions may touch what the template's policies grant them, as on AWS: costs a hop per call of DynamoDB. */
+  readonly enforceRights?: boolean;
   /** Functions' output and failures go to standard error even where nothing is kept on disk. */
   readonly verbose?: boolean;
   /** A DynamoDB-compatible server to use instead of one of our own. */
@@ -58,6 +59,8 @@ export interface LocalService {
   /** @param file below `functions/`, without its ending. */
   invoke(file: string, event: unknown): Promise<unknown>;
   queues(): Promise<Readonly<Record<string, Depth>>>;
+  /** What functions tried that their policies do not grant, one line each. Empty unless rights are enforced. */
+  readonly refusals: readonly string[];
   stop(): Promise<void>;
 }
 
@@ -95,7 +98,10 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const isNew = await createStorage(stack, servers, options);
   const outputs = describeStack(stack, { ...servers, apiUrl: front.url, issuer: identity.issuer, audience: AUDIENCE });
   await loadData(outputs, isNew, options);
-  return run({ options, undo, stop, front, dir, identity, servers, stack, outputs, isNew });
+  const guard =
+    options.enforceRights === true ? await guardRights(servers.dynamoDbEndpoint, template, stack.functions) : undefined;
+  undo.push(() => guard?.stop());
+  return run({ options, undo, stop, front, dir, identity, servers, stack, outputs, isNew, guard });
 }
 
 interface Parts {
@@ -109,17 +115,18 @@ interface Parts {
   readonly stack: Stack;
   readonly outputs: Outputs;
   readonly isNew: boolean;
+  readonly guard: RightsGuard | undefined;
 }
 
 async function run(parts: Parts): Promise<LocalService> {
-  const { options, undo, front, dir, identity, servers, stack, outputs } = parts;
+  const { options, undo, front, dir, identity, servers, stack, outputs, guard } = parts;
   const log = openLog(dir.log, options.verbose === true);
   undo.push(() => log.close());
   const running: RunningSource[] = [];
   const warm = new WarmEnvironments();
   let failures = 0;
   const functions = createFunctions(stack, {
-    variables: servers.variables,
+    variables: { ...servers.variables, ...(guard !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: guard.endpoint }) },
     compileCache: dir.compileCache,
     warm,
     log: log.write,
@@ -144,6 +151,7 @@ async function run(parts: Parts): Promise<LocalService> {
     signingKey: identity.signingKey,
     failed: servers.failed,
     failures: () => failures,
+    refusals: guard?.refusals ?? [],
     mint: identity.mint,
     invoke: async (file, event) => JSON.parse(await functionOf(functions, file).invoke(event)),
     stop: parts.stop,
@@ -179,50 +187,11 @@ function serve(front: Front, gateway: ReturnType<typeof createGateway>, control:
   });
 }
 
-interface StartedServers extends Servers {
-  /** What every function has in its environment besides its own variables. */
-  readonly variables: Readonly<Record<string, string>>;
-  readonly failed: Promise<string>;
-}
-
-async function startServers({ dynamoDbEndpoint }: LocalOptions, dir: DataDir, undo: Undo): Promise<StartedServers> {
-  const dynamoDb =
-    dynamoDbEndpoint === undefined ? await startDynamoDb(dir.database) : await connectDynamoDb(dynamoDbEndpoint);
-  undo.push(() => dynamoDb.stop());
-  const queues = await startQueues();
-  undo.push(() => queues.stop());
-  return {
-    dynamoDb: dynamoDbAt(dynamoDb.endpoint),
-    dynamoDbEndpoint: dynamoDb.endpoint,
-    failed: dynamoDb.failed,
-    queues,
-    variables: {
-      AWS_ACCESS_KEY_ID: "local",
-      AWS_SECRET_ACCESS_KEY: "local",
-      AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
-      AWS_ENDPOINT_URL_SQS: queues.endpoint,
-      AWS_ENDPOINT_URL_S3: queues.endpoint,
-    },
-  };
-}
-
 async function makeTemplate(options: LocalOptions, dir: DataDir, { issuer }: Identity): Promise<unknown> {
   const { webhookUrlPolicy, timeScale, allowedOrigins = [] } = options;
   // Loaded only where it is needed: the CDK takes a second to load.
   const synthesize = options.synthesize ?? (await import("../synth.ts")).synthesize;
   return synthesize({ issuer, audience: [AUDIENCE], webhookUrlPolicy, timeScale, allowedOrigins }, dir.assembly);
-}
-
-/** Whether the tables are new. */
-async function createStorage(stack: Stack, servers: Servers, options: LocalOptions): Promise<boolean> {
-  await createQueues(servers.queues, stack);
-  await createBuckets(servers.queues, stack);
-  let isNew = false;
-  for (const table of stack.tables) {
-    if (options.fresh === true) await dropTable(servers.dynamoDb, table.name);
-    isNew = (await ensureTable(servers.dynamoDb, table)) || isNew;
-  }
-  return isNew;
 }
 
 async function loadData(outputs: Outputs, isNew: boolean, { demo = false, seed = 0 }: LocalOptions): Promise<void> {
@@ -234,9 +203,4 @@ async function loadData(outputs: Outputs, isNew: boolean, { demo = false, seed =
   } catch (error) {
     throw new LocalError(`the demo data cannot be loaded: ${messageOf(error)}`, { cause: error });
   }
-}
-
-async function depths({ queues }: Stack, servers: Servers): Promise<Record<string, Depth>> {
-  const all = queues.map(async ({ name }) => [name, await depthOf(servers.queues, name)] as const);
-  return Object.fromEntries(await Promise.all(all));
 }

@@ -1,0 +1,58 @@
+/** The servers that the stack's resources live on, and those resources themselves. */
+
+import { dynamoDbAt } from "./aws-json.ts";
+import type { DataDir } from "./data-dir.ts";
+import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
+import type { Servers } from "./host.ts";
+import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
+import type { LocalOptions } from "./service.ts";
+import type { Stack } from "./stack.ts";
+import { dropTable, ensureTable } from "./tables.ts";
+
+export interface StartedServers extends Servers {
+  /** What every function has in its environment besides its own variables. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly failed: Promise<string>;
+}
+
+export async function startServers(
+  { dynamoDbEndpoint }: LocalOptions,
+  dir: DataDir,
+  undo: (() => unknown)[],
+): Promise<StartedServers> {
+  const dynamoDb =
+    dynamoDbEndpoint === undefined ? await startDynamoDb(dir.database) : await connectDynamoDb(dynamoDbEndpoint);
+  undo.push(() => dynamoDb.stop());
+  const queues = await startQueues();
+  undo.push(() => queues.stop());
+  return {
+    dynamoDb: dynamoDbAt(dynamoDb.endpoint),
+    dynamoDbEndpoint: dynamoDb.endpoint,
+    failed: dynamoDb.failed,
+    queues,
+    variables: {
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+      AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
+      AWS_ENDPOINT_URL_SQS: queues.endpoint,
+      AWS_ENDPOINT_URL_S3: queues.endpoint,
+    },
+  };
+}
+
+/** Whether the tables are new. */
+export async function createStorage(stack: Stack, servers: Servers, options: LocalOptions): Promise<boolean> {
+  await createQueues(servers.queues, stack);
+  await createBuckets(servers.queues, stack);
+  let isNew = false;
+  for (const table of stack.tables) {
+    if (options.fresh === true) await dropTable(servers.dynamoDb, table.name);
+    isNew = (await ensureTable(servers.dynamoDb, table)) || isNew;
+  }
+  return isNew;
+}
+
+export async function depths({ queues }: Stack, servers: Servers): Promise<Record<string, Depth>> {
+  const all = queues.map(async ({ name }) => [name, await depthOf(servers.queues, name)] as const);
+  return Object.fromEntries(await Promise.all(all));
+}
