@@ -86,7 +86,12 @@ function createDeliverer(scope: Construct, platform: Platform): void {
   const { queueArn } = platform.deliveryQueue;
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    statements: [allow(["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [queueArn])],
+    statements: [
+      allow(
+        ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"],
+        [queueArn],
+      ),
+    ],
   });
   const messages = new CfnEventSourceMapping(deliver, "Queue", {
     functionName: deliver.functionName,

@@ -1,5 +1,5 @@
 /** The delivery queue: sends all messages of a call or throws. */
-import { SendMessageBatchCommand, SQSClient } from "@aws-sdk/client-sqs";
+import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, SQSClient } from "@aws-sdk/client-sqs";
 import type { DeliveryMessage } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
 
@@ -11,6 +11,8 @@ export interface Queued {
 
 export interface DeliveryQueue {
   send(entries: readonly Queued[]): Promise<void>;
+  /** Lets a received message come back sooner than the queue's visibility time-out would. */
+  returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
 const BATCH = 10;
@@ -44,6 +46,9 @@ export function openQueue(queueUrl: string): DeliveryQueue {
   }
 
   return {
+    returnIn: async (ReceiptHandle, VisibilityTimeout) => {
+      await client.send(new ChangeMessageVisibilityCommand({ QueueUrl: queueUrl, ReceiptHandle, VisibilityTimeout }));
+    },
     send: async (entries) => {
       for (let i = 0; i < entries.length; i += BATCH) await sendBatch(entries.slice(i, i + BATCH));
     },

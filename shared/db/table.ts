@@ -9,6 +9,8 @@ import {
   DynamoDBClient,
   type DynamoDBClientConfig,
   TransactionCanceledException,
+  TransactionConflictException,
+  TransactionInProgressException,
 } from "@aws-sdk/client-dynamodb";
 import {
   DynamoDBDocumentClient,
@@ -108,7 +110,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
     try {
-      return (await count("write", () => sendWrite(entry, writeId))).Attributes;
+      return (await throughConflicts(() => count("write", () => sendWrite(entry, writeId)))).Attributes;
     } catch (error) {
       const standing = conditionalFailure(error);
       if (standing === undefined) throw error;
@@ -145,24 +147,10 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
       ClientRequestToken: randomUUID(),
       ReturnConsumedCapacity: "TOTAL",
     });
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await count("write", () => client.send(command));
-        return;
-      } catch (error) {
-        if (!(error instanceof TransactionCanceledException)) throw error;
-        const reasons = error.CancellationReasons ?? [];
-        const failed = reasons.flatMap((reason, index) =>
-          reason.Code === "ConditionalCheckFailed"
-            ? [{ index, item: reason.Item === undefined ? undefined : unmarshall(reason.Item) }]
-            : [],
-        );
-        if (failed.length > 0) throw new ConditionFailed(failed);
-        if (reasons.some((reason) => reason.Code === "ValidationError")) throw error;
-        if (attempt === CONFLICT_TRIES) throw new TableBusy("transaction conflicts went on", { cause: error });
-        await backoff(attempt);
-      }
-    }
+    await throughConflicts(() => count("write", () => client.send(command))).catch((error: unknown) => {
+      const failed = failedConditions(error);
+      throw failed.length > 0 ? new ConditionFailed(failed) : error;
+    });
   }
 
   return {
@@ -204,6 +192,36 @@ function transactItem(tableName: string, entry: Write) {
       ...placeholders.attributes(),
     },
   };
+}
+
+/** Sends again while others are writing the same items. What it sends must be idempotent. */
+async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      if (attempt === CONFLICT_TRIES) throw new TableBusy("conflicts with other writers went on", { cause: error });
+      await backoff(attempt);
+    }
+  }
+}
+
+/** Of a transaction: cancelled for no fault of its own, neither by a condition nor by bad input. */
+function isConflict(error: unknown): boolean {
+  if (error instanceof TransactionCanceledException) {
+    const reasons = error.CancellationReasons ?? [];
+    return !reasons.some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
+  }
+  return error instanceof TransactionConflictException || error instanceof TransactionInProgressException;
+}
+
+/** Which conditions of a transaction failed, with the items that stand there. */
+function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
+  if (!(error instanceof TransactionCanceledException)) return [];
+  return (error.CancellationReasons ?? []).flatMap(({ Code, Item }, index) =>
+    Code === "ConditionalCheckFailed" ? [{ index, item: Item === undefined ? undefined : unmarshall(Item) }] : [],
+  );
 }
 
 /** The item that stands where a single write's condition failed; `undefined` for any other error. */

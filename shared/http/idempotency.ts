@@ -14,6 +14,8 @@ import type { Request } from "#shared/http/request.ts";
 import { limits } from "#shared/limits.ts";
 import type { World } from "#shared/world.ts";
 
+const RELEASE_TRIES = 4;
+
 const StoredClaim = z.object({
   type: z.literal("idempotency"),
   /** Digest of path, query and body: the same key with another request is a mistake. */
@@ -47,9 +49,6 @@ export async function idempotently<T>(
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
   const run = randomUUID();
-  const standing = await claim(world, row, run, digest(request.path, queryOf(request), request.body));
-  if (standing !== undefined) return { value: decrypt(secret, standing), replayed: true };
-
   const held = all(equals("run", run), missing("answer"));
   const answered = (answer: unknown): Write => ({
     update: row,
@@ -62,13 +61,26 @@ export async function idempotently<T>(
     committed = true;
   };
   try {
+    const standing = await claim(world, row, run, digest(request.path, queryOf(request), request.body));
+    if (standing !== undefined) return { value: decrypt(secret, standing), replayed: true };
     const value = await work({ ...world, commit });
     if (!committed) await world.table.transact([answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // Whatever may still be under way cannot commit once its claim is gone.
-    await world.table.transact([{ remove: row, when: held }]).catch(() => undefined);
+    // Whatever may still be under way, the claim itself included, cannot commit once its row is gone.
+    await release(world, { remove: row, when: held });
     throw error;
+  }
+}
+
+/** Tried harder than other writes: a claim that stays makes the client wait until its run must be dead. */
+async function release(world: World, removal: Write): Promise<void> {
+  for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {
+    try {
+      return await world.table.transact([removal]);
+    } catch (error) {
+      if (error instanceof ConditionFailed) return;
+    }
   }
 }
 

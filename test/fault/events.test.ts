@@ -76,7 +76,10 @@ async function scene(event = "prospect.created", delayMinutes = 0): Promise<Scen
     table: killable(db.direct),
     clock: time,
     timeScale: 1,
-    queue: { send: (entries) => strike("send", async () => enqueue(entries)) },
+    queue: {
+      returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
+      send: (entries) => strike("send", async () => enqueue(entries)),
+    },
     post: (post) =>
       strike("post", async () => {
         posts.push(post);

@@ -1,0 +1,116 @@
+/** The whole service on a DynamoDB that throttles, conflicts and loses replies: every accepted write is there, every event arrives, nothing twice. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { type LocalService, startLocal } from "../../infra/local/service.ts";
+import { startReceiver } from "../api/receiver.ts";
+import { conflict, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
+
+const WRITES = 120;
+const AT_ONCE = 8;
+const SETTLED_MS = 120_000;
+
+let db: FaultyDynamoDb;
+let service: LocalService;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+  service = await startLocal({
+    port: 0,
+    webhookUrlPolicy: "local",
+    timeScale: 60,
+    demo: true,
+    dynamoDbEndpoint: db.endpoint,
+    verbose: process.env.LOG === "1",
+  });
+});
+afterAll(async () => {
+  await service?.stop();
+  await db?.stop();
+});
+
+const Identified = z.object({ id: z.number() });
+const Told = z.object({ data: z.object({ prospect: Identified }) });
+
+async function call(token: string, method: string, path: string, body?: unknown, key?: string) {
+  const answer = await fetch(`${service.url}${path}`, {
+    method,
+    headers: {
+      Authorization: `Bearer ${token}`,
+      "Content-Type": "application/json",
+      ...(key !== undefined && { "Idempotency-Key": key }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: answer.status, body: await answer.json() };
+}
+
+test(`${WRITES} writes under faults`, async () => {
+  const token = (await service.tokenOf("rep@acme.test")) ?? "";
+  const admin = (await service.tokenOf("admin@acme.test")) ?? "";
+  const receiver = await startReceiver();
+  const registrations = [{ event: "prospect.created" }, { event: "prospect.updated" }];
+  const hook = await call(admin, "POST", "/api/webhooks", { name: "Chaos", url: receiver.url, registrations });
+  expect(hook.status).toBe(201);
+
+  let state = 7;
+  const random = (): number => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+  db.plan((operation) => {
+    if (!/^(Get|Put|Update|Delete|Query|Transact|Batch)/.test(operation)) return pass;
+    const dice = random();
+    if (dice < 0.15) return throttle;
+    if (dice < 0.25) return { kind: "lose reply" };
+    return dice < 0.3 && operation === "TransactWriteItems" ? conflict : pass;
+  });
+
+  const statuses = new Map<number, number>();
+  /** As a client that means it: the same request under the same key until it is accepted. */
+  async function accepted(method: string, path: string, body: unknown, key?: string): Promise<unknown> {
+    for (let attempt = 0; attempt < 200; attempt++) {
+      const answer = await call(token, method, path, body, key);
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      if (answer.status < 300) return answer.body;
+      expect([409, 503], JSON.stringify(answer.body)).toContain(answer.status);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    throw new Error(`${method} ${path} was never accepted`);
+  }
+  const created: number[] = [];
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (next < WRITES) {
+        const n = next++;
+        const made = await accepted("POST", "/api/prospects", { name: `chaos ${n}` }, `chaos-${n}`);
+        const { id } = z.parse(Identified, made);
+        created.push(id);
+        if (n % 3 === 0) await accepted("PATCH", `/api/prospects/${id}`, { phoneNumber: String(n) });
+      }
+    }),
+  );
+  db.plan(() => pass);
+
+  const Page = z.object({
+    total: z.number(),
+    items: z.array(z.object({ id: z.number(), name: z.nullable(z.string()) })),
+  });
+  const page = z.parse(Page, (await call(token, "GET", "/api/prospects?pageSize=500")).body);
+  const names = page.items.map(({ name }) => name).filter((name) => name?.startsWith("chaos "));
+  expect(new Set(names).size).toBe(WRITES);
+  expect(names).toHaveLength(WRITES);
+  expect(new Set(created).size).toBe(WRITES);
+
+  const deadline = Date.now() + SETTLED_MS;
+  const expected = WRITES + Math.ceil(WRITES / 3);
+  const told = () => new Set(receiver.receipts.map(({ event }) => event.id));
+  while (told().size < expected) {
+    if (Date.now() > deadline) throw new Error(`${told().size} of ${expected} events arrived`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const createdEvents = receiver.receipts.filter(({ event }) => event.event === "prospect.created");
+  const toldIds = new Set(createdEvents.map(({ event }) => z.parse(Told, event).data.prospect.id));
+  expect(created.every((id) => toldIds.has(id))).toBe(true);
+  expect(told().size).toBe(expected);
+  await receiver.close();
+});
