@@ -140,6 +140,7 @@ const familyNames = [
   "prospectRanges",
   "prospects",
   "addresses",
+  "territories",
   "webhooks",
   "deliveries",
   "due",

@@ -110,6 +110,37 @@ export const routes: readonly Route[] = [
 
   {
     method: "GET",
+    path: "/api/territories",
+    file: "territories/list",
+    access: { table: { ...caller, territories: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/territories",
+    file: "territories/create",
+    access: { table: { ...caller, ...newIds, territories: ["PutItem"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/territories/{id}",
+    file: "territories/get",
+    access: { table: { ...caller, territories: ["GetItem"] } },
+  },
+  {
+    method: "PATCH",
+    path: "/api/territories/{id}",
+    file: "territories/update",
+    access: { table: { ...caller, territories: ["GetItem", "PutItem"] } },
+  },
+  {
+    method: "DELETE",
+    path: "/api/territories/{id}",
+    file: "territories/delete",
+    access: { table: { ...caller, territories: ["UpdateItem"] } },
+  },
+
+  {
+    method: "GET",
     path: "/api/webhooks",
     file: "webhooks/list",
     access: { table: { ...caller, webhooks: ["Query"] } },

@@ -12,6 +12,9 @@ export const limits = {
   statusValue: 100,
   statusesPerCompany: 200,
   addressLine: 255,
+  polygonPointsMin: 3,
+  /** A polygon of so many points takes at most 255 KB; a row of the table holds 400. */
+  polygonPointsMax: 5_000,
   eventName: 128,
   buttonText: 100,
   secretKey: 255,

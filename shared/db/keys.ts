@@ -23,6 +23,7 @@ const reference = (companyId: number): string => `C#${companyId}#REF`;
 const prospectPartition = (companyId: number, partition: number): string => `C#${companyId}#P#${partition}`;
 const deliveryPartition = (companyId: number, webhookId: number, shard: number): string =>
   `C#${companyId}#D#${webhookId}#${shard}`;
+const territoryPartition = (companyId: number): string => `C#${companyId}#T`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const keys = {
@@ -75,6 +76,10 @@ export const keys = {
     pk: `C#${companyId}#A#${block(id)}`,
     sk: `A#${padded(id)}`,
   }),
+
+  /** All territories of a company, the deleted ones included: one Query. */
+  territories: (companyId: number): { pk: string } => ({ pk: territoryPartition(companyId) }),
+  territory: (companyId: number, id: number): Key => ({ pk: territoryPartition(companyId), sk: `T#${padded(id)}` }),
 
   /** All webhooks of a company with their registrations: one Query. */
   webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
@@ -131,6 +136,7 @@ export const families = {
   prospectRanges: "C#*#PR",
   prospects: "C#*#P#*",
   addresses: "C#*#A#*",
+  territories: "C#*#T",
   webhooks: "C#*#W",
   deliveries: "C#*#D#*",
   due: "DUE#*",
