@@ -60,7 +60,8 @@ const prospectWrites: TableAccess = {
   prospects: ["PutItem", "Query"],
   addresses: ["GetItem", "PutItem"],
 };
-const statusWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
+/** Of rows with a display value, whose claim moves with it. */
+const valueWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
 const registrationPath = "/api/webhooks/{id}/registrations";
 
 export const routes: readonly Route[] = [
@@ -79,8 +80,24 @@ export const routes: readonly Route[] = [
     access: { table: { ...newIds, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
   },
   { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: caller } },
-  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: statusWrites } },
-  { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: statusWrites } },
+  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: valueWrites } },
+  { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: valueWrites } },
+
+  { method: "GET", path: "/api/tags", file: "tags/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/tags",
+    file: "tags/create",
+    access: { table: { ...newIds, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
+  },
+  { method: "GET", path: "/api/tags/{id}", file: "tags/get", access: { table: caller } },
+  { method: "PATCH", path: "/api/tags/{id}", file: "tags/update", access: { table: valueWrites } },
+  {
+    method: "DELETE",
+    path: "/api/tags/{id}",
+    file: "tags/delete",
+    access: { table: { ...caller, reference: ["GetItem", "DeleteItem"] } },
+  },
 
   {
     method: "GET",
@@ -106,6 +123,12 @@ export const routes: readonly Route[] = [
     path: "/api/prospects/{id}",
     file: "prospects/delete",
     access: { table: { ...caller, prospects: ["UpdateItem"] } },
+  },
+  {
+    method: "PUT",
+    path: "/api/prospects/{id}/tags",
+    file: "prospects/tags",
+    access: { table: { ...dictionary, prospects: ["Query", "PutItem"] } },
   },
 
   {

@@ -9,8 +9,11 @@ export const limits = {
   sourceId: 255,
   note: 10_000,
   url: 2_048,
-  statusValue: 100,
+  /** Value of a status or tag. */
+  displayValue: 100,
   statusesPerCompany: 200,
+  tagsPerCompany: 500,
+  tagsPerProspect: 50,
   addressLine: 255,
   polygonPointsMin: 3,
   /** A polygon of so many points takes at most 255 KB; a row of the table holds 400. */

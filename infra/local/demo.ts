@@ -7,6 +7,7 @@ import { leaseIds } from "#shared/db/ids.ts";
 import { keys } from "#shared/db/keys.ts";
 import { dynamoClient, openTable } from "#shared/db/table.ts";
 import type { StoredTag } from "#shared/tags/schema.ts";
+import { newTagWrites } from "#shared/tags/tags.ts";
 import { newUserWrites } from "#shared/users/new-user.ts";
 import type { Permission, Role, StoredUser } from "#shared/users/schema.ts";
 import type { World } from "#shared/world.ts";
@@ -121,8 +122,9 @@ async function createDemoCompany(world: World, plan: DemoPlan): Promise<DemoComp
     await world.table.transact(newUserWrites(stored));
   }
   for (const [value, color] of plan.tags) {
-    const tag: StoredTag = { type: "tag", id: await world.ids.next(), value, color };
-    await world.table.write({ put: { ...keys.tag(company.id, tag.id), ...tag } });
+    const dated = { createdAt: now, updatedAt: now };
+    const tag: StoredTag = { type: "tag", id: await world.ids.next(), value, color, version: 1, ...dated };
+    await world.table.transact(newTagWrites(company.id, tag));
   }
   return describeCompany(world, company.id, owner.id, plan.place);
 }
