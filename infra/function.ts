@@ -139,6 +139,7 @@ const familyNames = [
   "reference",
   "prospectRanges",
   "prospects",
+  "addressRanges",
   "addresses",
   "territories",
   "webhooks",

@@ -58,7 +58,8 @@ const prospectWrites: TableAccess = {
   ...dictionary,
   ...newIds,
   prospects: ["PutItem", "Query"],
-  addresses: ["GetItem", "PutItem"],
+  addressRanges: ["PutItem"],
+  addresses: ["GetItem", "PutItem", "UpdateItem"],
 };
 /** Of rows with a display value, whose claim moves with it. */
 const valueWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
@@ -129,6 +130,37 @@ export const routes: readonly Route[] = [
     path: "/api/prospects/{id}/tags",
     file: "prospects/tags",
     access: { table: { ...dictionary, prospects: ["Query", "PutItem"] } },
+  },
+
+  {
+    method: "GET",
+    path: "/api/addresses",
+    file: "addresses/list",
+    access: { table: { ...caller, addressRanges: ["Query"], addresses: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/addresses",
+    file: "addresses/create",
+    access: { table: { ...caller, ...newIds, addressRanges: ["PutItem"], addresses: ["PutItem"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/addresses/{id}",
+    file: "addresses/get",
+    access: { table: { ...caller, addresses: ["GetItem"] } },
+  },
+  {
+    method: "PATCH",
+    path: "/api/addresses/{id}",
+    file: "addresses/update",
+    access: {
+      table: {
+        ...caller,
+        addresses: ["GetItem", "UpdateItem", "ConditionCheckItem"],
+        prospects: ["BatchGetItem", "UpdateItem"],
+      },
+    },
   },
 
   {

@@ -15,6 +15,8 @@ export const limits = {
   tagsPerCompany: 500,
   tagsPerProspect: 50,
   addressLine: 255,
+  /** Prospects that share one address row, which names them all. */
+  prospectsPerAddress: 2_000,
   polygonPointsMin: 3,
   /** A polygon of so many points takes at most 255 KB; a row of the table holds 400. */
   polygonPointsMax: 5_000,

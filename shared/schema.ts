@@ -17,6 +17,12 @@ export const PathId = z.pipe(
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
+/** A size or number of a page in a query. */
+export const PositiveInteger = z.pipe(
+  z.string().check(z.regex(/^[0-9]{1,15}$/, "must be a positive integer")),
+  z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
+);
+
 /**
  * Text of `min` to `max` code points, as JSON Schema counts. Lone surrogates are refused: UTF-8 cannot hold them, so
  * they could not be given back as they came.

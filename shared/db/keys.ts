@@ -23,6 +23,7 @@ const reference = (companyId: number): string => `C#${companyId}#REF`;
 const prospectPartition = (companyId: number, partition: number): string => `C#${companyId}#P#${partition}`;
 const deliveryPartition = (companyId: number, webhookId: number, shard: number): string =>
   `C#${companyId}#D#${webhookId}#${shard}`;
+const addressPartition = (companyId: number, partition: number): string => `C#${companyId}#A#${partition}`;
 const territoryPartition = (companyId: number): string => `C#${companyId}#T`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
@@ -72,8 +73,15 @@ export const keys = {
     sk: `P#${padded(prospectId)}#A#${padded(id)}`,
   }),
 
+  /** Which id ranges has the company leased for its addresses? Lists every partition of addresses. */
+  addressRanges: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#AR` }),
+  addressRange: (companyId: number, from: number): Key => ({ pk: `C#${companyId}#AR`, sk: `R#${padded(from)}` }),
+  /** All addresses in one id block (128 ids), in order of their ids. */
+  addressBlock: (companyId: number, blockNumber: number): { pk: string } => ({
+    pk: addressPartition(companyId, blockNumber),
+  }),
   address: (companyId: number, id: number): Key => ({
-    pk: `C#${companyId}#A#${block(id)}`,
+    pk: addressPartition(companyId, block(id)),
     sk: `A#${padded(id)}`,
   }),
 
@@ -135,6 +143,7 @@ export const families = {
   reference: "C#*#REF",
   prospectRanges: "C#*#PR",
   prospects: "C#*#P#*",
+  addressRanges: "C#*#AR",
   addresses: "C#*#A#*",
   territories: "C#*#T",
   webhooks: "C#*#W",
