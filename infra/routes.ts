@@ -20,10 +20,11 @@ export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE";
 /**
  * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
  * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
- * `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `settings` the variables of their names.
+ * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `settings` the variables of their names.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
+  readonly identityProvider?: "invite";
   readonly deliveryQueue?: "send";
   readonly parkedRecords?: "send";
   readonly settings?: readonly Setting[];
@@ -63,6 +64,7 @@ const prospectWrites: TableAccess = {
 };
 /** Of rows with a display value, whose claim moves with it. */
 const valueWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
+const userWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "ConditionCheckItem"] };
 const registrationPath = "/api/webhooks/{id}/registrations";
 
 export const routes: readonly Route[] = [
@@ -71,7 +73,23 @@ export const routes: readonly Route[] = [
 
   { method: "GET", path: "/api/me", file: "me", access: { table: caller } },
   { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/users",
+    file: "users/create",
+    access: {
+      table: {
+        ...newIds,
+        identity: ["GetItem", "PutItem"],
+        email: ["GetItem", "PutItem"],
+        reference: ["GetItem", "PutItem", "ConditionCheckItem"],
+      },
+      identityProvider: "invite",
+    },
+  },
   { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: caller } },
+  { method: "PATCH", path: "/api/users/{id}", file: "users/update", access: { table: userWrites } },
+  { method: "DELETE", path: "/api/users/{id}", file: "users/delete", access: { table: userWrites } },
 
   { method: "GET", path: "/api/statuses", file: "statuses/list", access: { table: dictionary } },
   {

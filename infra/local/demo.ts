@@ -116,6 +116,7 @@ async function createDemoCompany(world: World, plan: DemoPlan): Promise<DemoComp
       companyId: company.id,
       sub: demoSubject(entry.email),
       isActive: true,
+      version: 1,
       createdAt: now,
       updatedAt: now,
     };
