@@ -8,8 +8,8 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
+import type { Access, Setting, TableAction } from "./access.ts";
 import { accept } from "./finding.ts";
-import type { Access, Setting, TableAction } from "./routes.ts";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
 const MEMORY_MB = 1024;

@@ -1,34 +1,8 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
-import type { Family } from "#shared/db/keys.ts";
+import { type Access, caller, dictionary, newIds, type TableAccess } from "./access.ts";
+import { placeRoutes } from "./routes-places.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-
-/** DynamoDB actions as IAM names them. A transaction needs the actions of its parts. */
-export type TableAction =
-  | "GetItem"
-  | "BatchGetItem"
-  | "Query"
-  | "PutItem"
-  | "UpdateItem"
-  | "DeleteItem"
-  | "BatchWriteItem"
-  | "ConditionCheckItem";
-
-/** Settings of the deployment that a function reads from its environment. */
-export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE";
-
-/**
- * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
- * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
- * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `settings` the variables of their names.
- */
-export interface Access {
-  readonly table?: Partial<Record<Family, readonly TableAction[]>>;
-  readonly identityProvider?: "invite";
-  readonly deliveryQueue?: "send";
-  readonly parkedRecords?: "send";
-  readonly settings?: readonly Setting[];
-}
 
 export interface Route {
   readonly method: Method;
@@ -46,14 +20,6 @@ export interface EventFunction {
   /** Seconds. The delivery queue's visibility time-out is derived from it. */
   readonly timeoutSeconds: number;
 }
-
-type TableAccess = NonNullable<Access["table"]>;
-
-/** What every signed-in request needs: the subject's company and user, then the user's row. */
-const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem"] };
-/** And with the names of the company's statuses, tags and users. */
-const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
-const newIds: TableAccess = { ids: ["UpdateItem"] };
 
 const prospectWrites: TableAccess = {
   ...dictionary,
@@ -150,67 +116,7 @@ export const routes: readonly Route[] = [
     access: { table: { ...dictionary, prospects: ["Query", "PutItem"] } },
   },
 
-  {
-    method: "GET",
-    path: "/api/addresses",
-    file: "addresses/list",
-    access: { table: { ...caller, addressRanges: ["Query"], addresses: ["Query"] } },
-  },
-  {
-    method: "POST",
-    path: "/api/addresses",
-    file: "addresses/create",
-    access: { table: { ...caller, ...newIds, addressRanges: ["PutItem"], addresses: ["PutItem"] } },
-  },
-  {
-    method: "GET",
-    path: "/api/addresses/{id}",
-    file: "addresses/get",
-    access: { table: { ...caller, addresses: ["GetItem"] } },
-  },
-  {
-    method: "PATCH",
-    path: "/api/addresses/{id}",
-    file: "addresses/update",
-    access: {
-      table: {
-        ...caller,
-        addresses: ["GetItem", "UpdateItem", "ConditionCheckItem"],
-        prospects: ["BatchGetItem", "UpdateItem"],
-      },
-    },
-  },
-
-  {
-    method: "GET",
-    path: "/api/territories",
-    file: "territories/list",
-    access: { table: { ...caller, territories: ["Query"] } },
-  },
-  {
-    method: "POST",
-    path: "/api/territories",
-    file: "territories/create",
-    access: { table: { ...caller, ...newIds, territories: ["PutItem"] } },
-  },
-  {
-    method: "GET",
-    path: "/api/territories/{id}",
-    file: "territories/get",
-    access: { table: { ...caller, territories: ["GetItem"] } },
-  },
-  {
-    method: "PATCH",
-    path: "/api/territories/{id}",
-    file: "territories/update",
-    access: { table: { ...caller, territories: ["GetItem", "PutItem"] } },
-  },
-  {
-    method: "DELETE",
-    path: "/api/territories/{id}",
-    file: "territories/delete",
-    access: { table: { ...caller, territories: ["UpdateItem"] } },
-  },
+  ...placeRoutes,
 
   {
     method: "GET",

@@ -168,4 +168,4 @@ function pick<T>(from: readonly T[], random: () => number): T {
 }
 
 /** About a tenth of a metre. */
-const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;
+export const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;

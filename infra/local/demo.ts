@@ -13,6 +13,7 @@ import type { Permission, Role, StoredUser } from "#shared/users/schema.ts";
 import type { World } from "#shared/world.ts";
 import { denver, type Place, phoenix, randomSequence } from "./demo-data.ts";
 import { type DemoCompany, demoRows } from "./demo-prospects.ts";
+import { loadTerritories } from "./demo-territories.ts";
 
 export interface DemoTarget {
   readonly TableName: string;
@@ -83,6 +84,7 @@ export async function loadDemo(target: DemoTarget): Promise<void> {
   for (const [index, plan] of [acme, globex].entries()) {
     const company = await createDemoCompany(world, plan);
     await loadProspects(world, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
+    await loadTerritories(world, company);
   }
 }
 

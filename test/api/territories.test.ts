@@ -238,3 +238,13 @@ describe("territories", () => {
     expect(receiver.receipts).toHaveLength(3);
   });
 });
+
+test("each demo company has territories, some of them with a rep", async () => {
+  for (const client of [as.rep, as.otherRep]) {
+    const territories = bodyOf(await client("GET", "/api/territories"), 200, z.array(Territory));
+    const quarters = territories.filter(({ name }) => /(?:North|South) (?:East|West)$/.test(name));
+    expect(quarters).toHaveLength(4);
+    expect(quarters.filter(({ assignedToUserId }) => assignedToUserId !== null)).not.toHaveLength(0);
+    for (const { polygon } of quarters) expect(polygon.at(0)).toEqual(polygon.at(-1));
+  }
+});

@@ -1,7 +1,8 @@
 /** Every function may do what the route table says that it does, and nothing more. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { DUE_INDEX, families } from "#shared/db/keys.ts";
-import { type Access, eventFunctions, routes } from "../../infra/routes.ts";
+import type { Access } from "../../infra/access.ts";
+import { eventFunctions, routes } from "../../infra/routes.ts";
 import { at, isFields, listed, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;
