@@ -1,17 +1,13 @@
 /** `npm run company -- create --name NAME --owner EMAIL`: the first company and its owner, on a deployed stack or the local service. */
-import { randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 import { CloudFormationClient, DescribeStacksCommand } from "@aws-sdk/client-cloudformation";
-import {
-  AdminCreateUserCommand,
-  AdminGetUserCommand,
-  CognitoIdentityProviderClient,
-  UsernameExistsException,
-} from "@aws-sdk/client-cognito-identity-provider";
 import * as z from "zod/mini";
 import { createCompany } from "#shared/companies/create.ts";
 import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/http/problem.ts";
+import { directoryOnly } from "#shared/identity/directory-only.ts";
+import type { IdentityProvider } from "#shared/identity/provider.ts";
+import { userPool } from "#shared/identity/user-pool.ts";
 import { limits } from "#shared/limits.ts";
 import { Email, text } from "#shared/schema.ts";
 import { worldOn } from "#shared/world.ts";
@@ -31,11 +27,11 @@ const Input = z.object({
   sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
 });
 
-/** Where the company is made: a table, and how its owner gets a subject. */
+/** Where the company is made: a table, and who gives its owner a subject. */
 interface Target {
   readonly label: string;
   readonly table: Table;
-  readonly invite: (email: string) => Promise<string>;
+  readonly identities: IdentityProvider;
 }
 
 const LocalOutputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
@@ -49,38 +45,20 @@ async function localTarget(): Promise<Target | undefined> {
   const { TableName, DynamoDbEndpoint } = LocalOutputs.parse(await answer.json());
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const client = dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials });
-  return { label: base, table: openTable(TableName, client), invite: async () => randomUUID() };
+  return { label: base, table: openTable(TableName, client), identities: directoryOnly };
 }
 
 async function deployedTarget(stackName: string, sub: string | undefined): Promise<Target> {
   const { Stacks } = await new CloudFormationClient().send(new DescribeStacksCommand({ StackName: stackName }));
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const { TableName, UserPoolId } = StackOutputs.parse(Object.fromEntries(listed));
-  const invite = async (email: string): Promise<string> => {
-    if (sub !== undefined) return sub;
-    if (UserPoolId === undefined) throw new Error("this stack has an identity provider of its own: name --sub");
-    return inviteToUserPool(UserPoolId, email);
-  };
-  return { label: `stack ${stackName}`, table: openTable(TableName), invite };
+  const identities = sub === undefined ? ownPool(UserPoolId) : { invite: async () => ({ sub }) };
+  return { label: `stack ${stackName}`, table: openTable(TableName), identities };
 }
 
-/** Cognito mails the invitation. A user whom the pool knows already keeps the subject, so a second try goes on. */
-async function inviteToUserPool(UserPoolId: string, email: string): Promise<string> {
-  const pool = new CognitoIdentityProviderClient();
-  const UserAttributes = [
-    { Name: "email", Value: email },
-    { Name: "email_verified", Value: "true" },
-  ];
-  const attributes = await pool
-    .send(new AdminCreateUserCommand({ UserPoolId, Username: email, UserAttributes }))
-    .then(({ User }) => User?.Attributes)
-    .catch(async (error: unknown) => {
-      if (!(error instanceof UsernameExistsException)) throw error;
-      return (await pool.send(new AdminGetUserCommand({ UserPoolId, Username: email }))).UserAttributes;
-    });
-  const sub = attributes?.find(({ Name }) => Name === "sub")?.Value;
-  if (sub === undefined) throw new Error("the user pool gave the user no subject");
-  return sub;
+function ownPool(userPoolId: string | undefined): IdentityProvider {
+  if (userPoolId === undefined) throw new Error("this stack has an identity provider of its own: name --sub");
+  return userPool(userPoolId);
 }
 
 async function main(): Promise<void> {
@@ -101,7 +79,10 @@ async function main(): Promise<void> {
   const target = local ?? (await deployedTarget(stack ?? STACK_NAME, sub));
   const { table } = target;
   const owner = { email, firstName: input.data["first-name"], lastName: input.data["last-name"] };
-  const made = await createCompany(worldOn(table), { name, owner: { ...owner, sub: await target.invite(email) } });
+  const made = await createCompany(worldOn(table), {
+    name,
+    owner: { ...owner, ...(await target.identities.invite(email)) },
+  });
   console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
 }
 

@@ -8,8 +8,8 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
+import type { Access, Setting, TableAction } from "./access.ts";
 import { accept } from "./finding.ts";
-import type { Access, Setting, TableAction } from "./routes.ts";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
 const MEMORY_MB = 1024;
@@ -23,6 +23,8 @@ export interface Platform {
   readonly parkedRecords: Queue;
   readonly issuer: string;
   readonly audience: string;
+  /** Where new users are invited, unless the issuer is somebody else's. */
+  readonly userPool: { readonly id: string; readonly arn: string } | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
 }
 
@@ -82,6 +84,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
   return {
     ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
     ...(access.table?.identity !== undefined && { ISSUER: platform.issuer, AUDIENCE: platform.audience }),
+    ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
     ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
     ...Object.fromEntries(settings),
@@ -94,6 +97,9 @@ function rights(access: Access, platform: Platform): PolicyStatement[] {
   return [
     ...tableStatements(families, platform.table.tableArn),
     ...tableStatements(due === undefined ? {} : { due }, index),
+    ...(access.identityProvider === "invite" && platform.userPool !== undefined
+      ? [allow(["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"], [platform.userPool.arn])]
+      : []),
     ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
     ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),
   ];
@@ -139,8 +145,10 @@ const familyNames = [
   "reference",
   "prospectRanges",
   "prospects",
+  "addressRanges",
   "addresses",
   "idempotency",
+  "territories",
   "webhooks",
   "deliveries",
   "due",

@@ -9,7 +9,7 @@ export interface Identity {
   readonly issuer: string;
   /** Comma-separated. */
   readonly audience: string;
-  readonly userPool?: { readonly id: string; readonly clientId: string };
+  readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
 
 export function createIdentity(scope: Construct, { issuer, audience }: DeployConfig): Identity {
@@ -20,7 +20,7 @@ export function createIdentity(scope: Construct, { issuer, audience }: DeployCon
   return {
     issuer: pool.userPoolProviderUrl,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
-    userPool: { id: pool.userPoolId, clientId },
+    userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };
 }
 

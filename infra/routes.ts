@@ -1,33 +1,8 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
-import type { Family } from "#shared/db/keys.ts";
+import { type Access, caller, dictionary, newIds, type TableAccess } from "./access.ts";
+import { placeRoutes } from "./routes-places.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-
-/** DynamoDB actions as IAM names them. A transaction needs the actions of its parts. */
-export type TableAction =
-  | "GetItem"
-  | "BatchGetItem"
-  | "Query"
-  | "PutItem"
-  | "UpdateItem"
-  | "DeleteItem"
-  | "BatchWriteItem"
-  | "ConditionCheckItem";
-
-/** Settings of the deployment that a function reads from its environment. */
-export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE";
-
-/**
- * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
- * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
- * `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `settings` the variables of their names.
- */
-export interface Access {
-  readonly table?: Partial<Record<Family, readonly TableAction[]>>;
-  readonly deliveryQueue?: "send";
-  readonly parkedRecords?: "send";
-  readonly settings?: readonly Setting[];
-}
 
 export interface Route {
   readonly method: Method;
@@ -46,43 +21,68 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-type TableAccess = NonNullable<Access["table"]>;
-
-/** What every signed-in request needs: the subject's company and user, then the user's row. */
-const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem"] };
-/** And with the names of the company's statuses, tags and users. */
-const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
-const newIds: TableAccess = { ids: ["UpdateItem"] };
-/** Every POST takes an idempotency key. */
-const idempotent: TableAccess = { idempotency: ["PutItem", "UpdateItem", "DeleteItem"] };
-
 const prospectWrites: TableAccess = {
   ...dictionary,
   ...newIds,
   prospects: ["PutItem", "Query"],
-  addresses: ["GetItem", "PutItem"],
+  addressRanges: ["PutItem"],
+  addresses: ["GetItem", "PutItem", "UpdateItem"],
 };
-const statusWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
+/** Of rows with a display value, whose claim moves with it. */
+const valueWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
+const userWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "ConditionCheckItem"] };
 const registrationPath = "/api/webhooks/{id}/registrations";
 
-export const routes: readonly Route[] = [
+const declared: readonly Route[] = [
   { method: "GET", path: "/openapi.json", file: "docs/openapi", access: { settings: ["WEBHOOK_URL_POLICY"] } },
   { method: "GET", path: "/docs", file: "docs/page", access: {} },
 
   { method: "GET", path: "/api/me", file: "me", access: { table: caller } },
   { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/users",
+    file: "users/create",
+    access: {
+      table: {
+        ...newIds,
+        identity: ["GetItem", "PutItem"],
+        email: ["GetItem", "PutItem"],
+        reference: ["GetItem", "PutItem", "ConditionCheckItem"],
+      },
+      identityProvider: "invite",
+    },
+  },
   { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: caller } },
+  { method: "PATCH", path: "/api/users/{id}", file: "users/update", access: { table: userWrites } },
+  { method: "DELETE", path: "/api/users/{id}", file: "users/delete", access: { table: userWrites } },
 
   { method: "GET", path: "/api/statuses", file: "statuses/list", access: { table: dictionary } },
   {
     method: "POST",
     path: "/api/statuses",
     file: "statuses/create",
-    access: { table: { ...newIds, ...idempotent, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
+    access: { table: { ...newIds, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
   },
   { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: caller } },
-  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: statusWrites } },
-  { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: statusWrites } },
+  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: valueWrites } },
+  { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: valueWrites } },
+
+  { method: "GET", path: "/api/tags", file: "tags/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/tags",
+    file: "tags/create",
+    access: { table: { ...newIds, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
+  },
+  { method: "GET", path: "/api/tags/{id}", file: "tags/get", access: { table: caller } },
+  { method: "PATCH", path: "/api/tags/{id}", file: "tags/update", access: { table: valueWrites } },
+  {
+    method: "DELETE",
+    path: "/api/tags/{id}",
+    file: "tags/delete",
+    access: { table: { ...caller, reference: ["GetItem", "DeleteItem"] } },
+  },
 
   {
     method: "GET",
@@ -94,7 +94,7 @@ export const routes: readonly Route[] = [
     method: "POST",
     path: "/api/prospects",
     file: "prospects/create",
-    access: { table: { ...prospectWrites, ...idempotent, prospects: ["PutItem"], prospectRanges: ["PutItem"] } },
+    access: { table: { ...prospectWrites, prospects: ["PutItem"], prospectRanges: ["PutItem"] } },
   },
   {
     method: "GET",
@@ -109,6 +109,14 @@ export const routes: readonly Route[] = [
     file: "prospects/delete",
     access: { table: { ...caller, prospects: ["UpdateItem"] } },
   },
+  {
+    method: "PUT",
+    path: "/api/prospects/{id}/tags",
+    file: "prospects/tags",
+    access: { table: { ...dictionary, prospects: ["Query", "PutItem"] } },
+  },
+
+  ...placeRoutes,
 
   {
     method: "GET",
@@ -121,7 +129,7 @@ export const routes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/create",
     access: {
-      table: { ...caller, ...newIds, ...idempotent, webhooks: ["PutItem", "UpdateItem"] },
+      table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] },
       settings: ["WEBHOOK_URL_POLICY"],
     },
   },
@@ -147,7 +155,7 @@ export const routes: readonly Route[] = [
     method: "POST",
     path: registrationPath,
     file: "registrations/create",
-    access: { table: { ...caller, ...newIds, ...idempotent, webhooks: ["PutItem", "UpdateItem"] } },
+    access: { table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] } },
   },
   {
     method: "DELETE",
@@ -156,6 +164,15 @@ export const routes: readonly Route[] = [
     access: { table: { ...caller, webhooks: ["UpdateItem", "DeleteItem"] } },
   },
 ];
+
+/** Every POST of the API takes an idempotency key. */
+const withIdempotency = (route: Route): Route => {
+  if (route.method !== "POST") return route;
+  const idempotency = ["PutItem", "UpdateItem", "DeleteItem"] as const;
+  return { ...route, access: { ...route.access, table: { ...route.access.table, idempotency } } };
+};
+
+export const routes: readonly Route[] = declared.map(withIdempotency);
 
 export const eventFunctions = {
   /** Reads the table's stream, writes a delivery per matching registration, queues it. */

@@ -23,6 +23,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     parkedRecords: createParkedRecords(stack),
     issuer: identity.issuer,
     audience: identity.audience,
+    userPool: identity.userPool,
     settings: { WEBHOOK_URL_POLICY: config.webhookUrlPolicy, TIME_SCALE: String(config.timeScale) },
   };
   createEvents(stack, platform);

@@ -20,6 +20,8 @@ const settings = {
   ISSUER: z.url(),
   /** Client ids or audiences that access tokens may be made out to. */
   AUDIENCE: List.check(z.minLength(1)),
+  /** Where new users are invited; not set where the issuer is not the deployment's own. */
+  USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
   /** `local` also permits http and loopback receivers: for development only. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
   /** Delays, retry gaps and windows pass this many times faster. */

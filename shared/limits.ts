@@ -9,9 +9,17 @@ export const limits = {
   sourceId: 255,
   note: 10_000,
   url: 2_048,
-  statusValue: 100,
+  /** Value of a status or tag. */
+  displayValue: 100,
   statusesPerCompany: 200,
+  tagsPerCompany: 500,
+  tagsPerProspect: 50,
   addressLine: 255,
+  /** Prospects that share one address row, which names them all. */
+  prospectsPerAddress: 2_000,
+  polygonPointsMin: 3,
+  /** A polygon of so many points takes at most 255 KB; a row of the table holds 400. */
+  polygonPointsMax: 5_000,
   eventName: 128,
   buttonText: 100,
   secretKey: 255,

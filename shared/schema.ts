@@ -17,6 +17,12 @@ export const PathId = z.pipe(
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
+/** A size or number of a page in a query. */
+export const PositiveInteger = z.pipe(
+  z.string().check(z.regex(/^[0-9]{1,15}$/, "must be a positive integer")),
+  z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
+);
+
 /**
  * Text of `min` to `max` code points, as JSON Schema counts. Lone surrogates are refused: UTF-8 cannot hold them, so
  * they could not be given back as they came.
@@ -56,6 +62,12 @@ function toInstant(value: string): Timestamp {
 }
 
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
+
+/** How a status or tag is called. Commas and semicolons separate values in filters and CSV cells. */
+export const DisplayValue = z.pipe(
+  text(limits.displayValue, 1).check(z.trim()),
+  text(limits.displayValue, 1).check(z.regex(/^[^,;]*$/, "must not hold a comma or semicolon")),
+);
 
 /** Latitude or longitude in degrees. Magnitudes below a nanodegree are stored as 0: the table's numbers end at 1e-130. */
 export function degrees(limit: number) {

@@ -42,7 +42,7 @@ export async function demoRows(
   for (const [index, id] of prospectIds.entries()) {
     const prospect = await demoProspect(world, company, id, index, random);
     rows.push({ ...keys.prospect(company.id, id), ...prospect });
-    if (prospect.address !== null) rows.push(addressRow(company.id, prospect.address, prospect.createdAt));
+    if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
     if (prospect.statusHistoryId !== null) rows.push(historyRow(company, prospect));
     if (random() < 0.35) rows.push(await noteRow(world, company, prospect, random));
     if (random() < 0.08) rows.push(await appointmentRow(world, company, prospect, random));
@@ -74,7 +74,7 @@ async function demoProspect(
     emailAddress: random() < 0.6 ? `${first}.${last.replace("'", "")}${index}@example.com`.toLowerCase() : null,
     lat: rounded(place.lat + (random() - 0.5) * 0.2),
     lng: rounded(place.lng + (random() - 0.5) * 0.2),
-    address: addressFrom(await world.ids.next(), {
+    address: addressFrom(await world.ids.nextAddress(company.id), {
       address1: `${100 + Math.floor(random() * 4_900)} ${pick(place.streets, random)}`,
       address2: random() < 0.1 ? `Apt ${1 + Math.floor(random() * 30)}` : null,
       city: suburb ?? place.city,
@@ -99,8 +99,8 @@ async function demoProspect(
   };
 }
 
-function addressRow(companyId: number, address: Address, now: string): Row {
-  const write = newAddressWrite(companyId, address, now);
+function addressRow({ companyId, createdAt, id }: StoredProspect, address: Address): Row {
+  const write = newAddressWrite(companyId, address, createdAt, id);
   if (!("put" in write)) throw new Error("an address is written by a put");
   return write.put;
 }
@@ -168,4 +168,4 @@ function pick<T>(from: readonly T[], random: () => number): T {
 }
 
 /** About a tenth of a metre. */
-const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;
+export const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;

@@ -6,11 +6,13 @@ import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { keys } from "#shared/db/keys.ts";
 import { dynamoClient, openTable } from "#shared/db/table.ts";
 import type { StoredTag } from "#shared/tags/schema.ts";
+import { newTagWrites } from "#shared/tags/tags.ts";
 import { newUserWrites } from "#shared/users/new-user.ts";
 import type { Permission, Role, StoredUser } from "#shared/users/schema.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { denver, type Place, phoenix, randomSequence } from "./demo-data.ts";
 import { type DemoCompany, demoRows } from "./demo-prospects.ts";
+import { loadTerritories } from "./demo-territories.ts";
 
 export interface DemoTarget {
   readonly TableName: string;
@@ -81,6 +83,7 @@ export async function loadDemo(target: DemoTarget): Promise<void> {
   for (const [index, plan] of [acme, globex].entries()) {
     const company = await createDemoCompany(world, plan);
     await loadProspects(world, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
+    await loadTerritories(world, company);
   }
 }
 
@@ -114,14 +117,16 @@ async function createDemoCompany(world: World, plan: DemoPlan): Promise<DemoComp
       companyId: company.id,
       sub: demoSubject(entry.email),
       isActive: true,
+      version: 1,
       createdAt: now,
       updatedAt: now,
     };
     await world.table.transact(newUserWrites(stored));
   }
   for (const [value, color] of plan.tags) {
-    const tag: StoredTag = { type: "tag", id: await world.ids.next(), value, color };
-    await world.table.write({ put: { ...keys.tag(company.id, tag.id), ...tag } });
+    const dated = { createdAt: now, updatedAt: now };
+    const tag: StoredTag = { type: "tag", id: await world.ids.next(), value, color, version: 1, ...dated };
+    await world.table.transact(newTagWrites(company.id, tag));
   }
   return describeCompany(world, company.id, owner.id, plan.place);
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
-import { Id, named, Timestamp, text } from "#shared/schema.ts";
+import { Id, named, PositiveInteger, Timestamp, text } from "#shared/schema.ts";
 
 export const Address = named(
   "Address",
@@ -35,9 +35,36 @@ export const NewAddress = named(
 );
 export type NewAddress = z.infer<typeof NewAddress>;
 
+export const AddressPatch = named(
+  "AddressPatch",
+  z.partial(NewAddress),
+  "Only sent fields change. `formattedAddress` follows the others unless it was given, or when it is sent as null.",
+);
+export type AddressPatch = z.infer<typeof AddressPatch>;
+
+/** In order of their ids. An answer shorter than `limit` is the last one. */
+export const AddressQuery = z.object({
+  /** Only ids above this one. */
+  after: z._default(z.pipe(z.string().check(z.regex(/^[0-9]{1,15}$/, "must be an id")), z.transform(Number)), 0),
+  /** More than the maximum is cut to it: so many of the largest addresses still fit one answer. */
+  limit: z.pipe(
+    z._default(PositiveInteger, limits.pageSizeMax),
+    z.transform((size) => Math.min(size, limits.pageSizeMax)),
+  ),
+});
+export type AddressQuery = z.output<typeof AddressQuery>;
+
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
+  /** Counts the changes of the address itself: a prospect takes a copy on condition that it is of this version. */
+  version: z.int(),
+  /** Prospects that hold a copy, and some that did: the copy's id tells. */
+  prospectIds: z.optional(z.set(Id)),
+  /** Counts the additions to `prospectIds`, those of known members included. */
+  links: z.int(),
+  /** A change that has not reached all its prospects yet. */
+  isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 });

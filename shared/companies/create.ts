@@ -31,6 +31,7 @@ export async function createCompany(world: World, input: NewCompany): Promise<{ 
     role: "owner",
     permissions: [],
     isActive: true,
+    version: 1,
     ...dated,
   };
   const statuses: StoredStatus[] = [];

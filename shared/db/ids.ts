@@ -5,10 +5,12 @@ import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Ids {
-  /** A new id for anything but a prospect. */
+  /** A new id for anything but a prospect or an address. */
   next(): Promise<number>;
   /** A new id for a prospect of this company, out of a block that holds no other company's prospects. */
   nextProspect(companyId: number): Promise<number>;
+  /** A new id for an address of this company, likewise. */
+  nextAddress(companyId: number): Promise<number>;
   /** `count` prospect ids in ascending order: whole blocks at once. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
 }
@@ -19,6 +21,10 @@ interface Lease {
 }
 
 const Counter = z.object({ nextBlock: z.int() });
+
+/** What a company has id blocks of its own for, so that its ranges tell where to look. */
+const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
+type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
   /** First block of `blocks` new ones. The counter only grows, so a lost reply leaves a gap and never a repetition. */
@@ -33,27 +39,28 @@ export function leaseIds(table: Table): Ids {
   }
 
   /** The company's range is written before the first id of it is used, so reading the ranges finds every prospect. */
-  async function leaseForCompany(companyId: number, blocks: number): Promise<Lease> {
+  async function leaseForCompany(kind: Kind, companyId: number, blocks: number): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1 };
-    await table.write({ put: { ...keys.prospectRange(companyId, first), type: "prospectRange", ...range } });
+    await table.write({ put: { ...rangeKeys[kind](companyId, first), type: `${kind}Range`, ...range } });
     return { next: first * IDS_PER_PARTITION, end: (first + blocks) * IDS_PER_PARTITION };
   }
 
   const general = pool(leaseGeneral);
-  const byCompany = new Map<number, Pool>();
+  const byCompany = { prospect: new Map<number, Pool>(), address: new Map<number, Pool>() };
 
-  function ofCompany(companyId: number): Pool {
-    const known = byCompany.get(companyId) ?? pool(() => leaseForCompany(companyId, 1));
-    byCompany.set(companyId, known);
+  function ofCompany(kind: Kind, companyId: number): Pool {
+    const known = byCompany[kind].get(companyId) ?? pool(() => leaseForCompany(kind, companyId, 1));
+    byCompany[kind].set(companyId, known);
     return known;
   }
 
   return {
     next: () => general.take(),
-    nextProspect: (companyId) => ofCompany(companyId).take(),
+    nextProspect: (companyId) => ofCompany("prospect", companyId).take(),
+    nextAddress: (companyId) => ofCompany("address", companyId).take(),
     takeProspects: async (companyId, count) => {
-      const { next } = await leaseForCompany(companyId, Math.ceil(count / IDS_PER_PARTITION));
+      const { next } = await leaseForCompany("prospect", companyId, Math.ceil(count / IDS_PER_PARTITION));
       return Array.from({ length: count }, (_, i) => next + i);
     },
   };

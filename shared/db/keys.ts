@@ -23,6 +23,8 @@ const reference = (companyId: number): string => `C#${companyId}#REF`;
 const prospectPartition = (companyId: number, partition: number): string => `C#${companyId}#P#${partition}`;
 const deliveryPartition = (companyId: number, webhookId: number, shard: number): string =>
   `C#${companyId}#D#${webhookId}#${shard}`;
+const addressPartition = (companyId: number, partition: number): string => `C#${companyId}#A#${partition}`;
+const territoryPartition = (companyId: number): string => `C#${companyId}#T`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const keys = {
@@ -77,10 +79,21 @@ export const keys = {
     sk: `I#${digest}`,
   }),
 
+  /** Which id ranges has the company leased for its addresses? Lists every partition of addresses. */
+  addressRanges: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#AR` }),
+  addressRange: (companyId: number, from: number): Key => ({ pk: `C#${companyId}#AR`, sk: `R#${padded(from)}` }),
+  /** All addresses in one id block (128 ids), in order of their ids. */
+  addressBlock: (companyId: number, blockNumber: number): { pk: string } => ({
+    pk: addressPartition(companyId, blockNumber),
+  }),
   address: (companyId: number, id: number): Key => ({
-    pk: `C#${companyId}#A#${block(id)}`,
+    pk: addressPartition(companyId, block(id)),
     sk: `A#${padded(id)}`,
   }),
+
+  /** All territories of a company, the deleted ones included: one Query. */
+  territories: (companyId: number): { pk: string } => ({ pk: territoryPartition(companyId) }),
+  territory: (companyId: number, id: number): Key => ({ pk: territoryPartition(companyId), sk: `T#${padded(id)}` }),
 
   /** All webhooks of a company with their registrations: one Query. */
   webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
@@ -136,8 +149,10 @@ export const families = {
   reference: "C#*#REF",
   prospectRanges: "C#*#PR",
   prospects: "C#*#P#*",
+  addressRanges: "C#*#AR",
   addresses: "C#*#A#*",
   idempotency: "C#*#I#*",
+  territories: "C#*#T",
   webhooks: "C#*#W",
   deliveries: "C#*#D#*",
   due: "DUE#*",

@@ -165,6 +165,11 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
 
 function transactItem(tableName: string, entry: Write) {
   const placeholders = new Placeholders();
+  if ("check" in entry) {
+    const ConditionExpression = compileCondition(entry.when, placeholders);
+    const Key = { pk: entry.check.pk, sk: entry.check.sk };
+    return { ConditionCheck: { TableName: tableName, Key, ConditionExpression, ...placeholders.attributes() } };
+  }
   const condition =
     entry.when === undefined
       ? {}
@@ -180,18 +185,8 @@ function transactItem(tableName: string, entry: Write) {
     const Key = { pk: entry.update.pk, sk: entry.update.sk };
     return { Update: { TableName: tableName, Key, UpdateExpression, ...condition, ...placeholders.attributes() } };
   }
-  if ("remove" in entry) {
-    const Key = { pk: entry.remove.pk, sk: entry.remove.sk };
-    return { Delete: { TableName: tableName, Key, ...condition, ...placeholders.attributes() } };
-  }
-  return {
-    ConditionCheck: {
-      TableName: tableName,
-      Key: { pk: entry.check.pk, sk: entry.check.sk },
-      ConditionExpression: compileCondition(entry.when, placeholders),
-      ...placeholders.attributes(),
-    },
-  };
+  const Key = { pk: entry.remove.pk, sk: entry.remove.sk };
+  return { Delete: { TableName: tableName, Key, ...condition, ...placeholders.attributes() } };
 }
 
 /** Sends again while others are writing the same items. What it sends must be idempotent. */

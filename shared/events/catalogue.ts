@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { Id } from "#shared/schema.ts";
 import { StatusSummary } from "#shared/statuses/schema.ts";
+import { Territory } from "#shared/territories/schema.ts";
 import { UserSummary } from "#shared/users/schema.ts";
 
 /** What a change of a prospect is called in `changedFields`. */
@@ -40,6 +41,9 @@ export const catalogue = {
     newAssignee: z.nullable(UserSummary),
   }),
   "prospect.deleted": z.object({ prospect: Prospect }),
+  "territory.created": z.object({ territory: Territory }),
+  "territory.updated": z.object({ territory: Territory }),
+  "territory.deleted": z.object({ territory: Territory }),
 } as const;
 
 export type EventName = keyof typeof catalogue;

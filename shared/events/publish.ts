@@ -8,22 +8,48 @@ import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import type { DomainEvent } from "#shared/events/catalogue.ts";
 import { deliveryFor, matchingRegistrations } from "#shared/events/matching.ts";
 import { prospectEvents } from "#shared/events/prospect-events.ts";
+import { territoryEvents } from "#shared/events/territory-events.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
+import { StoredTerritory } from "#shared/territories/schema.ts";
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/webhooks.ts";
-
-/** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
-export const publishedTypes = ["prospect"] as const;
 
 /** A row before and after a write; absent when it was made or removed. */
 export interface RowChange {
   readonly before: Item | undefined;
   readonly after: Item | undefined;
 }
+
+/** What became of a row that has been parsed. The events are made only where the company has webhooks. */
+interface ParsedChange {
+  readonly id: number;
+  readonly companyId: number;
+  readonly events: (reads: BatchReads) => Promise<DomainEvent[]>;
+}
+
+/** Type of row -> its events. A parser knows its row and the one before it. */
+const readers = {
+  prospect: (change: RowChange): ParsedChange => {
+    const after = StoredProspect.parse(change.after);
+    const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
+    const { id, companyId } = after;
+    return { id, companyId, events: async (reads) => prospectEvents(before, after, await reads.dictionary(companyId)) };
+  },
+  territory: (change: RowChange): ParsedChange => {
+    const after = StoredTerritory.parse(change.after);
+    const before = change.before === undefined ? undefined : StoredTerritory.parse(change.before);
+    const { id, companyId } = after;
+    return { id, companyId, events: async () => territoryEvents(before, after) };
+  },
+} as const;
+
+/** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
+export const publishedTypes = ["prospect", "territory"] as const satisfies readonly (keyof typeof readers)[];
 
 /** What is read once per batch and company. Read after the batch was: no registration made before its events is missed. */
 export interface BatchReads {
@@ -39,12 +65,12 @@ export function batchReads({ table }: EventWorld): BatchReads {
 }
 
 export async function publishChange(world: EventWorld, reads: BatchReads, change: RowChange): Promise<void> {
-  if (change.after?.type !== "prospect") return;
-  const after = StoredProspect.parse(change.after);
-  const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
-  const webhooks = await reads.webhooks(after.companyId);
+  const type = publishedTypes.find((name) => name === change.after?.type);
+  if (type === undefined) return;
+  const { id, companyId, events: made } = readers[type](change);
+  const webhooks = await reads.webhooks(companyId);
   if (webhooks.length === 0) return;
-  const events = prospectEvents(before, after, await reads.dictionary(after.companyId));
+  const events = await made(reads);
   const deliveries = events.flatMap((event) =>
     matchingRegistrations(event, webhooks).map((registration) => deliveryFor(event, registration, world.timeScale)),
   );
@@ -59,7 +85,7 @@ export async function publishChange(world: EventWorld, reads: BatchReads, change
     })),
   );
   if (deliveries.length > 0) {
-    log.info("published", { companyId: after.companyId, prospectId: after.id, deliveries: deliveries.length });
+    log.info("published", { companyId, type, id, deliveries: deliveries.length });
   }
 }
 

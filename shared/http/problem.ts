@@ -81,10 +81,14 @@ export class ApiError extends Error {
 
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
-/** A body field names something that does not exist in the caller's company (or is inactive; which of the two is not told). */
-export const badReference = (field: string): ApiError =>
-  new ApiError("validation_failed", `${field} names nothing that can be used.`, {
-    faults: [{ pointer: `/${field}`, code: "invalid_reference", message: "names nothing that can be used" }],
+/** Each of these body fields names something that does not exist in the caller's company (or is inactive; which of the two is not told). */
+export const badReference = (...fields: readonly string[]): ApiError =>
+  new ApiError("validation_failed", `${fields.join(", ")}: names nothing that can be used.`, {
+    faults: fields.map((field) => ({
+      pointer: `/${field}`,
+      code: "invalid_reference",
+      message: "names nothing that can be used",
+    })),
   });
 
 export function problemBody(code: ProblemCode, detail: string, requestId: string, faults: readonly Fault[]): Problem {

@@ -8,13 +8,8 @@ import { filterParameters, prospectPredicate } from "#shared/prospects/filter.ts
 import { readAllProspects } from "#shared/prospects/plain-reading.ts";
 import { newestFirst, presentProspect } from "#shared/prospects/present.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
-import { named } from "#shared/schema.ts";
+import { named, PositiveInteger } from "#shared/schema.ts";
 import type { World } from "#shared/world.ts";
-
-const PositiveInteger = z.pipe(
-  z.string().check(z.regex(/^[0-9]{1,15}$/, "must be a positive integer")),
-  z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
-);
 
 export const ListQuery = z.object({
   ...filterParameters,

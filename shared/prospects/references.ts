@@ -1,7 +1,15 @@
 /** Checks what a write of a prospect names: status, users and address of the caller's company that can be used. */
-import { addressFrom, findAddress, sameAddress } from "#shared/addresses/addresses.ts";
+import {
+  addressFrom,
+  findAddress,
+  linkWrite,
+  newAddressWrite,
+  presentAddress,
+  sameAddress,
+} from "#shared/addresses/addresses.ts";
 import type { Address, NewAddress } from "#shared/addresses/schema.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
+import type { Write } from "#shared/db/table.ts";
 import { badReference } from "#shared/http/problem.ts";
 import type { World } from "#shared/world.ts";
 
@@ -18,23 +26,30 @@ export interface AddressInput {
   readonly address?: NewAddress | null | undefined;
 }
 
-/** The address a write asks for, and whether it has yet to be made. `null` clears, `undefined` leaves it. */
+export interface AddressChoice {
+  /** `null` clears, `undefined` leaves it. */
+  readonly address: Address | null | undefined;
+  /** Goes into the prospect's transaction: makes the address, or says that the prospect holds a copy of it. */
+  readonly link: ((prospectId: number, now: string) => Write) | undefined;
+}
+
+/** The address that a write of a prospect asks for. */
 export async function resolveAddress(
   world: World,
   companyId: number,
-  input: AddressInput,
+  { addressId, address }: AddressInput,
   current: Address | null,
-): Promise<{ address: Address | null | undefined; isNew: boolean }> {
-  const { addressId, address } = input;
+): Promise<AddressChoice> {
   if (address != null) {
-    if (sameAddress(current, address)) return { address: undefined, isNew: false };
-    return { address: addressFrom(await world.ids.next(), address), isNew: true };
+    if (sameAddress(current, address)) return { address: undefined, link: undefined };
+    const made = addressFrom(await world.ids.nextAddress(companyId), address);
+    return { address: made, link: (prospectId, now) => newAddressWrite(companyId, made, now, prospectId) };
   }
   if (addressId != null && addressId !== current?.id) {
     const found = await findAddress(world, companyId, addressId);
     if (found === undefined) throw badReference("addressId");
-    return { address: found, isNew: false };
+    return { address: presentAddress(found), link: (prospectId) => linkWrite(found, prospectId) };
   }
   const cleared = address === null || addressId === null;
-  return { address: cleared ? null : undefined, isNew: false };
+  return { address: cleared ? null : undefined, link: undefined };
 }

@@ -1,6 +1,4 @@
 /** Creates, changes and deletes prospects. Each write is one transaction with all rows that belong to it. */
-import { newAddressWrite } from "#shared/addresses/addresses.ts";
-import type { Address } from "#shared/addresses/schema.ts";
 import { type Caller, may, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
@@ -12,7 +10,7 @@ import type { Write } from "#shared/db/table.ts";
 import { notFound } from "#shared/http/problem.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { readProspectRows } from "#shared/prospects/read.ts";
-import { requireStatus, requireUser, resolveAddress } from "#shared/prospects/references.ts";
+import { type AddressChoice, requireStatus, requireUser, resolveAddress } from "#shared/prospects/references.ts";
 import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
 import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import type { World } from "#shared/world.ts";
@@ -20,9 +18,13 @@ import type { World } from "#shared/world.ts";
 /** What `source` says of a prospect that came through the interface and does not say it itself. */
 const DEFAULT_SOURCE = "api";
 
-export async function createProspect(world: World, caller: Caller, input: NewProspect): Promise<Prospect> {
+/** Begins anew when the address that the prospect is to have changes meanwhile. */
+export const createProspect = (world: World, caller: Caller, input: NewProspect): Promise<Prospect> =>
+  optimistic(() => create(world, caller, input));
+
+async function create(world: World, caller: Caller, input: NewProspect): Promise<Prospect> {
   const { companyId, userId } = caller;
-  const [dictionary, id, historyId, { address = null, isNew }] = await Promise.all([
+  const [dictionary, id, historyId, { address = null, link }] = await Promise.all([
     loadDictionary(world.table, companyId),
     world.ids.nextProspect(companyId),
     input.currentStatusId == null ? null : world.ids.next(),
@@ -52,7 +54,7 @@ export async function createProspect(world: World, caller: Caller, input: NewPro
     version: 1,
   };
   const writes: Write[] = [{ put: { ...keys.prospect(companyId, id), ...prospect }, when: absent }];
-  if (isNew && address !== null) writes.push(newAddressWrite(companyId, address, now));
+  if (link !== undefined) writes.push(link(id, now));
   if (historyId !== null) writes.push(historyWrite(prospect, null, dictionary));
   const made = presentProspect(prospect, [], dictionary, world.clock.now());
   await world.commit(writes, made);
@@ -67,9 +69,9 @@ export function updateProspect(world: World, caller: Caller, id: number, patch: 
       loadDictionary(world.table, caller.companyId),
     ]);
     const { prospect: current, appointments } = rows;
-    const { next, newAddress } = await changed(world, caller, current, patch, dictionary);
+    const { next, link } = await changed(world, caller, current, patch, dictionary);
     if (!sameProspect(current, next)) {
-      await world.table.transact(await changeWrites(world, current, next, newAddress, dictionary));
+      await world.table.transact(await changeWrites(world, current, next, link, dictionary));
     }
     return presentProspect(next, appointments, dictionary, world.clock.now());
   });
@@ -82,13 +84,13 @@ async function changed(
   current: StoredProspect,
   patch: ProspectPatch,
   dictionary: Dictionary,
-): Promise<{ next: StoredProspect; newAddress: Address | undefined }> {
+): Promise<{ next: StoredProspect; link: AddressChoice["link"] }> {
   const { currentStatusId: statusId = current.statusId, assignedToUserId = current.assignedToUserId } = patch;
   if (statusId !== null && statusId !== current.statusId) requireStatus(dictionary, statusId);
   const reassigned = assignedToUserId !== current.assignedToUserId;
   if (assignedToUserId !== null && reassigned) requireUser(dictionary, "assignedToUserId", assignedToUserId);
   if (patch.assignedByUserId !== undefined) requireUser(dictionary, "assignedByUserId", patch.assignedByUserId);
-  const { address = current.address, isNew } = await resolveAddress(world, caller.companyId, patch, current.address);
+  const { address = current.address, link } = await resolveAddress(world, caller.companyId, patch, current.address);
   const next: StoredProspect = {
     ...current,
     ...givenFields(patch, current),
@@ -97,9 +99,9 @@ async function changed(
     assignedToUserId,
     assignedByUserId: patch.assignedByUserId ?? (reassigned ? caller.userId : current.assignedByUserId),
   };
-  if (sameProspect(current, next)) return { next: current, newAddress: undefined };
+  if (sameProspect(current, next)) return { next: current, link: undefined };
   const moved = { updatedAt: iso(world.clock.now()), updatedBy: caller.userId, version: current.version + 1 };
-  return { next: { ...next, ...moved }, newAddress: isNew && address !== null ? address : undefined };
+  return { next: { ...next, ...moved }, link };
 }
 
 /** `next` gets the id of its history entry here, when its status changed. */
@@ -107,7 +109,7 @@ async function changeWrites(
   world: World,
   current: StoredProspect,
   next: StoredProspect,
-  newAddress: Address | undefined,
+  link: AddressChoice["link"],
   dictionary: Dictionary,
 ): Promise<Write[]> {
   const { companyId, id } = next;
@@ -117,7 +119,7 @@ async function changeWrites(
     { put: { ...keys.prospect(companyId, id), ...next }, when: equals("version", current.version) },
   ];
   if (statusChanged) writes.push(historyWrite(next, current.statusId, dictionary));
-  if (newAddress !== undefined) writes.push(newAddressWrite(companyId, newAddress, next.updatedAt));
+  if (link !== undefined) writes.push(link(id, next.updatedAt));
   return writes;
 }
 

@@ -1,8 +1,7 @@
 /** Lead statuses: what a company calls the states of its prospects. */
 
 import * as z from "zod/mini";
-import { limits } from "#shared/limits.ts";
-import { HexColor, Id, named, Timestamp, text } from "#shared/schema.ts";
+import { DisplayValue, HexColor, Id, named, Timestamp } from "#shared/schema.ts";
 
 /** As prospects show it. */
 export const StatusSummary = named(
@@ -25,15 +24,10 @@ export const Status = named(
 );
 export type Status = z.infer<typeof Status>;
 
-/** Commas and semicolons separate values in filters and CSV cells. */
-const Value = z.pipe(
-  text(limits.statusValue, 1).check(z.trim()),
-  text(limits.statusValue, 1).check(z.regex(/^[^,;]*$/, "must not hold a comma or semicolon")),
-);
 const SortOrder = z.int().check(z.minimum(0), z.maximum(1_000_000));
 
 export const NewStatus = z.object({
-  value: Value,
+  value: DisplayValue,
   color: z.optional(HexColor),
   /** Omitted: after all others. */
   sortOrder: z.optional(SortOrder),
@@ -41,7 +35,7 @@ export const NewStatus = z.object({
 export type NewStatus = z.infer<typeof NewStatus>;
 
 export const StatusPatch = z.object({
-  value: z.optional(Value),
+  value: z.optional(DisplayValue),
   color: z.optional(HexColor),
   sortOrder: z.optional(SortOrder),
   isActive: z.optional(z.boolean()),

@@ -1,10 +1,8 @@
 /** Reads and writes the lead statuses of a company. Display values are unique without case. */
 import { iso } from "#shared/clock.ts";
-import { folded, loadDictionary } from "#shared/companies/dictionary.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent, equals } from "#shared/db/expression.ts";
+import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/companies/display-value.ts";
 import { keys } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
@@ -40,27 +38,18 @@ export async function createStatus(world: World, companyId: number, input: NewSt
     createdAt: now,
     updatedAt: now,
   };
-  await world.commit(newStatusWrites(companyId, status), status).catch(duplicateValue);
+  await world.commit(newStatusWrites(companyId, status), status).catch(duplicateValue("STATUS"));
   return status;
 }
 
 /** The status and the claim on its display value. */
-export function newStatusWrites(companyId: number, status: StoredStatus): Write[] {
-  return [
-    { put: { ...keys.status(companyId, status.id), ...status }, when: absent },
-    claimValue(companyId, status.value, status.id),
-  ];
-}
+export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>
+  newValuedRow(companyId, "STATUS", { ...keys.status(companyId, status.id), ...status });
 
 /** Only sent fields change; a patch that changes nothing writes nothing. */
-export async function updateStatus(
-  world: World,
-  companyId: number,
-  id: number,
-  patch: StatusPatch,
-): Promise<StoredStatus> {
-  const work = async (): Promise<StoredStatus> => {
-    const current = await getStatus(world, companyId, id);
+export function updateStatus(world: World, companyId: number, id: number, patch: StatusPatch): Promise<StoredStatus> {
+  const read = () => getStatus(world, companyId, id);
+  return changeValuedRow(world, companyId, "STATUS", read, (current) => {
     const next: StoredStatus = {
       ...current,
       value: patch.value ?? current.value,
@@ -69,19 +58,8 @@ export async function updateStatus(
       isActive: patch.isActive ?? current.isActive,
     };
     if (sameStatus(current, next)) return current;
-    next.version = current.version + 1;
-    next.updatedAt = iso(world.clock.now());
-    const writes: Write[] = [
-      { put: { ...keys.status(companyId, id), ...next }, when: equals("version", current.version) },
-    ];
-    if (folded(next.value) !== folded(current.value)) {
-      writes.push(claimValue(companyId, next.value, id));
-      writes.push({ remove: keys.uniqueValue(companyId, "STATUS", folded(current.value)) });
-    }
-    await world.table.transact(writes);
-    return next;
-  };
-  return optimistic(work, (error) => error.failed.some(({ index }) => index === 0)).catch(duplicateValue);
+    return { ...next, version: current.version + 1, updatedAt: iso(world.clock.now()) };
+  });
 }
 
 /** Prospects keep a status that is deactivated; nobody can be given it any more. */
@@ -91,16 +69,6 @@ export async function deactivateStatus(world: World, companyId: number, id: numb
   await updateStatus(world, companyId, id, { isActive: false });
 }
 
-const claimValue = (companyId: number, value: string, statusId: number): Write => ({
-  put: { ...keys.uniqueValue(companyId, "STATUS", folded(value)), type: "uniqueValue", id: statusId },
-  when: absent,
-});
-
 function sameStatus(a: StoredStatus, b: StoredStatus): boolean {
   return a.value === b.value && a.color === b.color && a.sortOrder === b.sortOrder && a.isActive === b.isActive;
-}
-
-function duplicateValue(error: unknown): never {
-  if (error instanceof ConditionFailed) throw new ApiError("conflict", "Another status has this value.");
-  throw error;
 }

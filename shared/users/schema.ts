@@ -35,6 +35,36 @@ export const User = named(
 );
 export type User = z.infer<typeof User>;
 
+const Permissions = z.array(Permission).check(
+  z.refine((list) => new Set(list).size === list.length, { error: "must hold each permission once" }),
+  z.meta({ uniqueItems: true }),
+);
+
+export const NewUser = named(
+  "NewUser",
+  z.object({
+    email: Email,
+    firstName: text(limits.name, 1),
+    lastName: text(limits.name),
+    role: Role,
+    permissions: z._default(Permissions, []),
+  }),
+);
+export type NewUser = z.output<typeof NewUser>;
+
+export const UserPatch = named(
+  "UserPatch",
+  z.object({
+    firstName: z.optional(text(limits.name, 1)),
+    lastName: z.optional(text(limits.name)),
+    role: z.optional(Role),
+    permissions: z.optional(Permissions),
+    isActive: z.optional(z.boolean()),
+  }),
+  "Only sent fields change. An e-mail address cannot be changed.",
+);
+export type UserPatch = z.output<typeof UserPatch>;
+
 /** As the table holds it. `sub` is the identity provider's name for the user. */
-export const StoredUser = z.extend(User, { type: z.literal("user"), companyId: Id, sub: z.string() });
+export const StoredUser = z.extend(User, { type: z.literal("user"), companyId: Id, sub: z.string(), version: z.int() });
 export type StoredUser = z.infer<typeof StoredUser>;

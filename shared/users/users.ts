@@ -17,6 +17,12 @@ export async function getUser({ table }: World, companyId: number, id: number): 
   return StoredUser.parse(item);
 }
 
+/** May this user be given something? */
+export async function isActiveUser({ table }: World, companyId: number, id: number): Promise<boolean> {
+  const item = await table.get(keys.user(companyId, id));
+  return item !== undefined && StoredUser.parse(item).isActive;
+}
+
 export function userSummary(user: StoredUser | undefined): UserSummary | null {
   if (user === undefined) return null;
   const { id, firstName, lastName, email } = user;

@@ -23,7 +23,12 @@ const dictionary: Dictionary = {
       return [id, { type: "status", id, value, color: "#000000", sortOrder: i, isActive: i > 0, version: 1, ...dated }];
     }),
   ),
-  tags: new Map(tagValues.map((value, i) => [301 + i, { type: "tag", id: 301 + i, value, color: "#000000" }])),
+  tags: new Map(
+    tagValues.map((value, i) => {
+      const dated = { createdAt: now, updatedAt: now };
+      return [301 + i, { type: "tag", id: 301 + i, value, color: "#000000", version: 1, ...dated }];
+    }),
+  ),
   users: new Map(
     people.map((person) => [
       person.id,
@@ -36,6 +41,7 @@ const dictionary: Dictionary = {
         role: "sales",
         permissions: [],
         isActive: true,
+        version: 1,
         createdAt: now,
         updatedAt: now,
       },

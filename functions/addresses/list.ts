@@ -1,0 +1,20 @@
+/** GET /api/addresses: the company's addresses. */
+
+import * as z from "zod/mini";
+import { listAddresses } from "#shared/addresses/addresses.ts";
+import { Address, AddressQuery } from "#shared/addresses/schema.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+
+export const handler = endpoint(
+  {
+    summary: "List addresses",
+    description:
+      "In order of their ids, at most 500 at once. An answer of `limit` addresses may have more behind it: ask again with its last id as `after`.",
+    tag: "Addresses",
+    allow: "everyone",
+    query: AddressQuery,
+    status: 200,
+    response: z.array(Address),
+  },
+  ({ world, caller, query }) => listAddresses(world, caller.companyId, query),
+);

@@ -1,0 +1,20 @@
+/** PATCH /api/addresses/{id}: changes an address for all prospects that have it. */
+import { Address, AddressPatch } from "#shared/addresses/schema.ts";
+import { updateAddress } from "#shared/addresses/update.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Change an address",
+    description:
+      "Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to 90 of them change at once with it.",
+    tag: "Addresses",
+    allow: "everyone",
+    path: IdPath,
+    body: AddressPatch,
+    status: 200,
+    response: Address,
+  },
+  ({ world, caller, path, body }) => updateAddress(world, caller, path.id, body),
+);

@@ -1,0 +1,20 @@
+/** PUT /api/prospects/{id}/tags: replaces the tags of a prospect. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { Prospect } from "#shared/prospects/schema.ts";
+import { setTags } from "#shared/prospects/tags.ts";
+import { TagChoice } from "#shared/tags/schema.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Set the tags of a prospect",
+    description: "Replaces all of them and keeps the order; an id that is sent twice counts once. At most 50.",
+    tag: "Prospects",
+    allow: "everyone",
+    path: IdPath,
+    body: TagChoice,
+    status: 200,
+    response: Prospect,
+  },
+  ({ world, caller, path, body }) => setTags(world, caller, path.id, body),
+);

@@ -1,0 +1,17 @@
+/** POST /api/tags: a new tag. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { NewTag, Tag } from "#shared/tags/schema.ts";
+import { createTag } from "#shared/tags/tags.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Create a tag",
+    description: "Its value is unique in the company without case; a second one of the same value is a conflict.",
+    tag: "Tags",
+    allow: "admin",
+    body: NewTag,
+    status: 201,
+    response: Tag,
+  },
+  ({ world, caller, body }) => createTag(world, caller.companyId, body),
+);

@@ -1,0 +1,18 @@
+/** GET /api/tags: the company's tags. */
+
+import * as z from "zod/mini";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { Tag } from "#shared/tags/schema.ts";
+import { listTags } from "#shared/tags/tags.ts";
+
+export const handler = endpoint(
+  {
+    summary: "List tags",
+    description: "In alphabetical order.",
+    tag: "Tags",
+    allow: "everyone",
+    status: 200,
+    response: z.array(Tag),
+  },
+  ({ world, caller }) => listTags(world, caller.companyId),
+);

@@ -1,0 +1,18 @@
+/** POST /api/territories: a new territory. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { NewTerritory, Territory } from "#shared/territories/schema.ts";
+import { createTerritory } from "#shared/territories/territories.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Create a territory",
+    description:
+      "Every field is optional. A polygon has 3 to 5 000 `[lng, lat]` points, open or closed, and is kept exactly as sent. Assigning a territory does not touch prospects.",
+    tag: "Territories",
+    allow: "everyone",
+    body: NewTerritory,
+    status: 201,
+    response: Territory,
+  },
+  ({ world, caller, body }) => createTerritory(world, caller, body),
+);

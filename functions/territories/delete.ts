@@ -1,0 +1,20 @@
+/** DELETE /api/territories/{id}: hides the territory from every read. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { Deleted, IdPath } from "#shared/http/paths.ts";
+import { deleteTerritory } from "#shared/territories/territories.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Delete a territory",
+    description: "Hides it at once from every list and read. Nothing is destroyed.",
+    tag: "Territories",
+    allow: "everyone",
+    path: IdPath,
+    status: 200,
+    response: Deleted,
+  },
+  async ({ world, caller, path }) => {
+    await deleteTerritory(world, caller, path.id);
+    return { id: path.id };
+  },
+);

@@ -1,0 +1,18 @@
+/** GET /api/territories: the company's territories. */
+
+import * as z from "zod/mini";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { Territory } from "#shared/territories/schema.ts";
+import { listTerritories } from "#shared/territories/territories.ts";
+
+export const handler = endpoint(
+  {
+    summary: "List territories",
+    description: "All active territories of the company, newest first.",
+    tag: "Territories",
+    allow: "everyone",
+    status: 200,
+    response: z.array(Territory),
+  },
+  ({ world, caller }) => listTerritories(world, caller.companyId),
+);

@@ -1,0 +1,19 @@
+/** POST /api/users: invites a user into the company. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { identityProvider } from "#shared/identity/configured.ts";
+import { NewUser, User } from "#shared/users/schema.ts";
+import { createUser } from "#shared/users/write.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Invite a user",
+    description:
+      "The identity provider tells the user how to sign in. An e-mail address belongs to one user of the whole service. Only an owner makes owners.",
+    tag: "Users",
+    allow: "admin",
+    body: NewUser,
+    status: 201,
+    response: User,
+  },
+  ({ world, caller, body }) => createUser(world, identityProvider(), caller, body),
+);

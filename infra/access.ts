@@ -1,0 +1,37 @@
+/** What a function may touch, as the route table says it, and what many functions touch alike. */
+import type { Family } from "#shared/db/keys.ts";
+
+/** DynamoDB actions as IAM names them. A transaction needs the actions of its parts. */
+export type TableAction =
+  | "GetItem"
+  | "BatchGetItem"
+  | "Query"
+  | "PutItem"
+  | "UpdateItem"
+  | "DeleteItem"
+  | "BatchWriteItem"
+  | "ConditionCheckItem";
+
+/** Settings of the deployment that a function reads from its environment. */
+export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE";
+
+/**
+ * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
+ * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
+ * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `settings` the variables of their names.
+ */
+export interface Access {
+  readonly table?: Partial<Record<Family, readonly TableAction[]>>;
+  readonly identityProvider?: "invite";
+  readonly deliveryQueue?: "send";
+  readonly parkedRecords?: "send";
+  readonly settings?: readonly Setting[];
+}
+
+export type TableAccess = NonNullable<Access["table"]>;
+
+/** What every signed-in request needs: the subject's company and user, then the user's row. */
+export const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem"] };
+/** And with the names of the company's statuses, tags and users. */
+export const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
+export const newIds: TableAccess = { ids: ["UpdateItem"] };

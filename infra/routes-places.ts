@@ -1,0 +1,67 @@
+/** The part of the route table that is about places: addresses and territories. */
+import { caller, newIds } from "./access.ts";
+import type { Route } from "./routes.ts";
+
+export const placeRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/api/addresses",
+    file: "addresses/list",
+    access: { table: { ...caller, addressRanges: ["Query"], addresses: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/addresses",
+    file: "addresses/create",
+    access: { table: { ...caller, ...newIds, addressRanges: ["PutItem"], addresses: ["PutItem"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/addresses/{id}",
+    file: "addresses/get",
+    access: { table: { ...caller, addresses: ["GetItem"] } },
+  },
+  {
+    method: "PATCH",
+    path: "/api/addresses/{id}",
+    file: "addresses/update",
+    access: {
+      table: {
+        ...caller,
+        addresses: ["GetItem", "UpdateItem", "ConditionCheckItem"],
+        prospects: ["BatchGetItem", "UpdateItem"],
+      },
+    },
+  },
+
+  {
+    method: "GET",
+    path: "/api/territories",
+    file: "territories/list",
+    access: { table: { ...caller, territories: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/territories",
+    file: "territories/create",
+    access: { table: { ...caller, ...newIds, territories: ["PutItem"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/territories/{id}",
+    file: "territories/get",
+    access: { table: { ...caller, territories: ["GetItem"] } },
+  },
+  {
+    method: "PATCH",
+    path: "/api/territories/{id}",
+    file: "territories/update",
+    access: { table: { ...caller, territories: ["GetItem", "PutItem"] } },
+  },
+  {
+    method: "DELETE",
+    path: "/api/territories/{id}",
+    file: "territories/delete",
+    access: { table: { ...caller, territories: ["UpdateItem"] } },
+  },
+];

@@ -1,0 +1,113 @@
+/** Changes an address for all prospects that hold a copy of it. */
+import { addressFrom, isSame, presentAddress, readAddress } from "#shared/addresses/addresses.ts";
+import type { Address, AddressPatch, StoredAddress } from "#shared/addresses/schema.ts";
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import { all, equals } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import type { Write } from "#shared/db/table.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
+import type { World } from "#shared/world.ts";
+
+/** Prospects that one transaction changes along with the address. */
+const PROSPECTS_AT_ONCE = 90;
+
+/**
+ * Only sent fields change. Up to 90 prospects change in one transaction with the address. More follow in steps, each of
+ * which may be repeated: the row says that the change is spreading until it has reached all, and whoever patches the
+ * address next, be it with nothing, goes on with it.
+ */
+export async function updateAddress(world: World, caller: Caller, id: number, patch: AddressPatch): Promise<Address> {
+  const { address, isSpreading } = await optimistic(() => change(world, caller, id, patch));
+  for (let goOn = isSpreading; goOn; ) goOn = await optimistic(() => spread(world, caller, id));
+  return address;
+}
+
+interface Changed {
+  readonly address: Address;
+  /** Prospects are left that have not heard of it. */
+  readonly isSpreading: boolean;
+}
+
+async function change(world: World, caller: Caller, id: number, patch: AddressPatch): Promise<Changed> {
+  const stored = await readAddress(world, caller.companyId, id);
+  const current = presentAddress(stored);
+  const address = patched(current, patch);
+  if (isSame(current, address)) return { address, isSpreading: stored.isSpreading === true };
+  const prospects = await linkedProspects(world, stored);
+  const isSpreading = prospects.length > PROSPECTS_AT_ONCE;
+  const now = iso(world.clock.now());
+  const writes = isSpreading ? [] : prospects.map((prospect) => copyWrite(prospect, address, caller, now));
+  await world.table.transact([addressWrite(stored, address, prospects, now), ...writes]);
+  return { address, isSpreading };
+}
+
+/** Prospects that moved on or were deleted are forgotten with it. */
+function addressWrite(stored: StoredAddress, next: Address, prospects: readonly StoredProspect[], now: string): Write {
+  const { id, ...fields } = next;
+  const isSpreading = prospects.length > PROSPECTS_AT_ONCE ? true : undefined;
+  const prospectIds = prospects.length > 0 ? new Set(prospects.map((prospect) => prospect.id)) : undefined;
+  const gone = Object.entries({ isSpreading, prospectIds }).flatMap(([name, it]) => (it === undefined ? [name] : []));
+  return {
+    update: keys.address(stored.companyId, id),
+    change: { set: { ...fields, isSpreading, prospectIds, updatedAt: now }, remove: gone, add: { version: 1 } },
+    when: unchanged(stored),
+  };
+}
+
+/** Brings the prospects whose copy is behind up to date; takes the mark off when there are none. Gives whether to go on. */
+async function spread(world: World, caller: Caller, id: number): Promise<boolean> {
+  const stored = await readAddress(world, caller.companyId, id);
+  const address = presentAddress(stored);
+  const behind = (await linkedProspects(world, stored)).filter((prospect) => isBehind(prospect, address));
+  const key = keys.address(caller.companyId, id);
+  if (behind.length === 0) {
+    await world.table.transact([{ update: key, change: { remove: ["isSpreading"] }, when: unchanged(stored) }]);
+    return false;
+  }
+  const now = iso(world.clock.now());
+  for (let done = 0; done < behind.length; done += PROSPECTS_AT_ONCE) {
+    const step = behind.slice(done, done + PROSPECTS_AT_ONCE);
+    const copies = step.map((prospect) => copyWrite(prospect, address, caller, now));
+    await world.table.transact([{ check: key, when: equals("version", stored.version) }, ...copies]);
+  }
+  return true;
+}
+
+const isBehind = (prospect: StoredProspect, address: Address): boolean =>
+  prospect.address !== null && !isSame(prospect.address, address);
+
+/** Nobody changed the address or took a copy of it since it was read. */
+const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
+
+/** Those that are there and hold a copy. */
+async function linkedProspects({ table }: World, address: StoredAddress): Promise<StoredProspect[]> {
+  const { companyId, prospectIds = new Set<number>() } = address;
+  const items = await table.batchGet([...prospectIds].map((id) => keys.prospect(companyId, id)));
+  return items
+    .map((item) => StoredProspect.parse(item))
+    .filter((prospect) => prospect.deletedAt === undefined && prospect.address?.id === address.id);
+}
+
+function copyWrite({ id, version }: StoredProspect, address: Address, caller: Caller, now: string): Write {
+  return {
+    update: keys.prospect(caller.companyId, id),
+    change: { set: { address, updatedAt: now, updatedBy: caller.userId }, add: { version: 1 } },
+    when: equals("version", version),
+  };
+}
+
+/** A formatted address that was computed is computed anew; one that was given stays until another is, or null. */
+function patched(current: Address, patch: AddressPatch): Address {
+  const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));
+  const { formattedAddress = wasComputed ? null : current.formattedAddress } = patch;
+  return addressFrom(current.id, {
+    address1: patch.address1 ?? current.address1,
+    address2: patch.address2 === undefined ? current.address2 : patch.address2,
+    city: patch.city ?? current.city,
+    state: patch.state ?? current.state,
+    zip: patch.zip ?? current.zip,
+    formattedAddress,
+  });
+}

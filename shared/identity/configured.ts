@@ -1,0 +1,15 @@
+/** The identity provider of this deployment, made once per warm function: its user pool, where it has one. */
+import { setting } from "#shared/config.ts";
+import { directoryOnly } from "#shared/identity/directory-only.ts";
+import type { IdentityProvider } from "#shared/identity/provider.ts";
+import { userPool } from "#shared/identity/user-pool.ts";
+
+let made: IdentityProvider | undefined;
+
+export function identityProvider(): IdentityProvider {
+  if (made === undefined) {
+    const userPoolId = setting("USER_POOL_ID");
+    made = userPoolId === undefined ? directoryOnly : userPool(userPoolId);
+  }
+  return made;
+}

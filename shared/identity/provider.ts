@@ -1,0 +1,9 @@
+/** The identity provider as the directory needs it: whoever is to sign in gets a subject there. */
+
+export interface IdentityProvider {
+  /**
+   * Makes the user with this e-mail address known and gives the subject that tokens will name. Asked again for the same
+   * address, it goes on where it was cut off.
+   */
+  invite(email: string): Promise<{ readonly sub: string }>;
+}

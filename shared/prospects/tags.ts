@@ -1,0 +1,44 @@
+/** Gives a prospect its tags. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { equals } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { badReference } from "#shared/http/problem.ts";
+import { presentProspect } from "#shared/prospects/present.ts";
+import { readProspectRows } from "#shared/prospects/read.ts";
+import type { Prospect } from "#shared/prospects/schema.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import type { TagChoice } from "#shared/tags/schema.ts";
+import type { World } from "#shared/world.ts";
+
+/** Replaces all tags of the prospect. The tags that it shows already, in their order, write nothing. */
+export function setTags(world: World, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
+  const { companyId, userId } = caller;
+  return optimistic(async () => {
+    const [{ prospect: current, appointments }, dictionary] = await Promise.all([
+      readProspectRows(world, caller, id),
+      loadDictionary(world.table, companyId),
+    ]);
+    requireTags(dictionary, tagIds);
+    const wanted = [...new Set(tagIds)];
+    const now = world.clock.now();
+    if (isShown(current, wanted, dictionary)) return presentProspect(current, appointments, dictionary, now);
+    const moved = { updatedAt: iso(now), updatedBy: userId, version: current.version + 1 };
+    const next: StoredProspect = { ...current, tagIds: wanted, ...moved };
+    const put = { ...keys.prospect(companyId, id), ...next };
+    await world.table.transact([{ put, when: equals("version", current.version) }]);
+    return presentProspect(next, appointments, dictionary, now);
+  });
+}
+
+function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
+  const unknown = tagIds.flatMap((id, index) => (tags.has(id) ? [] : [`tagIds/${index}`]));
+  if (unknown.length > 0) throw badReference(...unknown);
+}
+
+/** Tags that were deleted since are in the row and not shown. */
+function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
+  return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
+}

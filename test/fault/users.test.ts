@@ -1,0 +1,121 @@
+/** The user directory under faults and races: nobody is in the way of the next try, and a company keeps an owner. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { createCompany } from "#shared/companies/create.ts";
+import type { IdentityProvider } from "#shared/identity/provider.ts";
+import type { NewUser, Role, StoredUser } from "#shared/users/schema.ts";
+import { getUser, listUsers } from "#shared/users/users.ts";
+import { createUser, disableUser, updateUser } from "#shared/users/write.ts";
+import { type World, worldOn } from "#shared/world.ts";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+/** Keeps a list of its users, as a user pool does: the same address has the same subject. */
+function userList(): IdentityProvider & { readonly subjects: Map<string, string> } {
+  const subjects = new Map<string, string>();
+  return {
+    subjects,
+    invite: async (email) => {
+      const sub = subjects.get(email) ?? randomUUID();
+      subjects.set(email, sub);
+      return { sub };
+    },
+  };
+}
+
+const newUser = (email: string, role: Role = "sales"): NewUser => ({
+  email,
+  firstName: "A",
+  lastName: "B",
+  role,
+  permissions: [],
+});
+const callerOf = ({ companyId, id, role }: StoredUser): Caller => ({ companyId, userId: id, role, permissions: [] });
+
+let companies = 0;
+async function company(): Promise<{ world: World; owner: Caller; name: string }> {
+  const world = worldOn(db.direct);
+  const name = `users-${companies++}`;
+  const made = await createCompany(world, {
+    name,
+    owner: { email: `${name}@x.test`, firstName: "A", lastName: "B", sub: name },
+  });
+  return { world, owner: callerOf(made.owner), name };
+}
+
+test("a try that ends between invitation and rows leaves nothing in the way of the next", async () => {
+  const { world, owner, name } = await company();
+  const pool = userList();
+  const input = newUser(`new@${name}.test`);
+  db.plan((operation) =>
+    operation === "TransactWriteItems" ? { kind: "error", code: "ValidationException", status: 400 } : pass,
+  );
+  await expect(createUser(worldOn(db.table), pool, owner, input)).rejects.toThrow();
+  expect([...pool.subjects.keys()]).toEqual([input.email]);
+  expect(await listUsers(world, owner.companyId)).toHaveLength(1);
+  const made = await createUser(world, pool, owner, input);
+  expect(await getUser(world, owner.companyId, made.id)).toMatchObject({
+    ...input,
+    sub: pool.subjects.get(input.email),
+  });
+});
+
+test("an address that is in use is refused before anybody is invited, in whatever company and case", async () => {
+  const { world, owner, name } = await company();
+  const elsewhere = await company();
+  const pool = userList();
+  await createUser(world, pool, owner, newUser(`One@${name}.test`));
+  for (const caller of [owner, elsewhere.owner]) {
+    await expect(createUser(world, pool, caller, newUser(`oNE@${name}.test`))).rejects.toMatchObject({
+      code: "conflict",
+      message: "This e-mail address is in use.",
+    });
+  }
+  expect(pool.subjects.size).toBe(1);
+  const callers = [owner, elsewhere.owner, owner, elsewhere.owner, owner];
+  const tries = await Promise.allSettled(
+    callers.map((caller) => createUser(world, userList(), caller, newUser(`two@${name}.test`))),
+  );
+  expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+});
+
+test("owners who disable or demote each other at once leave one of them", async () => {
+  const { world, owner, name } = await company();
+  for (let round = 0; round < 8; round++) {
+    const pair = await Promise.all(
+      ["a", "b"].map((it) => createUser(world, userList(), owner, newUser(`${it}${round}@${name}.test`, "owner"))),
+    );
+    const [a, b] = pair.map(callerOf);
+    if (a === undefined || b === undefined) throw new Error("no pair");
+    const demote = (caller: Caller, id: number) => updateUser(world, caller, id, { role: "sales" });
+    const disable = (caller: Caller, id: number) => disableUser(world, caller, id);
+    const [first, second] = round % 2 === 0 ? [demote, disable] : [disable, disable];
+    const results = await Promise.allSettled([first(a, b.userId), second(b, a.userId)]);
+    expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    const after = await Promise.all(pair.map(({ id }) => getUser(world, owner.companyId, id)));
+    expect(after.filter(({ role, isActive }) => role === "owner" && isActive)).toHaveLength(1);
+  }
+});
+
+test("who lost a role within the last minute can neither use it nor give it back to themselves", async () => {
+  const { world, owner, name } = await company();
+  const admin = await createUser(world, userList(), owner, newUser(`admin@${name}.test`, "admin"));
+  const rep = await createUser(world, userList(), owner, newUser(`rep@${name}.test`));
+  const stale = callerOf(admin);
+  await updateUser(world, owner, admin.id, { role: "sales" });
+  const denied = { code: "permission_denied" };
+  await expect(updateUser(world, stale, admin.id, { role: "admin" })).rejects.toMatchObject(denied);
+  await expect(updateUser(world, stale, rep.id, { role: "admin" })).rejects.toMatchObject(denied);
+  await expect(disableUser(world, stale, rep.id)).rejects.toMatchObject(denied);
+  await expect(createUser(world, userList(), stale, newUser(`x@${name}.test`))).rejects.toMatchObject(denied);
+  await disableUser(world, owner, admin.id);
+  await expect(updateUser(world, { ...stale, role: "sales" }, admin.id, { isActive: true })).rejects.toMatchObject(
+    denied,
+  );
+});

@@ -1,0 +1,68 @@
+/** What the user pool is asked, by the requests that reach it. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
+import { expect, test } from "vitest";
+import { userPool } from "#shared/identity/user-pool.ts";
+
+const sub = "11111111-2222-4333-8444-555555555555";
+const attributes = [
+  { Name: "email", Value: "a@x.test" },
+  { Name: "sub", Value: sub },
+];
+
+/** A pool that knows the user with this status, or does not know it. Gives what was asked, in order. */
+async function askPool(known: string | undefined): Promise<{ sub: string; asked: string[]; bodies: unknown[] }> {
+  const asked: string[] = [];
+  const bodies: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
+    const body = JSON.parse(await text(request));
+    asked.push(body.MessageAction === undefined ? operation : `${operation} ${body.MessageAction}`);
+    bodies.push(body);
+    const isRefused = operation === "AdminCreateUser" && known !== undefined && body.MessageAction !== "RESEND";
+    response.writeHead(isRefused ? 400 : 200, { "Content-Type": "application/x-amz-json-1.1" });
+    if (isRefused) response.end(JSON.stringify({ __type: "UsernameExistsException", message: "exists" }));
+    else if (operation === "AdminGetUser") {
+      response.end(JSON.stringify({ Username: sub, UserAttributes: attributes, UserStatus: known }));
+    } else response.end(JSON.stringify({ User: { Username: sub, Attributes: attributes } }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the server has no address");
+  const client = new CognitoIdentityProviderClient({
+    endpoint: `http://127.0.0.1:${address.port}`,
+    region: "us-east-1",
+    credentials: { accessKeyId: "id", secretAccessKey: "secret" },
+  });
+  try {
+    return { ...(await userPool("pool-1", client).invite("a@x.test")), asked, bodies };
+  } finally {
+    client.destroy();
+    server.close();
+  }
+}
+
+test("a new user is made with the address verified", async () => {
+  const { bodies, ...rest } = await askPool(undefined);
+  expect(rest).toEqual({ sub, asked: ["AdminCreateUser"] });
+  const UserAttributes = [
+    { Name: "email", Value: "a@x.test" },
+    { Name: "email_verified", Value: "true" },
+  ];
+  expect(bodies).toEqual([{ UserPoolId: "pool-1", Username: "a@x.test", UserAttributes }]);
+});
+
+test("a user whom an earlier try made keeps the subject and is invited again", async () => {
+  const again = await askPool("FORCE_CHANGE_PASSWORD");
+  expect(again.sub).toBe(sub);
+  expect(again.asked).toEqual(["AdminCreateUser", "AdminGetUser", "AdminCreateUser RESEND"]);
+});
+
+test("a user who has signed in before keeps the subject and gets no second invitation", async () => {
+  const known = await askPool("CONFIRMED");
+  expect(known.sub).toBe(sub);
+  expect(known.asked).toEqual(["AdminCreateUser", "AdminGetUser"]);
+});
