@@ -139,6 +139,8 @@ const familyNames = [
   "reference",
   "prospectRanges",
   "prospects",
+  "places",
+  "calendar",
   "addresses",
   "webhooks",
   "deliveries",

@@ -61,6 +61,8 @@ const prospectWrites: TableAccess = {
   addresses: ["GetItem", "PutItem"],
 };
 const statusWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
+/** A note or appointment by its id alone: its place, then the row with its prospect. */
+const attached: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
 const registrationPath = "/api/webhooks/{id}/registrations";
 
 export const routes: readonly Route[] = [
@@ -106,6 +108,87 @@ export const routes: readonly Route[] = [
     path: "/api/prospects/{id}",
     file: "prospects/delete",
     access: { table: { ...caller, prospects: ["UpdateItem"] } },
+  },
+
+  {
+    method: "GET",
+    path: "/api/prospects/{id}/notes",
+    file: "notes/list",
+    access: { table: { ...dictionary, prospects: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/prospects/{id}/notes",
+    file: "notes/create",
+    access: {
+      table: { ...dictionary, ...newIds, prospects: ["UpdateItem", "PutItem"], places: ["PutItem"] },
+    },
+  },
+  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: attached } },
+  {
+    method: "PATCH",
+    path: "/api/notes/{id}",
+    file: "notes/update",
+    access: { table: { ...attached, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
+  },
+  {
+    method: "DELETE",
+    path: "/api/notes/{id}",
+    file: "notes/delete",
+    access: {
+      table: {
+        ...caller,
+        prospects: ["BatchGetItem", "UpdateItem", "DeleteItem"],
+        places: ["GetItem", "DeleteItem"],
+      },
+    },
+  },
+
+  {
+    method: "POST",
+    path: "/api/prospects/{id}/appointments",
+    file: "appointments/create",
+    access: {
+      table: {
+        ...dictionary,
+        ...newIds,
+        prospects: ["GetItem", "UpdateItem", "PutItem"],
+        places: ["PutItem"],
+        calendar: ["PutItem"],
+      },
+    },
+  },
+  {
+    method: "GET",
+    path: "/api/appointments",
+    file: "appointments/list",
+    access: { table: { ...dictionary, calendar: ["Query"], prospects: ["BatchGetItem"] } },
+  },
+  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: attached } },
+  {
+    method: "PATCH",
+    path: "/api/appointments/{id}",
+    file: "appointments/update",
+    access: {
+      table: {
+        ...attached,
+        prospects: ["BatchGetItem", "UpdateItem", "PutItem"],
+        calendar: ["PutItem", "DeleteItem"],
+      },
+    },
+  },
+  {
+    method: "DELETE",
+    path: "/api/appointments/{id}",
+    file: "appointments/delete",
+    access: {
+      table: {
+        ...caller,
+        prospects: ["BatchGetItem", "UpdateItem", "PutItem"],
+        places: ["GetItem", "DeleteItem"],
+        calendar: ["DeleteItem"],
+      },
+    },
   },
 
   {
@@ -161,7 +244,7 @@ export const eventFunctions = {
     file: "events/publish",
     timeoutSeconds: 60,
     access: {
-      table: { reference: ["Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
+      table: { reference: ["Query"], prospects: ["Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
       deliveryQueue: "send",
       parkedRecords: "send",
       settings: ["TIME_SCALE"],

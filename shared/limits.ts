@@ -8,6 +8,13 @@ export const limits = {
   source: 100,
   sourceId: 255,
   note: 10_000,
+  appointmentTitle: 255,
+  appointmentLocation: 255,
+  appointmentNotes: 10_000,
+  /** The range of a calendar read when it has no end, and the longest one. Days. */
+  calendarDays: 31,
+  calendarDaysMax: 366,
+  search: 200,
   url: 2_048,
   statusValue: 100,
   statusesPerCompany: 200,

@@ -23,6 +23,8 @@ const reference = (companyId: number): string => `C#${companyId}#REF`;
 const prospectPartition = (companyId: number, partition: number): string => `C#${companyId}#P#${partition}`;
 const deliveryPartition = (companyId: number, webhookId: number, shard: number): string =>
   `C#${companyId}#D#${webhookId}#${shard}`;
+const placePartition = (companyId: number, id: number): string => `C#${companyId}#I#${id}`;
+const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const keys = {
@@ -69,6 +71,24 @@ export const keys = {
   appointment: (companyId: number, prospectId: number, id: number): Key => ({
     pk: prospectPartition(companyId, block(prospectId)),
     sk: `P#${padded(prospectId)}#A#${padded(id)}`,
+  }),
+
+  /** Which prospect does the note or appointment with this id hang on? One row each, so no partition is hot. */
+  notePlace: (companyId: number, id: number): Key => ({ pk: placePartition(companyId, id), sk: "NOTE" }),
+  appointmentPlace: (companyId: number, id: number): Key => ({
+    pk: placePartition(companyId, id),
+    sk: "APPOINTMENT",
+  }),
+  /** Which appointments of a company start in this month (`YYYY-MM`, UTC), from one instant to another inclusive? */
+  calendar: (companyId: number, month: string, from: string, to: string) => ({
+    pk: calendarPartition(companyId, month),
+    from,
+    // `$` is the character after `#`: what starts at the last instant is within.
+    upTo: `${to}$`,
+  }),
+  calendarEntry: (companyId: number, startAt: string, id: number): Key => ({
+    pk: calendarPartition(companyId, startAt.slice(0, 7)),
+    sk: `${startAt}#${padded(id)}`,
   }),
 
   address: (companyId: number, id: number): Key => ({
@@ -130,6 +150,8 @@ export const families = {
   reference: "C#*#REF",
   prospectRanges: "C#*#PR",
   prospects: "C#*#P#*",
+  places: "C#*#I#*",
+  calendar: "C#*#K#*",
   addresses: "C#*#A#*",
   webhooks: "C#*#W",
   deliveries: "C#*#D#*",

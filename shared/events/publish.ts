@@ -2,22 +2,26 @@
  * One record of the table's stream -> events -> deliveries -> queue messages. Repeating a record changes nothing: ids are
  * deterministic, rows are written once, and a second message finds its attempt already made.
  */
+import * as z from "zod/mini";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item } from "#shared/db/table.ts";
+import type { Item, Table } from "#shared/db/table.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { appointmentEvents, noteEvents } from "#shared/events/attached-events.ts";
+import type { DomainEvent } from "#shared/events/catalogue.ts";
 import { deliveryFor, matchingRegistrations } from "#shared/events/matching.ts";
 import { prospectEvents } from "#shared/events/prospect-events.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
+import { Id } from "#shared/schema.ts";
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/webhooks.ts";
 
 /** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
-export const publishedTypes = ["prospect"] as const;
+export const publishedTypes = ["prospect", "note", "appointment"] as const;
 
 /** A row before and after a write; absent when it was made or removed. */
 export interface RowChange {
@@ -38,13 +42,29 @@ export function batchReads({ table }: EventWorld): BatchReads {
   };
 }
 
+/** What every published row says of itself. */
+const Owned = z.object({ companyId: Id, id: Id });
+
+type EventsOf = (table: Table, change: RowChange, dictionary: Dictionary) => Promise<DomainEvent[]>;
+
+const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
+  prospect: async (_, { before, after }, dictionary) =>
+    prospectEvents(
+      before === undefined ? undefined : StoredProspect.parse(before),
+      StoredProspect.parse(after),
+      dictionary,
+    ),
+  note: noteEvents,
+  appointment: appointmentEvents,
+};
+
 export async function publishChange(world: EventWorld, reads: BatchReads, change: RowChange): Promise<void> {
-  if (change.after?.type !== "prospect") return;
-  const after = StoredProspect.parse(change.after);
-  const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
-  const webhooks = await reads.webhooks(after.companyId);
+  const type = publishedTypes.find((published) => published === change.after?.type);
+  if (type === undefined) return;
+  const { companyId, id } = Owned.parse(change.after);
+  const webhooks = await reads.webhooks(companyId);
   if (webhooks.length === 0) return;
-  const events = prospectEvents(before, after, await reads.dictionary(after.companyId));
+  const events = await eventsOf[type](world.table, change, await reads.dictionary(companyId));
   const deliveries = events.flatMap((event) =>
     matchingRegistrations(event, webhooks).map((registration) => deliveryFor(event, registration, world.timeScale)),
   );
@@ -59,7 +79,7 @@ export async function publishChange(world: EventWorld, reads: BatchReads, change
     })),
   );
   if (deliveries.length > 0) {
-    log.info("published", { companyId: after.companyId, prospectId: after.id, deliveries: deliveries.length });
+    log.info("published", { companyId, type, id, deliveries: deliveries.length });
   }
 }
 

@@ -63,7 +63,7 @@ export function endpoint<
         query: parse("query", contract.query, joinedValues(request.queryParameters)),
         body: parse("body", contract.body, event.body),
       });
-      const headers = contract.status === 201 ? location(request, value) : {};
+      const headers = contract.status === 201 ? location(request, contract.collection, value) : {};
       return answer(request, contract.status, checked(contract.response, value), headers);
     });
 
@@ -103,7 +103,8 @@ function checked<S extends z.ZodMiniType>(schema: S, value: z.input<S>): z.outpu
 }
 
 /** Where the created record can be read: the collection's path and the new id. */
-function location(request: Request, value: unknown): Record<string, string> {
+function location(request: Request, collection: string | undefined, value: unknown): Record<string, string> {
   if (typeof value !== "object" || value === null || !("id" in value)) return {};
-  return { Location: `${request.path.replace(/\/$/, "")}/${String(value.id)}` };
+  const place = collection === undefined ? request.path.replace(/\/$/, "") : `${request.prefix}${collection}`;
+  return { Location: `${place}/${String(value.id)}` };
 }

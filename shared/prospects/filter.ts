@@ -22,7 +22,8 @@ const CommaList = z.pipe(
   ),
 );
 
-const Assignees = z.pipe(
+/** Comma list of user ids and `unassigned`. */
+export const Assignees = z.pipe(
   CommaList,
   z.array(
     z.union([
@@ -35,7 +36,7 @@ const Assignees = z.pipe(
 const dateOnly = /^\d{4}-\d{2}-\d{2}$/;
 
 /** An instant or a UTC day, in milliseconds since the epoch: `edge` says which end of the day is meant. */
-const dateBound = (edge: "start" | "end") =>
+export const dateBound = (edge: "start" | "end") =>
   z.pipe(
     z.pipe(
       // A blank before an offset is a plus sign that was not percent-encoded.

@@ -30,7 +30,8 @@ export async function readAllProspects(table: Table, companyId: number): Promise
   async function readBlocks(): Promise<void> {
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
       for await (const item of table.query(keys.prospectBlock(companyId, block))) {
-        if (item.type === "prospect" && item.deletedAt === undefined) prospects.push(StoredProspect.parse(item));
+        if (item.deletedAt !== undefined) continue;
+        if (item.type === "prospect") prospects.push(StoredProspect.parse(item));
         else if (item.type === "appointment") keepAppointment(StoredAppointment.parse(item));
       }
     }
