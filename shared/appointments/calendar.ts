@@ -70,17 +70,17 @@ async function readCalendar({ table }: World, companyId: number, range: Range): 
 
 /** `YYYY-MM` of each month that the range touches. */
 function monthsOf({ from, to }: Range): string[] {
-  const months: string[] = [];
-  const first = new Date(from);
-  const [year, month] = [first.getUTCFullYear(), first.getUTCMonth()];
-  for (let i = month; ; i++) {
-    const text = `${padded(year + Math.floor(i / 12), 4)}-${padded((i % 12) + 1, 2)}`;
-    if (text > iso(to).slice(0, 7)) return months;
-    months.push(text);
-  }
+  const [first, last] = [monthNumber(from), monthNumber(to)];
+  return Array.from({ length: last - first + 1 }, (_, i) => {
+    const year = Math.floor((first + i) / 12);
+    return `${String(year).padStart(4, "0")}-${String(((first + i) % 12) + 1).padStart(2, "0")}`;
+  });
 }
 
-const padded = (number: number, digits: number): string => String(number).padStart(digits, "0");
+function monthNumber(epochMs: number): number {
+  const date = new Date(epochMs);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
 
 /** A deleted prospect's appointments stay in the calendar and are hidden here, for everybody. */
 async function visibleProspects(

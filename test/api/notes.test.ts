@@ -45,7 +45,7 @@ describe("a note", () => {
   });
 
   test.each([{}, { body: "" }, { body: null }, { body: 7 }, { body: "x".repeat(10_001) }, { body: "\ud800" }])(
-    "is refused: %j",
+    "that is not 1 to 10 000 characters of text is refused (%#)",
     async (body) => {
       const faults = problemOf(
         await as.rep("POST", `/api/prospects/${await newProspect()}/notes`, body),
