@@ -36,6 +36,8 @@ export interface Route {
   /** File below `functions/` without its ending; also the function's name. */
   readonly file: string;
   readonly access: Access;
+  /** The answer may pass the 6 MB of a buffered one: the function is made by `streamEndpoint()` or `streamItems()`. */
+  readonly streamed?: true;
 }
 
 /** A function that no route leads to. The queue's and stream's own rights come with their event source. */
@@ -63,6 +65,8 @@ const prospectWrites: TableAccess = {
 const statusWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
 /** A note or appointment by its id alone: its place, then the row with its prospect. */
 const attached: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
+/** All prospects of the company. */
+const companyReads: TableAccess = { ...dictionary, prospectRanges: ["Query"], prospects: ["Query"] };
 const registrationPath = "/api/webhooks/{id}/registrations";
 
 export const routes: readonly Route[] = [
@@ -88,7 +92,15 @@ export const routes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects",
     file: "prospects/list",
-    access: { table: { ...dictionary, prospectRanges: ["Query"], prospects: ["Query"] } },
+    access: { table: companyReads },
+    streamed: true,
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/pins",
+    file: "prospects/pins",
+    access: { table: companyReads },
+    streamed: true,
   },
   {
     method: "POST",
@@ -115,6 +127,7 @@ export const routes: readonly Route[] = [
     path: "/api/prospects/{id}/notes",
     file: "notes/list",
     access: { table: { ...dictionary, prospects: ["Query"] } },
+    streamed: true,
   },
   {
     method: "POST",
@@ -163,6 +176,7 @@ export const routes: readonly Route[] = [
     path: "/api/appointments",
     file: "appointments/list",
     access: { table: { ...dictionary, calendar: ["Query"], prospects: ["BatchGetItem"] } },
+    streamed: true,
   },
   { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: attached } },
   {

@@ -31,6 +31,9 @@ export const limits = {
   /** One query parameter, characters: comma lists of names included. */
   queryParameter: 4_000,
 
+  /** A streamed body may take this much longer than the work before its first byte: a slow phone on a large map. */
+  streamBodyMs: 275_000,
+
   /** A user's role and permissions are kept this long in a warm function. */
   callerCacheMs: 60_000,
 

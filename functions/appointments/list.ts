@@ -2,9 +2,9 @@
 import * as z from "zod/mini";
 import { listAppointments } from "#shared/appointments/calendar.ts";
 import { Appointment, CalendarQuery } from "#shared/appointments/schema.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
 
-export const handler = endpoint(
+export const handler = streamEndpoint(
   {
     summary: "List appointments",
     description:

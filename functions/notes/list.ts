@@ -1,11 +1,11 @@
 /** GET /api/prospects/{id}/notes: all notes of a prospect. */
 import * as z from "zod/mini";
-import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
 import { listNotes } from "#shared/notes/notes.ts";
 import { Note } from "#shared/notes/schema.ts";
 
-export const handler = endpoint(
+export const handler = streamEndpoint(
   {
     summary: "List a prospect's notes",
     description: "All of them, newest first.",
