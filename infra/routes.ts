@@ -1,5 +1,7 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
 import type { Family } from "#shared/db/keys.ts";
+import { attachedRoutes } from "./attached-routes.ts";
+import { caller, dictionary, newIds, type TableAccess } from "./table-access.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -48,14 +50,6 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-type TableAccess = NonNullable<Access["table"]>;
-
-/** What every signed-in request needs: the subject's company and user, then the user's row. */
-const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem"] };
-/** And with the names of the company's statuses, tags and users. */
-const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
-const newIds: TableAccess = { ids: ["UpdateItem"] };
-
 const prospectWrites: TableAccess = {
   ...dictionary,
   ...newIds,
@@ -63,8 +57,6 @@ const prospectWrites: TableAccess = {
   addresses: ["GetItem", "PutItem"],
 };
 const statusWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
-/** A note or appointment by its id alone: its place, then the row with its prospect. */
-const attached: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
 /** All prospects of the company. */
 const companyReads: TableAccess = { ...dictionary, prospectRanges: ["Query"], prospects: ["Query"] };
 const registrationPath = "/api/webhooks/{id}/registrations";
@@ -122,88 +114,7 @@ export const routes: readonly Route[] = [
     access: { table: { ...caller, prospects: ["UpdateItem"] } },
   },
 
-  {
-    method: "GET",
-    path: "/api/prospects/{id}/notes",
-    file: "notes/list",
-    access: { table: { ...dictionary, prospects: ["Query"] } },
-    streamed: true,
-  },
-  {
-    method: "POST",
-    path: "/api/prospects/{id}/notes",
-    file: "notes/create",
-    access: {
-      table: { ...dictionary, ...newIds, prospects: ["UpdateItem", "PutItem"], places: ["PutItem"] },
-    },
-  },
-  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: attached } },
-  {
-    method: "PATCH",
-    path: "/api/notes/{id}",
-    file: "notes/update",
-    access: { table: { ...attached, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
-  },
-  {
-    method: "DELETE",
-    path: "/api/notes/{id}",
-    file: "notes/delete",
-    access: {
-      table: {
-        ...caller,
-        prospects: ["BatchGetItem", "UpdateItem", "DeleteItem"],
-        places: ["GetItem", "DeleteItem"],
-      },
-    },
-  },
-
-  {
-    method: "POST",
-    path: "/api/prospects/{id}/appointments",
-    file: "appointments/create",
-    access: {
-      table: {
-        ...dictionary,
-        ...newIds,
-        prospects: ["GetItem", "UpdateItem", "PutItem"],
-        places: ["PutItem"],
-        calendar: ["PutItem"],
-      },
-    },
-  },
-  {
-    method: "GET",
-    path: "/api/appointments",
-    file: "appointments/list",
-    access: { table: { ...dictionary, calendar: ["Query"], prospects: ["BatchGetItem"] } },
-    streamed: true,
-  },
-  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: attached } },
-  {
-    method: "PATCH",
-    path: "/api/appointments/{id}",
-    file: "appointments/update",
-    access: {
-      table: {
-        ...attached,
-        prospects: ["BatchGetItem", "UpdateItem", "PutItem"],
-        calendar: ["PutItem", "DeleteItem"],
-      },
-    },
-  },
-  {
-    method: "DELETE",
-    path: "/api/appointments/{id}",
-    file: "appointments/delete",
-    access: {
-      table: {
-        ...caller,
-        prospects: ["BatchGetItem", "UpdateItem", "PutItem"],
-        places: ["GetItem", "DeleteItem"],
-        calendar: ["DeleteItem"],
-      },
-    },
-  },
+  ...attachedRoutes,
 
   {
     method: "GET",
