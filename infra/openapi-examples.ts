@@ -11,6 +11,14 @@ export const examples: Readonly<Record<string, unknown>> = {
     customFieldData: { roofAge: 14, insured: true },
   },
   "prospects/update": { currentStatusId: 1024, assignedToUserId: 7 },
+  "notes/create": { body: "Wants a quote after the hail season." },
+  "appointments/create": {
+    title: "Roof inspection",
+    startAt: "2026-06-02T15:00:00Z",
+    endAt: "2026-06-02T16:00:00Z",
+    location: "1437 Bannock St, Denver",
+  },
+  "appointments/update": { status: "completed" },
   "statuses/create": { value: "Appointment set", color: "#1D4ED8" },
   "statuses/update": { color: "#15803D" },
   "webhooks/create": {
