@@ -3,10 +3,12 @@ import {
   AccessLogFormat,
   EndpointType,
   Integration,
+  type IntegrationOptions,
   IntegrationType,
   LogGroupLogDestination,
   MethodLoggingLevel,
   type Resource,
+  ResponseTransferMode,
   RestApi,
 } from "aws-cdk-lib/aws-apigateway";
 import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
@@ -15,6 +17,7 @@ import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
+import { limits } from "#shared/limits.ts";
 import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
 import { gatewayAnswers, mockMethods } from "./gateway.ts";
@@ -26,6 +29,12 @@ export const STAGE = "live";
 /** Below API Gateway's 29 s, so that the function answers before the gateway gives up. */
 export const API_TIMEOUT_SECONDS = 25;
 
+/** The work before the first byte, then the body. */
+export const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
+
+/** API Gateway waits this much longer than the function may run. */
+const GATEWAY_GRACE_SECONDS = 4;
+
 /** Shared by all tenants; a tenant of 200 reps at one request per second each stays far below. */
 const THROTTLE = { throttlingRateLimit: 1_000, throttlingBurstLimit: 2_000 } as const;
 
@@ -35,7 +44,7 @@ export function createApi(scope: Construct, platform: Platform, allowedOrigins: 
   const environment = allowedOrigins.length === 0 ? {} : { ALLOWED_ORIGINS: allowedOrigins.join(",") };
   const made = routes.map((route) => ({
     route,
-    run: createFunction(api, platform, { ...route, timeoutSeconds: API_TIMEOUT_SECONDS, environment }),
+    run: createFunction(api, platform, { ...route, timeoutSeconds: timeoutOf(route), environment }),
   }));
   const invoker = createInvoker(
     api,
@@ -122,16 +131,25 @@ function createInvoker(api: RestApi, functions: readonly LambdaFunction[]): Role
 
 function addRoute(api: RestApi, route: Route, run: LambdaFunction, invoker: Role): void {
   const resource = api.root.resourceForPath(route.path);
-  resource.addMethod(route.method, lambdaProxy(resource, run, invoker));
+  resource.addMethod(route.method, lambdaProxy(resource, run, invoker, route));
 }
 
-function lambdaProxy({ stack }: Resource, run: LambdaFunction, credentialsRole: Role): Integration {
-  const invocations = `lambda:path/2015-03-31/functions/${run.functionArn}/invocations`;
+const timeoutOf = ({ streamed }: Route): number => (streamed ? STREAM_TIMEOUT_SECONDS : API_TIMEOUT_SECONDS);
+
+/** Streaming is another action of Lambda's interface, under the same right `lambda:InvokeFunction`. */
+function lambdaProxy({ stack }: Resource, run: LambdaFunction, credentialsRole: Role, route: Route): Integration {
+  const action = route.streamed
+    ? `2021-11-15/functions/${run.functionArn}/response-streaming-invocations`
+    : `2015-03-31/functions/${run.functionArn}/invocations`;
+  const streaming: IntegrationOptions = {
+    responseTransferMode: ResponseTransferMode.STREAM,
+    timeout: Duration.seconds(timeoutOf(route) + GATEWAY_GRACE_SECONDS),
+  };
   return new Integration({
     type: IntegrationType.AWS_PROXY,
     integrationHttpMethod: "POST",
-    uri: `arn:${stack.partition}:apigateway:${stack.region}:${invocations}`,
-    options: { credentialsRole },
+    uri: `arn:${stack.partition}:apigateway:${stack.region}:lambda:path/${action}`,
+    options: { credentialsRole, ...(route.streamed && streaming) },
   });
 }
 

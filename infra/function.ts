@@ -146,6 +146,8 @@ const familyNames = [
   "prospectRanges",
   "prospects",
   "addressRanges",
+  "places",
+  "calendar",
   "addresses",
   "idempotency",
   "territories",

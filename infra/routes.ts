@@ -1,5 +1,6 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
 import { type Access, caller, dictionary, newIds, type TableAccess } from "./access.ts";
+import { attachedRoutes } from "./routes-attached.ts";
 import { placeRoutes } from "./routes-places.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -11,6 +12,8 @@ export interface Route {
   /** File below `functions/` without its ending; also the function's name. */
   readonly file: string;
   readonly access: Access;
+  /** The answer may pass the 6 MB of a buffered one: the function is made by `streamEndpoint()` or `streamItems()`. */
+  readonly streamed?: true;
 }
 
 /** A function that no route leads to. The queue's and stream's own rights come with their event source. */
@@ -31,6 +34,8 @@ const prospectWrites: TableAccess = {
 /** Of rows with a display value, whose claim moves with it. */
 const valueWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
 const userWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "ConditionCheckItem"] };
+/** All prospects of the company. */
+const companyReads: TableAccess = { ...dictionary, prospectRanges: ["Query"], prospects: ["Query"] };
 const registrationPath = "/api/webhooks/{id}/registrations";
 
 const declared: readonly Route[] = [
@@ -88,7 +93,15 @@ const declared: readonly Route[] = [
     method: "GET",
     path: "/api/prospects",
     file: "prospects/list",
-    access: { table: { ...dictionary, prospectRanges: ["Query"], prospects: ["Query"] } },
+    access: { table: companyReads },
+    streamed: true,
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/pins",
+    file: "prospects/pins",
+    access: { table: companyReads },
+    streamed: true,
   },
   {
     method: "POST",
@@ -117,6 +130,8 @@ const declared: readonly Route[] = [
   },
 
   ...placeRoutes,
+
+  ...attachedRoutes,
 
   {
     method: "GET",
@@ -180,7 +195,7 @@ export const eventFunctions = {
     file: "events/publish",
     timeoutSeconds: 60,
     access: {
-      table: { reference: ["Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
+      table: { reference: ["Query"], prospects: ["Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
       deliveryQueue: "send",
       parkedRecords: "send",
       settings: ["TIME_SCALE"],

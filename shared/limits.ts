@@ -8,6 +8,13 @@ export const limits = {
   source: 100,
   sourceId: 255,
   note: 10_000,
+  appointmentTitle: 255,
+  appointmentLocation: 255,
+  appointmentNotes: 10_000,
+  /** The range of a calendar read when it has no end, and the longest one. Days. */
+  calendarDays: 31,
+  calendarDaysMax: 366,
+  search: 200,
   url: 2_048,
   /** Value of a status or tag. */
   displayValue: 100,
@@ -36,6 +43,8 @@ export const limits = {
   idempotencyKeptMs: 24 * 3_600_000,
   /** Longer than a function may run: after that, the run of an idempotency key is taken for dead. */
   idempotentRunMs: 30_000,
+  /** A streamed body may take this much longer than the work before its first byte: a slow phone on a large map. */
+  streamBodyMs: 275_000,
 
   /** A user's role and permissions are kept this long in a warm function. */
   callerCacheMs: 60_000,

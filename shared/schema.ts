@@ -51,7 +51,11 @@ export type Timestamp = z.infer<typeof Timestamp>;
 /** An ISO 8601 instant or calendar date from outside, kept as the instant it names. Dates that do not exist are refused. */
 export const InstantInput = z.pipe(
   z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()], { error: "must be an ISO 8601 date or time" }),
-  z.transform((value) => toInstant(value)),
+  z.pipe(
+    z.transform((value: string) => toInstant(value)),
+    // An offset can push an instant out of the years that have four digits.
+    z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
+  ),
 );
 
 /** A time without an offset is read as UTC. */

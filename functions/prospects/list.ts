@@ -1,8 +1,8 @@
 /** GET /api/prospects: filtered, newest first, in pages with an exact total. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
 import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list.ts";
 
-export const handler = endpoint(
+export const handler = streamEndpoint(
   {
     summary: "List prospects",
     description:

@@ -2,10 +2,12 @@
 
 import { addressFrom, newAddressWrite } from "#shared/addresses/addresses.ts";
 import type { Address } from "#shared/addresses/schema.ts";
+import { newAppointmentWrites } from "#shared/appointments/appointments.ts";
 import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import { iso } from "#shared/clock.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import type { Item } from "#shared/db/table.ts";
+import type { Item, Write } from "#shared/db/table.ts";
+import { newNoteWrites } from "#shared/notes/notes.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
@@ -44,8 +46,8 @@ export async function demoRows(
     rows.push({ ...keys.prospect(company.id, id), ...prospect });
     if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
     if (prospect.statusHistoryId !== null) rows.push(historyRow(company, prospect));
-    if (random() < 0.35) rows.push(await noteRow(world, company, prospect, random));
-    if (random() < 0.08) rows.push(await appointmentRow(world, company, prospect, random));
+    if (random() < 0.35) rows.push(...(await noteRows(world, company, prospect, random)));
+    if (random() < 0.08) rows.push(...(await appointmentRows(world, company, prospect, random)));
   }
   return rows;
 }
@@ -105,6 +107,8 @@ function addressRow({ companyId, createdAt, id }: StoredProspect, address: Addre
   return write.put;
 }
 
+const putsOf = (writes: readonly Write[]): Row[] => writes.flatMap((write) => ("put" in write ? [write.put] : []));
+
 function historyRow(company: DemoCompany, prospect: StoredProspect): Row {
   const status = company.statuses.find(({ id }) => id === prospect.statusId);
   const change: StoredStatusChange = {
@@ -121,22 +125,34 @@ function historyRow(company: DemoCompany, prospect: StoredProspect): Row {
   return { ...keys.history(company.id, prospect.id, change.id), ...change };
 }
 
-async function noteRow(world: World, company: DemoCompany, prospect: StoredProspect, random: () => number) {
+async function noteRows(
+  world: World,
+  company: DemoCompany,
+  prospect: StoredProspect,
+  random: () => number,
+): Promise<Row[]> {
   const note: StoredNote = {
     type: "note",
     id: await world.ids.next(),
+    companyId: company.id,
     prospectId: prospect.id,
     body: pick(noteTexts, random),
     createdAt: prospect.createdAt,
     updatedAt: prospect.createdAt,
     createdBy: prospect.assignedToUserId ?? company.ownerId,
+    version: 1,
     importId: IMPORT_ID,
   };
-  return { ...keys.note(company.id, prospect.id, note.id), ...note };
+  return putsOf(newNoteWrites(note));
 }
 
 /** One in three lies behind us; the others on coming days, seen from when the demo is loaded. */
-async function appointmentRow(world: World, company: DemoCompany, prospect: StoredProspect, random: () => number) {
+async function appointmentRows(
+  world: World,
+  company: DemoCompany,
+  prospect: StoredProspect,
+  random: () => number,
+): Promise<Row[]> {
   const today = Math.floor(world.clock.now() / DAY_MS) * DAY_MS;
   const isPast = random() < 0.33;
   const day = isPast ? -1 - Math.floor(random() * 20) : 1 + Math.floor(random() * 14);
@@ -144,6 +160,7 @@ async function appointmentRow(world: World, company: DemoCompany, prospect: Stor
   const appointment: StoredAppointment = {
     type: "appointment",
     id: await world.ids.next(),
+    companyId: company.id,
     prospectId: prospect.id,
     title: "Inspection",
     startAt: iso(start),
@@ -156,9 +173,10 @@ async function appointmentRow(world: World, company: DemoCompany, prospect: Stor
     createdBy: company.ownerId,
     createdAt: prospect.createdAt,
     updatedAt: prospect.createdAt,
+    version: 1,
     importId: IMPORT_ID,
   };
-  return { ...keys.appointment(company.id, prospect.id, appointment.id), ...appointment };
+  return putsOf(newAppointmentWrites(appointment));
 }
 
 function pick<T>(from: readonly T[], random: () => number): T {

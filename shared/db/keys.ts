@@ -25,6 +25,8 @@ const deliveryPartition = (companyId: number, webhookId: number, shard: number):
   `C#${companyId}#D#${webhookId}#${shard}`;
 const addressPartition = (companyId: number, partition: number): string => `C#${companyId}#A#${partition}`;
 const territoryPartition = (companyId: number): string => `C#${companyId}#T`;
+const placePartition = (companyId: number, id: number): string => `C#${companyId}#I#${id}`;
+const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const keys = {
@@ -75,7 +77,7 @@ export const keys = {
 
   /** What came of a request under this idempotency key of the user? */
   idempotency: (companyId: number, userId: number, digest: string): Key => ({
-    pk: `C#${companyId}#I#${userId}`,
+    pk: `C#${companyId}#IK#${userId}`,
     sk: `I#${digest}`,
   }),
 
@@ -86,6 +88,24 @@ export const keys = {
   addressBlock: (companyId: number, blockNumber: number): { pk: string } => ({
     pk: addressPartition(companyId, blockNumber),
   }),
+  /** Which prospect does the note or appointment with this id hang on? One row each, so no partition is hot. */
+  notePlace: (companyId: number, id: number): Key => ({ pk: placePartition(companyId, id), sk: "NOTE" }),
+  appointmentPlace: (companyId: number, id: number): Key => ({
+    pk: placePartition(companyId, id),
+    sk: "APPOINTMENT",
+  }),
+  /** Which appointments of a company start in this month (`YYYY-MM`, UTC), from one instant to another inclusive? */
+  calendar: (companyId: number, month: string, from: string, to: string) => ({
+    pk: calendarPartition(companyId, month),
+    from,
+    // `$` is the character after `#`: what starts at the last instant is within.
+    upTo: `${to}$`,
+  }),
+  calendarEntry: (companyId: number, startAt: string, id: number): Key => ({
+    pk: calendarPartition(companyId, startAt.slice(0, 7)),
+    sk: `${startAt}#${padded(id)}`,
+  }),
+
   address: (companyId: number, id: number): Key => ({
     pk: addressPartition(companyId, block(id)),
     sk: `A#${padded(id)}`,
@@ -150,8 +170,10 @@ export const families = {
   prospectRanges: "C#*#PR",
   prospects: "C#*#P#*",
   addressRanges: "C#*#AR",
+  places: "C#*#I#*",
+  calendar: "C#*#K#*",
   addresses: "C#*#A#*",
-  idempotency: "C#*#I#*",
+  idempotency: "C#*#IK#*",
   territories: "C#*#T",
   webhooks: "C#*#W",
   deliveries: "C#*#D#*",

@@ -42,6 +42,8 @@ export interface QuerySpec {
   readonly begins?: string;
   /** Only sort keys up to and including this one. */
   readonly upTo?: string;
+  /** Only sort keys from this one on; needs `upTo`. */
+  readonly from?: string;
   readonly newestFirst?: boolean;
   /** Items per page; the iteration still covers all pages. */
   readonly pageItems?: number;
@@ -88,7 +90,12 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     if (spec.begins !== undefined) {
       parts.push(`begins_with(${placeholders.name(sort)}, ${placeholders.value(spec.begins)})`);
     }
-    if (spec.upTo !== undefined) parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
+    if (spec.from !== undefined) {
+      const [first, last] = [placeholders.value(spec.from), placeholders.value(spec.upTo)];
+      parts.push(`${placeholders.name(sort)} BETWEEN ${first} AND ${last}`);
+    } else if (spec.upTo !== undefined) {
+      parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
+    }
     let from: Record<string, unknown> | undefined;
     do {
       const command = new QueryCommand({

@@ -1,5 +1,7 @@
 /** The events of the service and the shape of their `data`. */
 import * as z from "zod/mini";
+import { Appointment } from "#shared/appointments/schema.ts";
+import { Note } from "#shared/notes/schema.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { Id } from "#shared/schema.ts";
 import { StatusSummary } from "#shared/statuses/schema.ts";
@@ -24,6 +26,8 @@ export const ChangedField = z.enum([
 ]);
 export type ChangedField = z.infer<typeof ChangedField>;
 
+const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
+
 /** Event name -> schema of its `data`. */
 export const catalogue = {
   "prospect.created": z.object({ prospect: Prospect }),
@@ -44,6 +48,10 @@ export const catalogue = {
   "territory.created": z.object({ territory: Territory }),
   "territory.updated": z.object({ territory: Territory }),
   "territory.deleted": z.object({ territory: Territory }),
+  "note.created": z.object({ note: Note, prospect: Prospect }),
+  "appointment.created": AppointmentData,
+  "appointment.updated": AppointmentData,
+  "appointment.cancelled": AppointmentData,
 } as const;
 
 export type EventName = keyof typeof catalogue;
@@ -57,3 +65,16 @@ export interface DomainEvent {
   readonly createdAt: string;
   readonly data: unknown;
 }
+
+/** What a write of a row that counts its versions meant. */
+export const eventOf = <Name extends EventName>(
+  row: { readonly id: number; readonly version: number; readonly companyId: number; readonly updatedAt: string },
+  event: Name,
+  data: z.input<(typeof catalogue)[Name]>,
+): DomainEvent => ({
+  id: `${row.id}-${row.version}-${event}`,
+  event,
+  companyId: row.companyId,
+  createdAt: row.updatedAt,
+  data: catalogue[event].parse(data),
+});

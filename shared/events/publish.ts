@@ -2,12 +2,14 @@
  * One record of the table's stream -> events -> deliveries -> queue messages. Repeating a record changes nothing: ids are
  * deterministic, rows are written once, and a second message finds its attempt already made.
  */
+import * as z from "zod/mini";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item } from "#shared/db/table.ts";
+import type { Item, Table } from "#shared/db/table.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { appointmentEvents, noteEvents } from "#shared/events/attached-events.ts";
 import type { DomainEvent } from "#shared/events/catalogue.ts";
 import { deliveryFor, matchingRegistrations } from "#shared/events/matching.ts";
 import { prospectEvents } from "#shared/events/prospect-events.ts";
@@ -16,40 +18,18 @@ import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
+import { Id } from "#shared/schema.ts";
 import { StoredTerritory } from "#shared/territories/schema.ts";
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/webhooks.ts";
+
+/** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
+export const publishedTypes = ["prospect", "note", "appointment", "territory"] as const;
 
 /** A row before and after a write; absent when it was made or removed. */
 export interface RowChange {
   readonly before: Item | undefined;
   readonly after: Item | undefined;
 }
-
-/** What became of a row that has been parsed. The events are made only where the company has webhooks. */
-interface ParsedChange {
-  readonly id: number;
-  readonly companyId: number;
-  readonly events: (reads: BatchReads) => Promise<DomainEvent[]>;
-}
-
-/** Type of row -> its events. A parser knows its row and the one before it. */
-const readers = {
-  prospect: (change: RowChange): ParsedChange => {
-    const after = StoredProspect.parse(change.after);
-    const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
-    const { id, companyId } = after;
-    return { id, companyId, events: async (reads) => prospectEvents(before, after, await reads.dictionary(companyId)) };
-  },
-  territory: (change: RowChange): ParsedChange => {
-    const after = StoredTerritory.parse(change.after);
-    const before = change.before === undefined ? undefined : StoredTerritory.parse(change.before);
-    const { id, companyId } = after;
-    return { id, companyId, events: async () => territoryEvents(before, after) };
-  },
-} as const;
-
-/** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
-export const publishedTypes = ["prospect", "territory"] as const satisfies readonly (keyof typeof readers)[];
 
 /** What is read once per batch and company. Read after the batch was: no registration made before its events is missed. */
 export interface BatchReads {
@@ -64,13 +44,31 @@ export function batchReads({ table }: EventWorld): BatchReads {
   };
 }
 
+/** What every published row says of itself. */
+const Owned = z.object({ companyId: Id, id: Id });
+
+type EventsOf = (table: Table, change: RowChange, dictionary: Dictionary) => Promise<DomainEvent[]>;
+
+const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
+  prospect: async (_, { before, after }, dictionary) =>
+    prospectEvents(
+      before === undefined ? undefined : StoredProspect.parse(before),
+      StoredProspect.parse(after),
+      dictionary,
+    ),
+  note: noteEvents,
+  appointment: appointmentEvents,
+  territory: async (_, { before, after }) =>
+    territoryEvents(before === undefined ? undefined : StoredTerritory.parse(before), StoredTerritory.parse(after)),
+};
+
 export async function publishChange(world: EventWorld, reads: BatchReads, change: RowChange): Promise<void> {
-  const type = publishedTypes.find((name) => name === change.after?.type);
+  const type = publishedTypes.find((published) => published === change.after?.type);
   if (type === undefined) return;
-  const { id, companyId, events: made } = readers[type](change);
+  const { companyId, id } = Owned.parse(change.after);
   const webhooks = await reads.webhooks(companyId);
   if (webhooks.length === 0) return;
-  const events = await made(reads);
+  const events = await eventsOf[type](world.table, change, await reads.dictionary(companyId));
   const deliveries = events.flatMap((event) =>
     matchingRegistrations(event, webhooks).map((registration) => deliveryFor(event, registration, world.timeScale)),
   );

@@ -48,7 +48,8 @@ function isBodySyntaxError(error: unknown): boolean {
   return "package" in error.cause && error.cause.package === "@middy/http-json-body-parser";
 }
 
-function commonHeaders(request: Request): Record<string, string> {
+/** Headers of every response, whatever its body. */
+export function commonHeaders(request: Request): Record<string, string> {
   return {
     "X-Request-Id": request.requestId,
     "Cache-Control": "no-store",

@@ -26,4 +26,6 @@ export interface Contract<
   /** Status of success: 200, 201 (with `Location`) or 202. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;
+  /** Collection in which a created record stands, e.g. `/api/notes`, where it is not the route's own path. */
+  readonly collection?: string;
 }

@@ -7,6 +7,8 @@ export interface Request {
   /** As the client sent it, stage included. */
   readonly path: string;
   readonly resource: string;
+  /** What stands before the resource in the path: the stage on API Gateway's own host name, and nothing on any other. */
+  readonly prefix: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly pathParameters: Readonly<Record<string, string>>;
   readonly queryParameters: ReadonlyMap<string, readonly string[]>;
@@ -21,11 +23,17 @@ export function readRequest(event: APIGatewayProxyEvent): Request {
     method: event.httpMethod,
     path: event.requestContext.path,
     resource: event.resource,
+    prefix: prefixOf(event.requestContext.path, event.resource),
     headers: multiMap(event.multiValueHeaders, (name) => name.toLowerCase()),
     pathParameters: definedOnly(event.pathParameters ?? {}),
     queryParameters: multiMap(event.multiValueQueryStringParameters ?? {}, (name) => name),
     body: event.isBase64Encoded ? Buffer.from(body, "base64").toString("utf8") : body,
   };
+}
+
+function prefixOf(path: string, resource: string): string {
+  const steps = path.replace(/\/$/, "").split("/");
+  return steps.slice(0, Math.max(1, steps.length - resource.split("/").length + 1)).join("/");
 }
 
 function multiMap(

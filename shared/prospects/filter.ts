@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { type Dictionary, folded } from "#shared/companies/dictionary.ts";
 import { limits } from "#shared/limits.ts";
+import { Search, searchPredicate } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { fullName } from "#shared/users/users.ts";
 
@@ -22,7 +23,8 @@ const CommaList = z.pipe(
   ),
 );
 
-const Assignees = z.pipe(
+/** Comma list of user ids and `unassigned`. */
+export const Assignees = z.pipe(
   CommaList,
   z.array(
     z.union([
@@ -35,7 +37,7 @@ const Assignees = z.pipe(
 const dateOnly = /^\d{4}-\d{2}-\d{2}$/;
 
 /** An instant or a UTC day, in milliseconds since the epoch: `edge` says which end of the day is meant. */
-const dateBound = (edge: "start" | "end") =>
+export const dateBound = (edge: "start" | "end") =>
   z.pipe(
     z.pipe(
       // A blank before an offset is a plus sign that was not percent-encoded.
@@ -80,18 +82,20 @@ export const filterParameters = {
   rep: z.optional(CommaList),
   tagId: z.optional(CommaList),
   city: z.optional(CommaList),
+  search: z.optional(Search),
 };
 export const ProspectFilter = z.object(filterParameters);
 export type ProspectFilter = z.output<typeof ProspectFilter>;
 
-type Predicate = (prospect: StoredProspect) => boolean;
+/** `notes` are the texts of the prospect's notes: the search looks into them. */
+export type ProspectPredicate = (prospect: StoredProspect, notes: readonly string[]) => boolean;
 
 /**
  * True for the prospects that the caller sees and that pass every filter. Names that the dictionary does not know match
  * nothing. The filters by representative are for admins and owners; from others they are ignored.
  */
-export function prospectPredicate(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Predicate {
-  const parts: Predicate[] = [];
+export function prospectPredicate(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): ProspectPredicate {
+  const parts: ProspectPredicate[] = [];
   const assignee = visibleAssignee(caller);
   if (assignee !== undefined) parts.push(({ assignedToUserId }) => assignedToUserId === assignee);
   if (isAdmin(caller)) parts.push(...representativeFilters(filter, dictionary));
@@ -108,11 +112,12 @@ export function prospectPredicate(filter: ProspectFilter, caller: Caller, dictio
     const cities = new Set(city);
     parts.push(({ address }) => address !== null && cities.has(folded(address.city)));
   }
-  return (prospect) => parts.every((part) => part(prospect));
+  if (filter.search !== undefined) parts.push(searchPredicate(filter.search));
+  return (prospect, notes) => parts.every((part) => part(prospect, notes));
 }
 
-function representativeFilters({ assignedToUserId, rep }: ProspectFilter, dictionary: Dictionary): Predicate[] {
-  const parts: Predicate[] = [];
+function representativeFilters({ assignedToUserId, rep }: ProspectFilter, dictionary: Dictionary): ProspectPredicate[] {
+  const parts: ProspectPredicate[] = [];
   if (assignedToUserId !== undefined && assignedToUserId.length > 0) {
     const wanted = new Set<number | null>(assignedToUserId.map((id) => (id === "unassigned" ? null : id)));
     parts.push((prospect) => wanted.has(prospect.assignedToUserId));

@@ -5,7 +5,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { limits } from "#shared/limits.ts";
 import { filterParameters, prospectPredicate } from "#shared/prospects/filter.ts";
-import { readAllProspects } from "#shared/prospects/plain-reading.ts";
+import { matching, readAllProspects } from "#shared/prospects/plain-reading.ts";
 import { newestFirst, presentProspect } from "#shared/prospects/present.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { named, PositiveInteger } from "#shared/schema.ts";
@@ -31,15 +31,15 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
 
 export async function listProspects(world: World, caller: Caller, query: ListQuery): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
-  const [{ prospects, appointmentsOf }, dictionary] = await Promise.all([
+  const [company, dictionary] = await Promise.all([
     readAllProspects(world.table, caller.companyId),
     loadDictionary(world.table, caller.companyId),
   ]);
-  const matches = prospects.filter(prospectPredicate(filter, caller, dictionary)).sort(newestFirst);
+  const matches = matching(company, prospectPredicate(filter, caller, dictionary)).sort(newestFirst);
   const shown = matches.slice((page - 1) * pageSize, page * pageSize);
   const now = world.clock.now();
   return {
-    items: shown.map((row) => presentProspect(row, appointmentsOf.get(row.id) ?? [], dictionary, now)),
+    items: shown.map((row) => presentProspect(row, company.appointmentsOf.get(row.id) ?? [], dictionary, now)),
     total: matches.length,
     page,
     pageSize,

@@ -3,7 +3,9 @@
 import * as z from "zod/mini";
 import { StoredAppointment } from "#shared/appointments/schema.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
+import type { Item, Table } from "#shared/db/table.ts";
+import { StoredNote } from "#shared/notes/schema.ts";
+import type { ProspectPredicate } from "#shared/prospects/filter.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
 /** Partitions read at once. */
@@ -15,6 +17,13 @@ export interface CompanyProspects {
   /** Those that are not deleted, in no order. */
   readonly prospects: StoredProspect[];
   readonly appointmentsOf: ReadonlyMap<number, StoredAppointment[]>;
+  /** The texts of each prospect's notes. */
+  readonly notesOf: ReadonlyMap<number, string[]>;
+}
+
+/** The prospects that pass a filter, in no order. */
+export function matching({ prospects, notesOf }: CompanyProspects, passes: ProspectPredicate): StoredProspect[] {
+  return prospects.filter((prospect) => passes(prospect, notesOf.get(prospect.id) ?? []));
 }
 
 /** A prospect's range is recorded before its row is written, so no row is missed. */
@@ -26,20 +35,32 @@ export async function readAllProspects(table: Table, companyId: number): Promise
   }
   const prospects: StoredProspect[] = [];
   const appointmentsOf = new Map<number, StoredAppointment[]>();
+  const notesOf = new Map<number, string[]>();
 
   async function readBlocks(): Promise<void> {
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
-      for await (const item of table.query(keys.prospectBlock(companyId, block))) {
-        if (item.type === "prospect" && item.deletedAt === undefined) prospects.push(StoredProspect.parse(item));
-        else if (item.type === "appointment") keepAppointment(StoredAppointment.parse(item));
-      }
+      for await (const item of table.query(keys.prospectBlock(companyId, block))) keep(item);
     }
   }
-  function keepAppointment(appointment: StoredAppointment): void {
-    const list = appointmentsOf.get(appointment.prospectId) ?? [];
-    list.push(appointment);
-    appointmentsOf.set(appointment.prospectId, list);
+  function keep(item: Item): void {
+    if (item.deletedAt !== undefined) return;
+    if (item.type === "prospect") prospects.push(StoredProspect.parse(item));
+    else if (item.type === "appointment") {
+      const appointment = StoredAppointment.parse(item);
+      append(appointmentsOf, appointment.prospectId, appointment);
+    } else if (item.type === "note") {
+      const { prospectId, body } = NoteText.parse(item);
+      append(notesOf, prospectId, body);
+    }
   }
   await Promise.all(Array.from({ length: PARALLEL }, readBlocks));
-  return { prospects, appointmentsOf };
+  return { prospects, appointmentsOf, notesOf };
+}
+
+const NoteText = z.pick(StoredNote, { prospectId: true, body: true });
+
+function append<T>(lists: Map<number, T[]>, id: number, entry: T): void {
+  const list = lists.get(id);
+  if (list === undefined) lists.set(id, [entry]);
+  else list.push(entry);
 }

@@ -28,6 +28,7 @@ export function gatherRows(items: Iterable<Item>): ProspectRows | undefined {
   const history: StoredStatusChange[] = [];
   for (const item of items) {
     if (item.type === "prospect") prospect = StoredProspect.parse(item);
+    else if (item.deletedAt !== undefined) continue;
     else if (item.type === "note") notes.push(StoredNote.parse(item));
     else if (item.type === "appointment") appointments.push(StoredAppointment.parse(item));
     else if (item.type === "history") history.push(StoredStatusChange.parse(item));
@@ -91,12 +92,12 @@ export function statusSummary(status: StoredStatus | undefined): StatusSummary |
 const summaryOf = (userId: number | null, dictionary: Dictionary): UserSummary | null =>
   userId === null ? null : userSummary(dictionary.users.get(userId));
 
-const presentNote = (note: StoredNote, dictionary: Dictionary): Note => ({
+export const presentNote = (note: StoredNote, dictionary: Dictionary): Note => ({
   ...note,
   createdBy: summaryOf(note.createdBy, dictionary),
 });
 
-const presentAppointment = (appointment: StoredAppointment, dictionary: Dictionary): Appointment => ({
+export const presentAppointment = (appointment: StoredAppointment, dictionary: Dictionary): Appointment => ({
   ...appointment,
   assignedTo: summaryOf(appointment.assignedToUserId, dictionary),
   createdBy: summaryOf(appointment.createdBy, dictionary),
@@ -116,5 +117,5 @@ interface Dated {
 export const newestFirst = (a: Dated, b: Dated): number =>
   a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id;
 
-const soonestFirst = (a: { startAt: string; id: number }, b: { startAt: string; id: number }): number =>
+export const soonestFirst = (a: { startAt: string; id: number }, b: { startAt: string; id: number }): number =>
   a.startAt < b.startAt ? -1 : a.startAt > b.startAt ? 1 : a.id - b.id;

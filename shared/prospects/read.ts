@@ -1,11 +1,12 @@
 /** Reads one prospect, as far as the caller may see it. */
-import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import type { Caller } from "#shared/auth/caller.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { notFound } from "#shared/http/problem.ts";
 import { gatherRows, type ProspectRows, presentDetail } from "#shared/prospects/present.ts";
 import type { ProspectDetail } from "#shared/prospects/schema.ts";
+import { isVisible } from "#shared/prospects/visibility.ts";
 import type { World } from "#shared/world.ts";
 
 /** The prospect with its notes, appointments and history: one Query. Throws not_found for what the caller may not see. */
@@ -14,10 +15,7 @@ export async function readProspectRows({ table }: World, caller: Caller, id: num
   const items: Item[] = [];
   for await (const item of table.query({ pk, begins: sk })) items.push(item);
   const rows = gatherRows(items);
-  const assignee = visibleAssignee(caller);
-  if (rows === undefined || (assignee !== undefined && rows.prospect.assignedToUserId !== assignee)) {
-    throw notFound("prospect");
-  }
+  if (rows === undefined || !isVisible(caller, rows.prospect)) throw notFound("prospect");
   return rows;
 }
 

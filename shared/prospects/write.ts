@@ -1,9 +1,9 @@
 /** Creates, changes and deletes prospects. Each write is one transaction with all rows that belong to it. */
-import { type Caller, may, visibleAssignee } from "#shared/auth/caller.ts";
+import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent, all, equals, missing, present } from "#shared/db/expression.ts";
+import { absent, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
@@ -13,6 +13,7 @@ import { readProspectRows } from "#shared/prospects/read.ts";
 import { type AddressChoice, requireStatus, requireUser, resolveAddress } from "#shared/prospects/references.ts";
 import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
 import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import { visibleCondition } from "#shared/prospects/visibility.ts";
 import type { World } from "#shared/world.ts";
 
 /** What `source` says of a prospect that came through the interface and does not say it itself. */
@@ -125,13 +126,11 @@ async function changeWrites(
 
 /** Hides the prospect at once from every read; its rows stay. */
 export async function deleteProspect(world: World, caller: Caller, id: number): Promise<void> {
-  const assignee = visibleAssignee(caller);
-  const visible = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
   const now = iso(world.clock.now());
   const write: Write = {
     update: keys.prospect(caller.companyId, id),
     change: { set: { deletedAt: now, updatedAt: now, updatedBy: caller.userId }, add: { version: 1 } },
-    when: all(present, missing("deletedAt"), ...visible),
+    when: visibleCondition(caller),
   };
   // A transaction of one: its token tells a repeated delete of ours from one that found nothing.
   await world.table.transact([write]).catch((error: unknown) => {

@@ -20,6 +20,7 @@ const request = (key: string): Request => ({
   method: "POST",
   path: "/api/prospects",
   resource: "/api/prospects",
+  prefix: "",
   headers: new Map([["idempotency-key", [key]]]),
   pathParameters: {},
   queryParameters: new Map(),

@@ -108,6 +108,24 @@ describe("methods", () => {
     expect(calls.toSorted()).toEqual(routes.map(({ method, path, file }) => `${method} ${path} ${file}`).toSorted());
   });
 
+  it("stream exactly where the route table says so, and wait longer than the function may run", () => {
+    const proxied = methods().filter(({ properties }) => at(properties, "Integration", "Type") === "AWS_PROXY");
+    expect(routes.filter(({ streamed }) => streamed).map(({ path }) => path)).toContain("/api/prospects/pins");
+    for (const { path, method, properties } of proxied) {
+      const integration = at(properties, "Integration");
+      const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
+      const { properties: run } = template.functionOf(route?.file ?? "");
+      const isStreamed = route?.streamed === true;
+      expect(at(integration, "ResponseTransferMode"), path).toBe(isStreamed ? "STREAM" : undefined);
+      const action = isStreamed ? "2021-11-15/functions/" : "2015-03-31/functions/";
+      expect(JSON.stringify(at(integration, "Uri")), path).toContain(action);
+      expect(JSON.stringify(at(integration, "Uri")), path).toContain(
+        isStreamed ? "/response-streaming-invocations" : "/invocations",
+      );
+      expect(Number(at(integration, "TimeoutInMillis") ?? 29_000), path).toBeGreaterThan(1_000 * Number(run.Timeout));
+    }
+  });
+
   it("that a known path does not have are answered 405 with Allow", () => {
     expect(
       mocks("ANY")

@@ -1,0 +1,20 @@
+/** POST /api/prospects/{id}/appointments: a new appointment with a prospect. */
+import { createAppointment } from "#shared/appointments/appointments.ts";
+import { Appointment, NewAppointment } from "#shared/appointments/schema.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Make an appointment with a prospect",
+    description: "`endAt` is not before `startAt`. `Location` names it below `/api/appointments`.",
+    tag: "Appointments",
+    allow: "everyone",
+    path: IdPath,
+    body: NewAppointment,
+    status: 201,
+    response: Appointment,
+    collection: "/api/appointments",
+  },
+  ({ world, caller, path, body }) => createAppointment(world, caller, path.id, body),
+);

@@ -1,0 +1,19 @@
+/** GET /api/appointments: the company's calendar in a range of time. */
+import * as z from "zod/mini";
+import { listAppointments } from "#shared/appointments/calendar.ts";
+import { Appointment, CalendarQuery } from "#shared/appointments/schema.ts";
+import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
+
+export const handler = streamEndpoint(
+  {
+    summary: "List appointments",
+    description:
+      "Those that start from `from` (default: now) to `to` (default: 31 days after `from`), soonest first; at most 366 days. A user who sees only own prospects gets their appointments only.",
+    tag: "Appointments",
+    allow: "everyone",
+    query: CalendarQuery,
+    status: 200,
+    response: z.array(Appointment),
+  },
+  ({ world, caller, query }) => listAppointments(world, caller, query),
+);

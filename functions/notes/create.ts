@@ -1,0 +1,20 @@
+/** POST /api/prospects/{id}/notes: a new note on a prospect. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { createNote } from "#shared/notes/notes.ts";
+import { NewNote, Note } from "#shared/notes/schema.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Write a note on a prospect",
+    description: "It is the caller's. `Location` names it below `/api/notes`.",
+    tag: "Notes",
+    allow: "everyone",
+    path: IdPath,
+    body: NewNote,
+    status: 201,
+    response: Note,
+    collection: "/api/notes",
+  },
+  ({ world, caller, path, body }) => createNote(world, caller, path.id, body),
+);

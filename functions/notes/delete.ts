@@ -1,0 +1,20 @@
+/** DELETE /api/notes/{id}: removes a note. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { Deleted, IdPath } from "#shared/http/paths.ts";
+import { deleteNote } from "#shared/notes/notes.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Delete a note",
+    description: "Removes it from every read, at once and for good.",
+    tag: "Notes",
+    allow: "everyone",
+    path: IdPath,
+    status: 200,
+    response: Deleted,
+  },
+  async ({ world, caller, path }) => {
+    await deleteNote(world, caller, path.id);
+    return { id: path.id };
+  },
+);

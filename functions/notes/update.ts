@@ -1,0 +1,19 @@
+/** PATCH /api/notes/{id}: changes the text of a note. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { updateNote } from "#shared/notes/notes.ts";
+import { Note, NotePatch } from "#shared/notes/schema.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Change a note",
+    description: "Whoever sees the prospect may change its notes; `createdBy` stays.",
+    tag: "Notes",
+    allow: "everyone",
+    path: IdPath,
+    body: NotePatch,
+    status: 200,
+    response: Note,
+  },
+  ({ world, caller, path, body }) => updateNote(world, caller, path.id, body),
+);

@@ -1,0 +1,158 @@
+/** Makes, reads, changes and deletes appointments. Who sees the prospect reads and writes its appointments. */
+import {
+  type Appointment,
+  type AppointmentPatch,
+  type NewAppointment,
+  StoredAppointment,
+} from "#shared/appointments/schema.ts";
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { absent, equals } from "#shared/db/expression.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import type { Write } from "#shared/db/table.ts";
+import { ApiError, notFound } from "#shared/http/problem.ts";
+import { findAttached, newPlaceWrite } from "#shared/prospects/attached.ts";
+import { presentAppointment } from "#shared/prospects/present.ts";
+import { requireUser } from "#shared/prospects/references.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
+import { isVisible, requireVisible } from "#shared/prospects/visibility.ts";
+import type { World } from "#shared/world.ts";
+
+/** Without an assignee given: the prospect's, or else the caller. An explicit null leaves it with nobody. */
+export async function createAppointment(
+  world: World,
+  caller: Caller,
+  prospectId: number,
+  input: NewAppointment,
+): Promise<Appointment> {
+  const { companyId, userId } = caller;
+  const [id, dictionary] = await Promise.all([world.ids.next(), loadDictionary(world.table, companyId)]);
+  if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
+  requireOrder(input.startAt, input.endAt ?? null, "endAt");
+  return optimistic(async () => {
+    const item = await world.table.get(keys.prospect(companyId, prospectId));
+    const prospect = item === undefined ? undefined : StoredProspect.parse(item);
+    if (prospect === undefined || !isVisible(caller, prospect)) throw notFound("prospect");
+    const { assignedToUserId = prospect.assignedToUserId ?? userId } = input;
+    const now = iso(world.clock.now());
+    const appointment: StoredAppointment = {
+      type: "appointment",
+      id,
+      companyId,
+      prospectId,
+      ...givenFields(input, { ...emptyFields, title: input.title, startAt: input.startAt, assignedToUserId }),
+      createdAt: now,
+      updatedAt: now,
+      createdBy: userId,
+      version: 1,
+    };
+    const made = presentAppointment(appointment, dictionary);
+    await world.commit([requireVisible(caller, prospectId), ...newAppointmentWrites(appointment)], made);
+    return made;
+  });
+}
+
+/** The appointment with its prospect, its entry in the calendar, and the place where its id alone finds it. */
+export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
+  { put: { ...keyOf(appointment), ...appointment }, when: absent },
+  { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
+  newPlaceWrite(keys.appointmentPlace(appointment.companyId, appointment.id), appointment.prospectId),
+];
+
+export async function getAppointment(world: World, caller: Caller, id: number): Promise<Appointment> {
+  const [appointment, dictionary] = await Promise.all([
+    findAppointment(world, caller, id),
+    loadDictionary(world.table, caller.companyId),
+  ]);
+  return presentAppointment(appointment, dictionary);
+}
+
+/** Only sent fields change; a patch that changes nothing writes nothing and bumps nothing. */
+export async function updateAppointment(
+  world: World,
+  caller: Caller,
+  id: number,
+  patch: AppointmentPatch,
+): Promise<Appointment> {
+  const dictionary = await loadDictionary(world.table, caller.companyId);
+  return optimistic(async () => {
+    const current = await findAppointment(world, caller, id);
+    const same = { ...current, ...givenFields(patch, current) };
+    if (JSON.stringify(same) === JSON.stringify(current)) return presentAppointment(current, dictionary);
+    requirePossible(current, same, patch, dictionary);
+    const next = { ...same, updatedAt: iso(world.clock.now()), version: current.version + 1 };
+    await world.table.transact([
+      requireVisible(caller, current.prospectId),
+      { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
+      { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
+      ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
+    ]);
+    return presentAppointment(next, dictionary);
+  });
+}
+
+/** Hides the appointment from every read and tells receivers that it is cancelled. */
+export function deleteAppointment(world: World, caller: Caller, id: number): Promise<void> {
+  return optimistic(async () => {
+    const current = await findAppointment(world, caller, id);
+    const now = iso(world.clock.now());
+    const version = current.version + 1;
+    const gone: StoredAppointment = { ...current, status: "cancelled", updatedAt: now, deletedAt: now, version };
+    await world.table.transact([
+      requireVisible(caller, current.prospectId),
+      { put: { ...keyOf(gone), ...gone }, when: equals("version", current.version) },
+      { remove: entryOf(current) },
+      { remove: keys.appointmentPlace(caller.companyId, id) },
+    ]);
+  });
+}
+
+async function findAppointment(world: World, caller: Caller, id: number): Promise<StoredAppointment> {
+  const { companyId } = caller;
+  const place = keys.appointmentPlace(companyId, id);
+  const found = await findAttached(world, caller, place, (prospect) => keys.appointment(companyId, prospect, id));
+  if (found === undefined || found.item.deletedAt !== undefined) throw notFound("appointment");
+  return StoredAppointment.parse(found.item);
+}
+
+const keyOf = ({ companyId, prospectId, id }: StoredAppointment): Key => keys.appointment(companyId, prospectId, id);
+const entryOf = ({ companyId, startAt, id }: StoredAppointment): Key => keys.calendarEntry(companyId, startAt, id);
+
+function requirePossible(
+  current: StoredAppointment,
+  next: StoredAppointment,
+  patch: AppointmentPatch,
+  dictionary: Dictionary,
+): void {
+  const { assignedToUserId } = next;
+  if (assignedToUserId !== null && assignedToUserId !== current.assignedToUserId) {
+    requireUser(dictionary, "assignedToUserId", assignedToUserId);
+  }
+  requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
+}
+
+/** `field` is the one that the caller can mend. */
+function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
+  if (endAt === null || startAt <= endAt) return;
+  const message = "the end must not come before the start";
+  throw new ApiError("validation_failed", "The appointment ends before it starts.", {
+    faults: [{ pointer: `/${field}`, code: "invalid_range", message }],
+  });
+}
+
+const emptyFields = { endAt: null, allDay: false, status: "scheduled", location: null, notes: null } as const;
+
+type PlainFields = Pick<
+  StoredAppointment,
+  "title" | "startAt" | "endAt" | "allDay" | "status" | "location" | "notes" | "assignedToUserId"
+>;
+
+/** The plain fields as sent; those not sent as they are in `otherwise`. */
+function givenFields(patch: AppointmentPatch, otherwise: PlainFields): PlainFields {
+  const { title = otherwise.title, startAt = otherwise.startAt, endAt = otherwise.endAt } = patch;
+  const { allDay = otherwise.allDay, status = otherwise.status, location = otherwise.location } = patch;
+  const { notes = otherwise.notes, assignedToUserId = otherwise.assignedToUserId } = patch;
+  return { title, startAt, endAt, allDay, status, location, notes, assignedToUserId };
+}

@@ -1,0 +1,61 @@
+/** Old and new row of a note or an appointment -> what happened to it, told with its prospect. */
+import { StoredAppointment } from "#shared/appointments/schema.ts";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Item, Table } from "#shared/db/table.ts";
+import { type DomainEvent, eventOf } from "#shared/events/catalogue.ts";
+import type { RowChange } from "#shared/events/publish.ts";
+import { StoredNote } from "#shared/notes/schema.ts";
+import { gatherRows, presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
+import type { Prospect } from "#shared/prospects/schema.ts";
+
+/** Only the making of a note is an event. An import tells of itself as a whole, not of each row. */
+export async function noteEvents(table: Table, change: RowChange, dictionary: Dictionary): Promise<DomainEvent[]> {
+  const note = StoredNote.parse(change.after);
+  if (change.before !== undefined || note.importId !== undefined) return [];
+  const prospect = await prospectOf(table, note, dictionary);
+  return [eventOf(note, "note.created", { note: presentNote(note, dictionary), prospect })];
+}
+
+export async function appointmentEvents(
+  table: Table,
+  change: RowChange,
+  dictionary: Dictionary,
+): Promise<DomainEvent[]> {
+  const after = StoredAppointment.parse(change.after);
+  const before = change.before === undefined ? undefined : StoredAppointment.parse(change.before);
+  const name = appointmentEvent(before, after);
+  if (name === undefined) return [];
+  const prospect = await prospectOf(table, after, dictionary);
+  return [eventOf(after, name, { appointment: presentAppointment(after, dictionary), prospect })];
+}
+
+function appointmentEvent(before: StoredAppointment | undefined, after: StoredAppointment) {
+  if (before === undefined) return after.importId === undefined ? "appointment.created" : undefined;
+  if (before.version === after.version) return undefined;
+  if (after.deletedAt !== undefined) return "appointment.cancelled";
+  const cancelled = after.status === "cancelled" && before.status !== "cancelled";
+  return cancelled ? "appointment.cancelled" : "appointment.updated";
+}
+
+interface Attached {
+  readonly companyId: number;
+  readonly prospectId: number;
+  readonly updatedAt: string;
+}
+
+/** As it stands when the event is published, deleted or not. */
+async function prospectOf(
+  table: Table,
+  { companyId, prospectId, updatedAt }: Attached,
+  dictionary: Dictionary,
+): Promise<Prospect> {
+  const { pk, sk } = keys.prospect(companyId, prospectId);
+  const items: Item[] = [];
+  for await (const { deletedAt, ...item } of table.query({ pk, begins: sk })) {
+    if (item.type === "prospect" || deletedAt === undefined) items.push(item);
+  }
+  const rows = gatherRows(items);
+  if (rows === undefined) throw new Error("a note or appointment without a prospect");
+  return presentProspect(rows.prospect, rows.appointments, dictionary, Date.parse(updatedAt));
+}

@@ -1,0 +1,94 @@
+/** Reads and writes the notes of a prospect. Who sees the prospect reads and writes its notes. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
+import { absent, equals } from "#shared/db/expression.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import type { Write } from "#shared/db/table.ts";
+import { notFound } from "#shared/http/problem.ts";
+import { type NewNote, type Note, type NotePatch, StoredNote } from "#shared/notes/schema.ts";
+import { findAttached, newPlaceWrite } from "#shared/prospects/attached.ts";
+import { newestFirst, presentNote } from "#shared/prospects/present.ts";
+import { readProspectRows } from "#shared/prospects/read.ts";
+import { requireVisible } from "#shared/prospects/visibility.ts";
+import type { World } from "#shared/world.ts";
+
+/** All notes of the prospect, newest first. */
+export async function listNotes(world: World, caller: Caller, prospectId: number): Promise<Note[]> {
+  const [{ notes }, dictionary] = await Promise.all([
+    readProspectRows(world, caller, prospectId),
+    loadDictionary(world.table, caller.companyId),
+  ]);
+  return notes.sort(newestFirst).map((note) => presentNote(note, dictionary));
+}
+
+export async function createNote(world: World, caller: Caller, prospectId: number, { body }: NewNote): Promise<Note> {
+  const { companyId, userId } = caller;
+  const [id, dictionary] = await Promise.all([world.ids.next(), loadDictionary(world.table, companyId)]);
+  const now = iso(world.clock.now());
+  const dated = { createdAt: now, updatedAt: now, createdBy: userId };
+  const note: StoredNote = { type: "note", id, companyId, prospectId, body, ...dated, version: 1 };
+  const made = presentNote(note, dictionary);
+  await world.commit([requireVisible(caller, prospectId), ...newNoteWrites(note)], made).catch((error: unknown) => {
+    throw isInvisible(error) ? notFound("prospect") : error;
+  });
+  return made;
+}
+
+/** The note and the place where its id alone finds it. */
+export const newNoteWrites = (note: StoredNote): Write[] => [
+  { put: { ...keyOf(note), ...note }, when: absent },
+  newPlaceWrite(keys.notePlace(note.companyId, note.id), note.prospectId),
+];
+
+export async function getNote(world: World, caller: Caller, id: number): Promise<Note> {
+  const [note, dictionary] = await Promise.all([
+    findNote(world, caller, id),
+    loadDictionary(world.table, caller.companyId),
+  ]);
+  return presentNote(note, dictionary);
+}
+
+/** A patch that changes nothing writes nothing and bumps nothing. */
+export async function updateNote(world: World, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
+  const dictionary = await loadDictionary(world.table, caller.companyId);
+  return optimistic(async () => {
+    const current = await findNote(world, caller, id);
+    const { body = current.body } = patch;
+    if (body === current.body) return presentNote(current, dictionary);
+    const next = { ...current, body, updatedAt: iso(world.clock.now()), version: current.version + 1 };
+    await world.table.transact([
+      requireVisible(caller, current.prospectId),
+      { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
+    ]);
+    return presentNote(next, dictionary);
+  });
+}
+
+/** Removes the note for good: nothing refers to it. */
+export function deleteNote(world: World, caller: Caller, id: number): Promise<void> {
+  return optimistic(async () => {
+    const current = await findNote(world, caller, id);
+    await world.table.transact([
+      requireVisible(caller, current.prospectId),
+      { remove: keyOf(current), when: equals("version", current.version) },
+      { remove: keys.notePlace(caller.companyId, id) },
+    ]);
+  });
+}
+
+async function findNote(world: World, caller: Caller, id: number): Promise<StoredNote> {
+  const { companyId } = caller;
+  const place = keys.notePlace(companyId, id);
+  const found = await findAttached(world, caller, place, (prospectId) => keys.note(companyId, prospectId, id));
+  if (found === undefined) throw notFound("note");
+  return StoredNote.parse(found.item);
+}
+
+const keyOf = ({ companyId, prospectId, id }: StoredNote): Key => keys.note(companyId, prospectId, id);
+
+/** The check of the prospect is the first write of each transaction here. */
+const isInvisible = (error: unknown): boolean =>
+  error instanceof ConditionFailed && error.failed.some(({ index }) => index === 0);

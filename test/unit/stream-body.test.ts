@@ -1,0 +1,70 @@
+/** Streamed bodies come whole at any size, with any encoding and any reader, or break off visibly. */
+import { Writable } from "node:stream";
+import { gunzipSync } from "node:zlib";
+import { beforeAll, expect, test } from "vitest";
+import { begun, jsonArray, writeAnswer } from "#shared/http/stream-body.ts";
+import { MapPin } from "#shared/prospects/pins.ts";
+
+/** The HTTP stream of Lambda's runtime: the one thing that is not real here. */
+class HttpStream extends Writable {
+  readonly chunks: Buffer[] = [];
+  head: unknown;
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.chunks.push(chunk);
+    setImmediate(done);
+  }
+  setContentType(): void {}
+}
+class Opened extends HttpStream {
+  static from(stream: Writable, metadata: Record<string, unknown>): HttpStream {
+    if (!(stream instanceof HttpStream)) throw new Error("not the stream that was given");
+    stream.head = metadata;
+    return stream;
+  }
+}
+beforeAll(() => {
+  Object.assign(globalThis, { awslambda: { HttpResponseStream: Opened, streamifyResponse: () => undefined } });
+});
+
+const COUNT = 100_000;
+const pin = (i: number): MapPin => ({ id: i + 1, lat: 39 + i / 1e6, lng: -105 + i / 1e6, statusColor: "#9CA3AF" });
+function* pins(count = COUNT) {
+  for (let i = 0; i < count; i++) yield pin(i);
+}
+const text = ({ chunks }: HttpStream): string => Buffer.concat(chunks).toString();
+
+test("100 000 pins come out whole, plain and gzipped", async () => {
+  const expected = JSON.stringify([...pins()]);
+  expect(expected.length).toBeGreaterThan(6_000_000);
+  for (const headers of [{}, { "Content-Encoding": "gzip" }]) {
+    const stream = new HttpStream();
+    await writeAnswer(stream, { statusCode: 200, headers, pieces: await begun(jsonArray(MapPin, pins())) });
+    expect(stream.head).toEqual({ statusCode: 200, headers });
+    const body = Buffer.concat(stream.chunks);
+    expect(("Content-Encoding" in headers ? gunzipSync(body) : body).toString() === expected).toBe(true);
+  }
+});
+
+test.each([0, 1, 2])("%i items are an array", async (count) => {
+  const stream = new HttpStream();
+  await writeAnswer(stream, { statusCode: 200, headers: {}, pieces: jsonArray(MapPin, pins(count)) });
+  expect(JSON.parse(text(stream))).toEqual([...pins(count)]);
+});
+
+test("a fault midway destroys the stream and is thrown; what has come is no JSON", async () => {
+  async function* breaking() {
+    yield* pins(5_000);
+    throw new Error("the table went away");
+  }
+  const stream = new HttpStream();
+  const pieces = await begun(jsonArray(MapPin, breaking()));
+  await expect(writeAnswer(stream, { statusCode: 200, headers: {}, pieces })).rejects.toThrow("the table went away");
+  expect(stream.destroyed).toBe(true);
+  expect(stream.writableFinished).toBe(false);
+  expect(stream.chunks.length).toBeGreaterThan(0);
+  expect(() => JSON.parse(text(stream))).toThrow();
+});
+
+test("a fault before the first piece is thrown before anything is written", async () => {
+  await expect(begun(jsonArray(MapPin, [{ ...pin(1), statusColor: "red" }]))).rejects.toThrow("contract");
+});
