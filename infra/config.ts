@@ -51,8 +51,10 @@ export function assertConsistent({ issuer, audience, webhookUrlPolicy, allowedOr
   if (issuer !== undefined && audience.length === 0) {
     throw new Error("context key audience: needed with an issuer, since any client of it could sign in otherwise");
   }
-  if (issuer !== undefined && !issuer.startsWith("https://") && webhookUrlPolicy !== "local") {
-    throw new Error("context key issuer: must begin with https:// unless webhookUrlPolicy is local");
+  if (issuer !== undefined && !issuer.startsWith("https://") && webhookUrlPolicy !== "local" && !isLoopback(issuer)) {
+    throw new Error(
+      "context key issuer: must begin with https:// unless it is this machine or webhookUrlPolicy is local",
+    );
   }
   for (const origin of allowedOrigins) {
     if (origin !== "*" && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
@@ -60,3 +62,6 @@ export function assertConsistent({ issuer, audience, webhookUrlPolicy, allowedOr
     }
   }
 }
+
+/** The local service is its own issuer, whatever webhooks it may call. */
+const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

@@ -19,7 +19,13 @@ export interface DataDir {
 
 /** Throws a LocalError when another running service uses the directory. */
 export function openDataDir(directory: string, fresh: boolean): DataDir {
-  mkdirSync(directory, { recursive: true });
+  try {
+    mkdirSync(directory, { recursive: true });
+  } catch (error) {
+    throw new LocalError(`DATA_DIR: ${directory} cannot be used as a directory (${codeOf(error) ?? "unknown"})`, {
+      cause: error,
+    });
+  }
   const at = (name: string): string => path.join(realpathSync(directory), name);
   const release = lock(at("lock"));
   // A start that was broken off before it was ready has told nobody of its data: it begins anew.

@@ -99,7 +99,10 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
 
 function openWorld({ TableName, DynamoDbEndpoint }: DemoTarget): World {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const table = openTable(TableName, dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials }));
+  // Loading in bulk on a busy machine is slow, and no request waits for it.
+  const patient = { maxAttempts: 5, requestHandler: { requestTimeout: 30_000 } };
+  const local = { endpoint: DynamoDbEndpoint, region: "us-east-1", credentials };
+  const table = openTable(TableName, dynamoClient({ ...local, ...patient }));
   return worldOn(table);
 }
 

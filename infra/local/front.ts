@@ -23,7 +23,7 @@ export async function bind(port: number, host: string): Promise<Front> {
     response.writeHead(503, { "Content-Type": "text/plain", "Retry-After": "1" }).end("the service is starting\n");
   };
   const server = createServer(
-    { requestTimeout: REQUEST_TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES },
+    { requestTimeout: REQUEST_TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
     (request, response) => handler(request, response),
   );
   // An expectation that cannot be met is ignored, as it is at API Gateway.

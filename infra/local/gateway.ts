@@ -194,7 +194,7 @@ function refuse(error: Error & { code?: string }, socket: Duplex, errors: Gatewa
   }
   const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
   const { headers, body } = errors(tooLarge ? "REQUEST_TOO_LARGE" : "BAD_REQUEST_PARAMETERS", randomUUID());
-  const status = tooLarge ? "431 Request Header Fields Too Large" : "400 Bad Request";
+  const status = tooLarge ? "413 Content Too Large" : "400 Bad Request";
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   socket.end(
     `HTTP/1.1 ${status}\r\n${lines}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

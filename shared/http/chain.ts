@@ -1,6 +1,5 @@
 /** What every endpoint does around its work, however it answers: log context, authentication, parsing, problems, deadline. */
 import middy from "@middy/core";
-import jsonBodyParser from "@middy/http-json-body-parser";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -9,7 +8,7 @@ import { problemAnswer } from "#shared/http/answer.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { ApiEvent } from "#shared/http/event.ts";
 import { authentication } from "#shared/http/middleware/authentication.ts";
-import { bodyGuard } from "#shared/http/middleware/body-guard.ts";
+import { jsonBody } from "#shared/http/middleware/json-body.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import { type Request, readRequest } from "#shared/http/request.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
@@ -48,7 +47,7 @@ export function requestChain<
     },
   })
     .use(authentication(contract.allow))
-    .use(contract.body === undefined ? [] : [bodyGuard(), jsonBodyParser<ApiEvent>()])
+    .use(contract.body === undefined ? [] : jsonBody())
     .onError((failed) => {
       failed.response = problemAnswer(failed.event.request, failed.error);
     })

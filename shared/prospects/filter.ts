@@ -3,6 +3,7 @@
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { type Dictionary, folded } from "#shared/companies/dictionary.ts";
+import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
 import { Search, searchPredicate } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
@@ -27,10 +28,9 @@ const CommaList = z.pipe(
 export const Assignees = z.pipe(
   CommaList,
   z.array(
-    z.union([
-      z.literal("unassigned"),
-      z.pipe(z.string().check(z.regex(/^[0-9]{1,16}$/, "must hold user ids or `unassigned`")), z.transform(Number)),
-    ]),
+    z.union([z.literal("unassigned"), z.pipe(z.string().check(z.regex(/^[0-9]{1,16}$/)), z.transform(Number))], {
+      error: "must hold user ids or `unassigned`",
+    }),
   ),
 );
 
@@ -72,13 +72,16 @@ export const Bbox = z.pipe(
 );
 export type Bbox = z.output<typeof Bbox>;
 
+const AssigneeFilter = z.object({ assignedToUserId: z.optional(Assignees) });
+
 /** Filter parameters of the list; exports and pins take them too. */
 export const filterParameters = {
   bbox: z.optional(Bbox),
   dateFrom: z.optional(dateBound("start")),
   dateTo: z.optional(dateBound("end")),
   status: z.optional(CommaList),
-  assignedToUserId: z.optional(Assignees),
+  /** Looked at for admins and owners alone: from others it is ignored, whatever it holds. */
+  assignedToUserId: z.optional(Parameter),
   rep: z.optional(CommaList),
   tagId: z.optional(CommaList),
   city: z.optional(CommaList),
@@ -118,8 +121,9 @@ export function prospectPredicate(filter: ProspectFilter, caller: Caller, dictio
 
 function representativeFilters({ assignedToUserId, rep }: ProspectFilter, dictionary: Dictionary): ProspectPredicate[] {
   const parts: ProspectPredicate[] = [];
-  if (assignedToUserId !== undefined && assignedToUserId.length > 0) {
-    const wanted = new Set<number | null>(assignedToUserId.map((id) => (id === "unassigned" ? null : id)));
+  const assignees = validate("query", AssigneeFilter, { assignedToUserId }).assignedToUserId ?? [];
+  if (assignees.length > 0) {
+    const wanted = new Set<number | null>(assignees.map((id) => (id === "unassigned" ? null : id)));
     parts.push((prospect) => wanted.has(prospect.assignedToUserId));
   }
   const reps = namedIds(rep, dictionary.users.values(), fullName);

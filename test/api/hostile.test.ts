@@ -231,7 +231,12 @@ describe("bodies", () => {
   });
 
   test("not JSON by name is 415, not JSON by syntax is 400", async () => {
-    problemOf(await post("{}", { "Content-Type": "text/plain" }), 415, "unsupported_media_type");
+    for (const type of ["text/plain", "application/problem+json", "application/jsonp"]) {
+      problemOf(await post("{}", { "Content-Type": type }), 415, "unsupported_media_type");
+    }
+    for (const body of ['{"__proto__":{"role":"owner"}}', '{"constructor":{"prototype":1}}']) {
+      expect((await post(body)).status).toBe(201);
+    }
     problemOf(await post("{"), 400, "malformed_json");
     expect((await post("{}", { "Content-Type": "application/json; charset=utf-8" })).status).toBe(201);
   });

@@ -209,6 +209,8 @@ describe("visibility", () => {
     expect(await count(as.viewer, `assignedToUserId=${rep2}`)).toBe(await count(as.viewer, ""));
     expect(await count(as.admin, `assignedToUserId=${rep2}`)).toBe(await count(as.admin, "rep=ravi%20rep"));
     expect(await count(as.admin, `assignedToUserId=${rep2}`)).toBeLessThan(await count(as.admin, ""));
+    expect(await count(as.viewer, "assignedToUserId=nobody")).toBe(await count(as.viewer, ""));
+    problemOf(await as.admin("GET", "/api/prospects?assignedToUserId=1,x"), 400, "validation_failed");
   });
 });
 
