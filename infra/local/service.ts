@@ -17,6 +17,7 @@ import { guardRights, type RightsGuard } from "./rights.ts";
 import { createStorage, depths, type StartedServers, startServers } from "./servers.ts";
 import type { RunningSource } from "./sources.ts";
 import { readStack, type Stack } from "./stack.ts";
+import { ensureStream } from "./tables.ts";
 import { WarmEnvironments } from "./warm.ts";
 
 export interface LocalOptions {
@@ -98,6 +99,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const isNew = await createStorage(stack, servers, options);
   const outputs = describeStack(stack, { ...servers, apiUrl: front.url, issuer: identity.issuer, audience: AUDIENCE });
   await loadData(outputs, isNew, options);
+  for (const table of stack.tables) await ensureStream(servers.dynamoDb, table);
   const guard =
     options.enforceRights === true ? await guardRights(servers.dynamoDbEndpoint, template, stack.functions) : undefined;
   undo.push(() => guard?.stop());

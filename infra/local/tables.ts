@@ -33,15 +33,25 @@ export async function ensureTable(dynamoDb: AwsCall, table: Table): Promise<bool
     ...(table.GlobalSecondaryIndexes !== undefined && {
       GlobalSecondaryIndexes: table.GlobalSecondaryIndexes.map(index),
     }),
-    ...(table.StreamSpecification !== undefined && {
-      StreamSpecification: { StreamEnabled: true, ...table.StreamSpecification },
-    }),
   });
   const { TimeToLiveSpecification } = table;
   if (TimeToLiveSpecification !== undefined) {
     await dynamoDb("UpdateTimeToLive", { TableName: table.name, TimeToLiveSpecification });
   }
   return true;
+}
+
+/**
+ * A new table gets its stream once it holds what it begins with: loading makes no events, and the bundled server writes
+ * ten times faster without a stream.
+ */
+export async function ensureStream(dynamoDb: AwsCall, { name, StreamSpecification }: Table): Promise<void> {
+  if (StreamSpecification === undefined) return;
+  if ((await describe(dynamoDb, name))?.Table.LatestStreamArn !== undefined) return;
+  await dynamoDb("UpdateTable", {
+    TableName: name,
+    StreamSpecification: { StreamEnabled: true, ...StreamSpecification },
+  });
 }
 
 export async function dropTable(dynamoDb: AwsCall, tableName: string): Promise<void> {
