@@ -78,6 +78,8 @@ async function answerTo(
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | undefined> {
+  // HTTP demands a host; the parser lets its absence pass, so that even this is answered in the one error body.
+  if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const raw = readRequest(request);
   if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
   const match = router(raw.verb, raw.segments);

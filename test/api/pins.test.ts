@@ -89,7 +89,7 @@ describe("pins", () => {
 
   test("answer with a problem what is wrong with the request", async () => {
     for (const query of ["bbox=1,2,3", "dateFrom=2026-02-30", `search=${"x".repeat(201)}`, "assignedToUserId=x"]) {
-      const answer = await as.rep("GET", `/api/prospects/pins?${query}`);
+      const answer = await as.admin("GET", `/api/prospects/pins?${query}`);
       expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ parameter: query.split("=")[0] }]);
     }
     problemOf(await send("GET", "/api/prospects/pins"), 401, "unauthenticated");
