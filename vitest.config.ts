@@ -5,8 +5,8 @@ const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 export default defineConfig({
   test: {
-    // The service under test is another process: two files at once keep two cores busy.
-    maxWorkers: 2,
+    // One file at a time: the files of the API suite share one service and its companies.
+    maxWorkers: 1,
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...timeouts } },
       { test: { name: "fault", include: ["test/fault/**/*.test.ts"], env: { LOG_LEVEL: "error" }, ...timeouts } },
