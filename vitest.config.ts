@@ -5,8 +5,7 @@ const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 };
 
 export default defineConfig({
   test: {
-    // One file at a time: the files of the API suite share one service and its companies.
-    maxWorkers: 1,
+    maxWorkers: 2,
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...timeouts } },
       { test: { name: "fault", include: ["test/fault/**/*.test.ts"], env: { LOG_LEVEL: "error" }, ...timeouts } },

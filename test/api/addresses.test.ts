@@ -1,9 +1,11 @@
 /** Addresses over HTTP: by themselves, in a list, and on the prospects that have them. */
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as } from "./client.ts";
 import { startReceiver } from "./receiver.ts";
 import { bodyOf, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const Address = z.object({
   id: z.number(),

@@ -1,9 +1,11 @@
 /** Appointments over HTTP: fields, the calendar, what prospects show of them, and their events. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as } from "./client.ts";
 import { startReceiver } from "./receiver.ts";
 import { bodyOf, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const Appointment = z.object({
   id: z.number(),
@@ -49,8 +51,8 @@ describe("an appointment", () => {
       status: "scheduled",
       location: null,
       notes: null,
-      assignedTo: { email: "rep@acme.test" },
-      createdBy: { email: "admin@acme.test" },
+      assignedTo: { email: as.rep.email },
+      createdBy: { email: as.admin.email },
     });
     const path = `/api/appointments/${made.id}`;
     expect(answer.headers.get("location")).toBe(path);
@@ -73,7 +75,7 @@ describe("an appointment", () => {
 
   test("of an unassigned prospect is the caller's", async () => {
     const made = await make(await newProspect(as.admin), { title: "Roof", startAt: inDays(1) }, as.viewer);
-    expect(made.assignedTo?.email).toBe("viewer@acme.test");
+    expect(made.assignedTo?.email).toBe(as.viewer.email);
   });
 
   const start = "2031-03-01T10:00:00.000Z";

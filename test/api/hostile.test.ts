@@ -3,8 +3,11 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type Method, routes } from "../../infra/routes.ts";
-import { as, send, sendRaw, tokenOf } from "./client.ts";
+import { send, sendRaw, tokenOf } from "./client.ts";
 import { bodyOf, problemOf } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const RUNS = 500;
 /** Enough at once to keep both cores busy. */
@@ -162,7 +165,7 @@ function assertHarmless(status: number, text: string, sent: unknown): void {
 describe.each(guarded.map(({ method, path }) => [method, path] as const))("%s %s", (method, path) => {
   test(`${RUNS} hostile requests`, async () => {
     // Reads are asked by the company that nobody fills meanwhile.
-    const authorization = `Bearer ${await tokenOf(method === "GET" ? "owner@globex.test" : "admin@acme.test")}`;
+    const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
     const examples = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
     await inParallel(fc.sample(examples, { numRuns: RUNS, seed: 7 }), async (example) => {
       const [first, second] = example.segments;
@@ -212,7 +215,7 @@ describe("paths and verbs", () => {
     "/api/prospects/1#x",
     "*",
   ])("%s is answered", async (path) => {
-    const answer = await sendRaw("GET", path, { Authorization: `Bearer ${await tokenOf("admin@acme.test")}` });
+    const answer = await sendRaw("GET", path, { Authorization: `Bearer ${await tokenOf(as.admin.email)}` });
     assertHarmless(answer.status, answer.text, path);
   });
 });
@@ -220,7 +223,7 @@ describe("paths and verbs", () => {
 describe("bodies", () => {
   const post = async (body: string, headers: Record<string, string> = { "Content-Type": "application/json" }) =>
     send("POST", "/api/prospects", {
-      headers: { Authorization: `Bearer ${await tokenOf("admin@acme.test")}`, ...headers },
+      headers: { Authorization: `Bearer ${await tokenOf(as.admin.email)}`, ...headers },
       body,
     });
 

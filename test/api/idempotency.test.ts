@@ -1,8 +1,11 @@
 /** `Idempotency-Key`: one effect and one answer, however often and however parallel a request is repeated. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { type Answer, as, send, tokenOf } from "./client.ts";
+import { type Answer, send, tokenOf } from "./client.ts";
 import { bodyOf, Identified, Page, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 async function post(email: string, path: string, key: string, body: unknown): Promise<Answer> {
   return send("POST", path, {
@@ -22,8 +25,8 @@ const named = async (name: string): Promise<number> => {
 
 test("a repeated create answers the first answer, word for word, and creates nothing", async () => {
   const [key, name] = [uniqueName(), uniqueName()];
-  const first = await post("admin@acme.test", "/api/prospects", key, { name });
-  const again = await post("admin@acme.test", "/api/prospects", `"${key}"`, { name });
+  const first = await post(as.admin.email, "/api/prospects", key, { name });
+  const again = await post(as.admin.email, "/api/prospects", `"${key}"`, { name });
   expect(bodyOf(again, 201, z.unknown())).toEqual(bodyOf(first, 201, z.unknown()));
   expect([isReplay(first), isReplay(again)]).toEqual([false, true]);
   expect(again.headers.get("location")).toBe(first.headers.get("location"));
@@ -33,7 +36,7 @@ test("a repeated create answers the first answer, word for word, and creates not
 test("twenty at once have one effect; each gets the same answer or is told to wait", async () => {
   const [key, name] = [uniqueName(), uniqueName()];
   const answers = await Promise.all(
-    Array.from({ length: 20 }, () => post("admin@acme.test", "/api/prospects", key, { name })),
+    Array.from({ length: 20 }, () => post(as.admin.email, "/api/prospects", key, { name })),
   );
   const made = answers.filter(({ status }) => status === 201);
   for (const waiting of answers.filter(({ status }) => status !== 201)) {
@@ -49,35 +52,35 @@ test("the secret of a webhook comes again with the replay, and only with it", as
   const body = { name: uniqueName(), url: "https://example.com/" };
   const key = uniqueName();
   const Made = z.object({ id: z.number(), secretKey: z.string() });
-  const first = bodyOf(await post("admin@acme.test", "/api/webhooks", key, body), 201, Made);
-  expect(bodyOf(await post("admin@acme.test", "/api/webhooks", key, body), 201, Made)).toEqual(first);
+  const first = bodyOf(await post(as.admin.email, "/api/webhooks", key, body), 201, Made);
+  expect(bodyOf(await post(as.admin.email, "/api/webhooks", key, body), 201, Made)).toEqual(first);
   await as.admin("DELETE", `/api/webhooks/${first.id}`);
 });
 
 describe("a key belongs to one caller, one route and one request", () => {
   test("another body or path is a mismatch; another caller or route is another key", async () => {
     const key = uniqueName();
-    bodyOf(await post("admin@acme.test", "/api/prospects", key, { name: "a" }), 201, Identified);
-    problemOf(await post("admin@acme.test", "/api/prospects", key, { name: "b" }), 422, "idempotency_mismatch");
-    problemOf(await post("admin@acme.test", "/api/prospects?x=1", key, { name: "a" }), 422, "idempotency_mismatch");
-    const other = await post("owner@acme.test", "/api/prospects", key, { name: "a" });
+    bodyOf(await post(as.admin.email, "/api/prospects", key, { name: "a" }), 201, Identified);
+    problemOf(await post(as.admin.email, "/api/prospects", key, { name: "b" }), 422, "idempotency_mismatch");
+    problemOf(await post(as.admin.email, "/api/prospects?x=1", key, { name: "a" }), 422, "idempotency_mismatch");
+    const other = await post(as.owner.email, "/api/prospects", key, { name: "a" });
     expect([other.status, isReplay(other)]).toEqual([201, false]);
-    const foreign = await post("owner@globex.test", "/api/prospects", key, { name: "b" });
+    const foreign = await post(as.otherOwner.email, "/api/prospects", key, { name: "b" });
     expect([foreign.status, isReplay(foreign)]).toEqual([201, false]);
     await as.otherOwner("DELETE", `/api/prospects/${bodyOf(foreign, 201, Identified).id}`);
-    const status = await post("admin@acme.test", "/api/statuses", key, { value: uniqueName() });
+    const status = await post(as.admin.email, "/api/statuses", key, { value: uniqueName() });
     expect([status.status, isReplay(status)]).toEqual([201, false]);
   });
 
   test("a request that failed holds no key: it can be mended and sent again", async () => {
     const key = uniqueName();
-    problemOf(await post("admin@acme.test", "/api/prospects", key, { lat: 91 }), 400, "validation_failed");
-    problemOf(await post("admin@acme.test", "/api/prospects", key, { addressId: 1 }), 400, "validation_failed");
-    expect((await post("admin@acme.test", "/api/prospects", key, { lat: 90 })).status).toBe(201);
+    problemOf(await post(as.admin.email, "/api/prospects", key, { lat: 91 }), 400, "validation_failed");
+    problemOf(await post(as.admin.email, "/api/prospects", key, { addressId: 1 }), 400, "validation_failed");
+    expect((await post(as.admin.email, "/api/prospects", key, { lat: 90 })).status).toBe(201);
   });
 
   test.each(["", " ", '""', "x".repeat(256)])("%j is no key", async (key) => {
-    const [fault] = problemOf(await post("admin@acme.test", "/api/prospects", key, {}), 400, "validation_failed");
+    const [fault] = problemOf(await post(as.admin.email, "/api/prospects", key, {}), 400, "validation_failed");
     expect(fault?.parameter).toBe("Idempotency-Key");
   });
 });

@@ -1,9 +1,11 @@
 /** Notes over HTTP: who sees the prospect reads and writes them, nobody else learns that they exist. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as } from "./client.ts";
 import { startReceiver } from "./receiver.ts";
 import { bodyOf, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const Note = z.object({
   id: z.number(),
@@ -24,7 +26,7 @@ describe("a note", () => {
     const prospectId = await newProspect();
     const answer = await as.admin("POST", `/api/prospects/${prospectId}/notes`, { body: "Has a dog \u{1F415}" });
     const made = bodyOf(answer, 201, Note);
-    expect(made).toMatchObject({ body: "Has a dog \u{1F415}", createdBy: { email: "admin@acme.test" } });
+    expect(made).toMatchObject({ body: "Has a dog \u{1F415}", createdBy: { email: as.admin.email } });
     expect(made.updatedAt).toBe(made.createdAt);
     const path = `/api/notes/${made.id}`;
     expect(answer.headers.get("location")).toBe(path);

@@ -3,8 +3,11 @@ import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as, baseUrl, send, tokenOf } from "./client.ts";
+import { baseUrl, send, tokenOf } from "./client.ts";
 import { bodyOf, Identified, Page, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const Pins = z.array(z.object({ id: z.number(), lat: z.number(), lng: z.number(), statusColor: z.string() }));
 const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id);
@@ -17,7 +20,7 @@ const list = async (query: string, client = as.rep) =>
 
 /** The bytes as they come, which `fetch` would decode. */
 async function raw(path: string, acceptEncoding: string | undefined) {
-  const token = await tokenOf("rep@acme.test");
+  const token = await tokenOf(as.rep.email);
   return new Promise<{ encoding: string | undefined; vary: string | undefined; bytes: Buffer }>((resolve, reject) => {
     const headers = {
       Authorization: `Bearer ${token}`,

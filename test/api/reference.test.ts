@@ -1,8 +1,10 @@
 /** Statuses, users and the caller over HTTP. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as } from "./client.ts";
 import { bodyOf, DetailBody, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const Status = z.object({
   id: z.number(),
@@ -16,8 +18,8 @@ const Users = z.array(z.object({ id: z.number(), email: z.string(), role: z.stri
 test("me is the caller with company, role and permissions", async () => {
   const me = bodyOf(await as.importer("GET", "/api/me"), 200, z.unknown());
   expect(me).toMatchObject({
-    user: { email: "importer@acme.test" },
-    company: { name: "Acme Roofing" },
+    user: { email: as.importer.email },
+    company: { name: "one" },
     role: "sales",
     permissions: ["canManageProspects"],
   });
@@ -115,8 +117,8 @@ describe("statuses", () => {
 describe("users", () => {
   test("all of the company, none of another", async () => {
     const users = bodyOf(await as.rep("GET", "/api/users"), 200, Users);
-    expect(users.map(({ email }) => email)).toContain("rep2@acme.test");
-    expect(users.some(({ email }) => email.endsWith("@globex.test"))).toBe(false);
+    expect(users.map(({ email }) => email)).toContain(as.rep2.email);
+    expect(users.some(({ email }) => email === as.otherOwner.email)).toBe(false);
     const [foreign] = bodyOf(await as.otherOwner("GET", "/api/users"), 200, Users);
     problemOf(await as.owner("GET", `/api/users/${foreign?.id}`), 404, "not_found");
     expect(bodyOf(await as.rep("GET", `/api/users/${users[0]?.id}`), 200, z.unknown())).toMatchObject({

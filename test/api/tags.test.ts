@@ -1,9 +1,11 @@
 /** Tags over HTTP: by themselves, and on prospects. */
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as } from "./client.ts";
 import { startReceiver } from "./receiver.ts";
 import { bodyOf, DetailBody, Identified, Page, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const Tag = z.object({ id: z.number(), value: z.string(), color: z.string() });
 const Tagged = z.extend(ProspectBody, { tags: z.array(z.object({ tag: Tag })) });

@@ -2,9 +2,12 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as, send, tokenOf } from "./client.ts";
+import { demo, send, tokenOf } from "./client.ts";
 import { startReceiver } from "./receiver.ts";
 import { bodyOf, Identified, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const Territory = z.object({
   id: z.number(),
@@ -50,7 +53,7 @@ describe("territories", () => {
   });
 
   test("are listed newest first, changed field by field, and gone after a delete", async () => {
-    const rep2 = await userId("rep2@acme.test");
+    const rep2 = await userId(as.rep2.email);
     const name = uniqueName();
     const older = await create();
     const made = await create({
@@ -181,7 +184,7 @@ describe("territories", () => {
       [1, 0],
       [1, 1],
     ]);
-    const headers = { Authorization: `Bearer ${await tokenOf("rep@acme.test")}`, "Content-Type": "application/json" };
+    const headers = { Authorization: `Bearer ${await tokenOf(as.rep.email)}`, "Content-Type": "application/json" };
     for (const [spelling, code] of [
       ["1e999", "validation_failed"],
       ["NaN", "malformed_json"],
@@ -201,7 +204,7 @@ describe("territories", () => {
     expect(
       bodyOf(await as.otherOwner("GET", "/api/territories"), 200, z.array(Territory)).map(({ id }) => id),
     ).not.toContain(made.id);
-    const foreign = await userId("rep@globex.test", as.otherOwner);
+    const foreign = await userId(as.otherRep.email, as.otherOwner);
     const nobody = problemOf(await as.rep("PATCH", path, { assignedToUserId: 2 ** 50 }), 400, "validation_failed");
     expect(problemOf(await as.rep("PATCH", path, { assignedToUserId: foreign }), 400, "validation_failed")).toEqual(
       nobody,
@@ -211,7 +214,7 @@ describe("territories", () => {
   test("no change is lost when many come at once", async () => {
     const { id } = await create({ polygon: square });
     const path = `/api/territories/${id}`;
-    const rep = await userId("rep@acme.test");
+    const rep = await userId(as.rep.email);
     const changes = [{ name: "N" }, { totalProperties: 7 }, { polygon: square.slice(0, 3) }, { assignedToUserId: rep }];
     const answers = await Promise.all([...changes, ...changes, ...changes].map((body) => as.rep("PATCH", path, body)));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
@@ -240,7 +243,7 @@ describe("territories", () => {
 });
 
 test("each demo company has territories, some of them with a rep", async () => {
-  for (const client of [as.rep, as.otherRep]) {
+  for (const client of [demo.owner, demo.otherOwner]) {
     const territories = bodyOf(await client("GET", "/api/territories"), 200, z.array(Territory));
     const quarters = territories.filter(({ name }) => /(?:North|South) (?:East|West)$/.test(name));
     expect(quarters).toHaveLength(4);

@@ -5,8 +5,11 @@ import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes.ts";
-import { as, send, tokenOf } from "./client.ts";
+import { send, tokenOf } from "./client.ts";
 import { bodyOf, problemOf } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
@@ -30,7 +33,7 @@ let forge: Forge;
 const lure = { url: "", visits: 0, close: (): void => undefined };
 
 beforeAll(async () => {
-  const token = await tokenOf("rep@acme.test");
+  const token = await tokenOf(as.rep.email);
   const [header, claims] = token.split(".");
   forge = {
     key: createPrivateKey({ key: inject("signingKey"), format: "jwk" }),

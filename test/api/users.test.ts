@@ -1,8 +1,11 @@
 /** Users over HTTP: invited, changed, disabled and enabled, within what each role may do. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as, type Client, clientOf } from "./client.ts";
+import { type Client, clientOf } from "./client.ts";
 import { bodyOf, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const User = z.object({
   id: z.number(),
@@ -18,7 +21,7 @@ const User = z.object({
 type User = z.infer<typeof User>;
 
 const newUser = (more: object = {}) => ({
-  email: `${uniqueName()}@acme.test`,
+  email: `${uniqueName()}@one.test`,
   firstName: "Nina",
   lastName: "New",
   role: "sales",
@@ -48,7 +51,7 @@ describe("users", () => {
     const me = bodyOf(await clientOf(made.email)("GET", "/api/me"), 200, z.unknown());
     expect(me).toMatchObject({
       user: { id: made.id },
-      company: { name: "Acme Roofing" },
+      company: { name: "one" },
       role: "sales",
       permissions: ["canViewAllProspects"],
     });
@@ -59,7 +62,7 @@ describe("users", () => {
     const assigned = await as.admin("POST", "/api/prospects", { assignedToUserId: made.id });
     const prospect = bodyOf(assigned, 201, ProspectBody);
     const patch = { firstName: "Nora", role: "admin", permissions: ["canManageProspects"] };
-    const changed = bodyOf(await as.admin("PATCH", pathOf(made), { ...patch, email: "other@acme.test" }), 200, User);
+    const changed = bodyOf(await as.admin("PATCH", pathOf(made), { ...patch, email: "other@one.test" }), 200, User);
     expect(changed).toEqual({ ...made, ...patch, updatedAt: changed.updatedAt });
     expect(bodyOf(await as.admin("PATCH", pathOf(made), {}), 200, User)).toEqual(changed);
     const seen = bodyOf(await as.admin("GET", `/api/prospects/${prospect.id}`), 200, ProspectBody);
@@ -81,7 +84,7 @@ describe("users", () => {
 
   test("have an e-mail address of their own in the whole service", async () => {
     const made = await invite();
-    const bodies = [made.email, made.email.toUpperCase(), "owner@acme.test", "owner@globex.test"].map((email) =>
+    const bodies = [made.email, made.email.toUpperCase(), as.owner.email, as.otherOwner.email].map((email) =>
       newUser({ email }),
     );
     const details = new Set<string>();
@@ -91,7 +94,7 @@ describe("users", () => {
       details.add(z.parse(z.object({ detail: z.string() }), answer.body).detail);
     }
     expect(details.size).toBe(1);
-    const email = `${uniqueName()}@acme.test`;
+    const email = `${uniqueName()}@one.test`;
     const clients = [as.admin, as.owner, as.otherOwner, as.admin, as.otherOwner];
     const answers = await Promise.all(clients.map((client) => client("POST", "/api/users", newUser({ email }))));
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409, 409]);

@@ -3,9 +3,11 @@ import { createHmac } from "node:crypto";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { as } from "./client.ts";
 import { type Behaviour, type Receiver, startReceiver } from "./receiver.ts";
 import { bodyOf, DetailBody, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
 
 const Registration = z.looseObject({ id: z.number(), event: z.string() });
 const Webhook = z.looseObject({
@@ -186,7 +188,7 @@ describe("events", () => {
       previousStatus: { id: first },
       newStatus: { id: second },
       statusHistoryId: statusHistory[0]?.id,
-      changedBy: { email: "rep@acme.test" },
+      changedBy: { email: as.rep.email },
     });
     expect(byName["prospect.deleted"]?.data).toMatchObject({ prospect: { id: made.id } });
 

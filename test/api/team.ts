@@ -1,0 +1,54 @@
+/** Two companies of a test file's own, so that files can run side by side on one local service. */
+import * as z from "zod/mini";
+import { createCompany } from "#shared/companies/create.ts";
+import { dynamoClient, openTable } from "#shared/db/table.ts";
+import { worldOn } from "#shared/world.ts";
+import { baseUrl, type Client, clientOf } from "./client.ts";
+import { bodyOf, uniqueName } from "./shapes.ts";
+
+export interface Team {
+  readonly owner: Client;
+  readonly admin: Client;
+  /** Ravi Rep and Rita Rep: sales without permissions. */
+  readonly rep: Client;
+  readonly rep2: Client;
+  /** Sales with canViewAllProspects. */
+  readonly viewer: Client;
+  /** Sales with canManageProspects. */
+  readonly importer: Client;
+  readonly otherOwner: Client;
+  readonly otherRep: Client;
+}
+
+const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
+
+/** Companies with a user for each role: those of `other…` belong to the second one. */
+export async function newTeam(): Promise<Team> {
+  const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials });
+  const world = worldOn(openTable(outputs.TableName, client));
+  const domain = `${uniqueName().toLowerCase()}.test`;
+  const company = async (name: string): Promise<Client> => {
+    const email = `owner@${name}.${domain}`;
+    await createCompany(world, { name, owner: { email, firstName: "Olga", lastName: "Owner", sub: email } });
+    return clientOf(email);
+  };
+  const [owner, otherOwner] = [await company("one"), await company("two")];
+  const rep = { lastName: "Rep", role: "sales" };
+  const [admin, ravi, rita, viewer, importer, otherRep] = await Promise.all([
+    invite(owner, "admin", { firstName: "Ada", lastName: "Admin", role: "admin" }),
+    invite(owner, "rep", { ...rep, firstName: "Ravi" }),
+    invite(owner, "rep2", { ...rep, firstName: "Rita" }),
+    invite(owner, "viewer", { ...rep, firstName: "Vera", permissions: ["canViewAllProspects"] }),
+    invite(owner, "importer", { ...rep, firstName: "Iris", permissions: ["canManageProspects"] }),
+    invite(otherOwner, "rep", { ...rep, firstName: "Otto" }),
+  ]);
+  return { owner, admin, rep: ravi, rep2: rita, viewer, importer, otherOwner, otherRep };
+}
+
+async function invite(owner: Client, name: string, user: object): Promise<Client> {
+  const email = owner.email.replace(/^owner@/, `${name}@`);
+  bodyOf(await owner("POST", "/api/users", { ...user, email }), 201, z.unknown());
+  return clientOf(email);
+}
