@@ -1,0 +1,59 @@
+/** A segment in memory: the column groups that were needed so far, and the orders of its rows. */
+import type { SegmentEntry } from "#shared/company-index/manifest.ts";
+import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
+
+export class LoadedSegment {
+  readonly entry: SegmentEntry;
+  readonly main: MainColumns;
+  geo: GeoColumns | undefined;
+  text: TextColumns | undefined;
+  #newestFirst: Uint16Array | undefined;
+  #byId: Uint16Array | undefined;
+
+  constructor(entry: SegmentEntry, main: MainColumns) {
+    this.entry = entry;
+    this.main = main;
+  }
+
+  get count(): number {
+    return this.main.count;
+  }
+
+  /** Row numbers, newest created first; of the same instant, the higher id first. */
+  get newestFirst(): Uint16Array {
+    const { createdAt, ids } = this.main;
+    this.#newestFirst ??= rowNumbers(this.count).sort(
+      (a, b) => (createdAt[b] ?? 0) - (createdAt[a] ?? 0) || (ids[b] ?? 0) - (ids[a] ?? 0),
+    );
+    return this.#newestFirst;
+  }
+
+  /** Row of the prospect, or -1. */
+  rowOf(id: number): number {
+    const [first, last] = this.entry.zone.ids;
+    if (id < first || id > last) return -1;
+    const { ids } = this.main;
+    this.#byId ??= rowNumbers(this.count).sort((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0));
+    let low = 0;
+    let high = this.count - 1;
+    while (low <= high) {
+      const middle = (low + high) >>> 1;
+      const row = this.#byId[middle] ?? 0;
+      const found = ids[row] ?? 0;
+      if (found === id) return row;
+      if (found < id) low = middle + 1;
+      else high = middle - 1;
+    }
+    return -1;
+  }
+
+  /** Bytes of memory, as the cache counts them. */
+  get bytes(): number {
+    const { geo, text, count } = this;
+    const textBytes =
+      text === undefined ? 0 : text.bytes.length + text.digits.length + text.rowOf.length * 22 + count * 4;
+    return count * (24 + 8 + 4) + (geo === undefined ? 0 : count * 16) + textBytes + 2_000;
+  }
+}
+
+const rowNumbers = (count: number): Uint16Array => Uint16Array.from({ length: count }, (_, i) => i);

@@ -1,0 +1,108 @@
+/**
+ * Several runs into one: of each prospect and note the newest version, in the order of the curve, so that many small
+ * segments become few full ones. One segment of each run is decoded at a time.
+ */
+import { byPlace, curvePlace } from "#shared/company-index/arrange.ts";
+import type { NoteText } from "#shared/company-index/row.ts";
+import { rowsOf } from "#shared/company-index/rows.ts";
+import { addAll, type Overrides } from "#shared/company-index/run.ts";
+import type { RowWithNotes, SegmentColumns } from "#shared/company-index/segment.ts";
+import { NewestVersions } from "#shared/company-index/versions.ts";
+
+export interface RunToMerge {
+  /** Higher is newer. */
+  readonly age: number;
+  /** In the order of the curve; each call decodes anew. */
+  readonly segments: readonly (() => SegmentColumns)[];
+  readonly overrides: Overrides;
+  readonly looseNotes: readonly NoteText[];
+}
+
+export interface Merged {
+  /** Rows in the order of the curve. To be read once. */
+  readonly rows: Iterable<RowWithNotes>;
+  /** What stands in the merged run beside its rows; empty where it is the oldest, as nothing older is left to be hidden. */
+  readonly looseNotes: readonly NoteText[];
+  readonly prospects: readonly { id: number; version: number }[];
+  readonly notes: readonly { id: number; version: number }[];
+}
+
+/** `isOldest`: no run that stays is older than these, so what is deleted is forgotten. */
+export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): Merged {
+  const prospects = new NewestVersions();
+  const notes = new NewestVersions();
+  for (const { overrides, age } of runs) {
+    addAll(prospects, overrides.prospects, age);
+    addAll(notes, overrides.notes, age);
+  }
+  const { strays, present } = straysOf(runs, prospects, notes);
+  return {
+    rows: merged(runs, prospects, notes, strays),
+    looseNotes: isOldest ? [] : [...strays].flatMap(([id, list]) => (present.has(id) ? [] : list)),
+    prospects: isOldest ? [] : [...prospects],
+    notes: isOldest ? [] : [...notes],
+  };
+}
+
+/** Notes that stand apart from the live row of their prospect, by prospect; and the prospects that have a live row here. */
+function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
+  const strays = new Map<number, NoteText[]>();
+  const present = new Set<number>();
+  const keep = (note: NoteText, age: number): void => {
+    if (notes.supersedes(note.noteId, note.version, age)) return;
+    const list = strays.get(note.prospectId);
+    if (list === undefined) strays.set(note.prospectId, [note]);
+    else list.push(note);
+  };
+  for (const { looseNotes, age } of runs) for (const note of looseNotes) keep(note, age);
+  for (const { segments, age } of runs) {
+    for (const decode of segments) {
+      for (const { row, notes: own } of rowsOf(decode())) {
+        if (!prospects.supersedes(row.id, row.version, age)) present.add(row.id);
+        else for (const note of own) keep(note, age);
+      }
+    }
+  }
+  return { strays, present };
+}
+
+function* merged(
+  runs: readonly RunToMerge[],
+  prospects: NewestVersions,
+  notes: NewestVersions,
+  strays: ReadonlyMap<number, readonly NoteText[]>,
+): Generator<RowWithNotes> {
+  const streams = runs.map((run) => liveRowsOf(run, prospects, notes));
+  const heads = streams.map((stream) => stream.next());
+  for (;;) {
+    let first = -1;
+    for (const [i, head] of heads.entries()) {
+      const best = heads[first];
+      if (head.done !== true && (best === undefined || best.done === true || byPlace(head.value, best.value) < 0))
+        first = i;
+    }
+    const head = heads[first];
+    const stream = streams[first];
+    if (head === undefined || stream === undefined || head.done === true) return;
+    const { row, notes: own } = head.value.entry;
+    yield { row, notes: [...own, ...(strays.get(row.id) ?? [])] };
+    heads[first] = stream.next();
+  }
+}
+
+interface Placed {
+  readonly place: number;
+  readonly id: number;
+  readonly entry: RowWithNotes;
+}
+
+function* liveRowsOf(run: RunToMerge, prospects: NewestVersions, notes: NewestVersions): Generator<Placed, undefined> {
+  for (const decode of run.segments) {
+    for (const { row, notes: own } of rowsOf(decode())) {
+      if (prospects.supersedes(row.id, row.version, run.age)) continue;
+      const live = own.filter(({ noteId, version }) => !notes.supersedes(noteId, version, run.age));
+      yield { place: curvePlace(row), id: row.id, entry: { row, notes: live } };
+    }
+  }
+  return undefined;
+}

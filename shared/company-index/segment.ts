@@ -1,0 +1,205 @@
+/**
+ * Segments: up to 4 096 rows near each other on the map, as columns. A segment is never changed. Its columns come in groups,
+ * so that a read loads only what its filters look at.
+ */
+import { ByteReader, ByteWriter } from "#shared/company-index/bytes.ts";
+import {
+  type Coded,
+  readCoded,
+  readDegrees,
+  readNumbers,
+  writeCoded,
+  writeDegrees,
+  writeNumbers,
+} from "#shared/company-index/columns.ts";
+import { compress, decompress } from "#shared/company-index/compress.ts";
+import type { IndexRow, NoteText } from "#shared/company-index/row.ts";
+
+/** A row with its notes, as far as they are known where the segment is made. */
+export interface RowWithNotes {
+  readonly row: IndexRow;
+  readonly notes: readonly NoteText[];
+}
+
+export const groups = ["main", "geo", "text"] as const;
+export type Group = (typeof groups)[number];
+
+export interface MainColumns {
+  readonly count: number;
+  readonly ids: Float64Array;
+  readonly versions: Float64Array;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: Float64Array;
+  readonly statusId: Coded<number | null>;
+  readonly assignedToUserId: Coded<number | null>;
+  readonly city: Coded<string | null>;
+  readonly tagIds: Coded<readonly number[]>;
+}
+
+/** Degrees; NaN where there is none. */
+export interface GeoColumns {
+  readonly lat: Float64Array;
+  readonly lng: Float64Array;
+}
+
+/** All texts in one stretch of UTF-8, each ended by a line break: an entry is a row's own text or one of its notes. */
+export interface TextColumns {
+  readonly bytes: Buffer;
+  /** Where each entry begins; one more at the end. */
+  readonly starts: Uint32Array;
+  readonly rowOf: Uint16Array;
+  /** 0: the row's own text. */
+  readonly noteIds: Float64Array;
+  readonly noteVersions: Float64Array;
+  readonly digits: Buffer;
+  /** Where each row's phone digits begin; one more at the end. */
+  readonly digitStarts: Uint32Array;
+}
+
+export interface SegmentColumns {
+  readonly main: MainColumns;
+  readonly geo: GeoColumns;
+  readonly text: TextColumns;
+}
+
+export function encodeSegment(entries: readonly RowWithNotes[]): Record<Group, Uint8Array> {
+  const rows = entries.map(({ row }) => row);
+  return {
+    main: compress(encodeMain(rows)),
+    geo: compress(encodeGeo(rows)),
+    text: compress(encodeText(entries)),
+  };
+}
+
+function encodeMain(rows: readonly IndexRow[]): Uint8Array {
+  const into = new ByteWriter();
+  const idOrNull = (id: number | null): void => into.integer(id ?? 0);
+  into.integer(rows.length);
+  writeNumbers(into, column(rows, "id"));
+  writeNumbers(into, column(rows, "version"));
+  writeNumbers(into, column(rows, "createdAt"));
+  writeCoded(into, column(rows, "statusId"), (id) => id, idOrNull);
+  writeCoded(into, column(rows, "assignedToUserId"), (id) => id, idOrNull);
+  // A city is written with a mark before it: the empty text is a city too.
+  writeCoded(
+    into,
+    column(rows, "city"),
+    (city) => city,
+    (city) => into.text(city === null ? "" : `=${city}`),
+  );
+  writeCoded(
+    into,
+    column(rows, "tagIds"),
+    (ids) => ids.join(),
+    (ids) => {
+      into.integer(ids.length);
+      for (const id of ids) into.integer(id);
+    },
+  );
+  return into.finish();
+}
+
+export const decodeMain = (label: string, compressed: Uint8Array): MainColumns =>
+  decompress(label, compressed, (bytes) => {
+    const from = new ByteReader(bytes);
+    const idOrNull = (): number | null => from.integer() || null;
+    const count = from.integer();
+    return {
+      count,
+      ids: readNumbers(from, count),
+      versions: readNumbers(from, count),
+      createdAt: readNumbers(from, count),
+      statusId: readCoded(from, count, idOrNull),
+      assignedToUserId: readCoded(from, count, idOrNull),
+      city: readCoded(from, count, () => {
+        const marked = from.text();
+        return marked === "" ? null : marked.slice(1);
+      }),
+      tagIds: readCoded(from, count, () => Array.from({ length: from.integer() }, () => from.integer())),
+    };
+  });
+
+function encodeGeo(rows: readonly IndexRow[]): Uint8Array {
+  const into = new ByteWriter();
+  into.integer(rows.length);
+  writeDegrees(into, column(rows, "lat"));
+  writeDegrees(into, column(rows, "lng"));
+  return into.finish();
+}
+
+export const decodeGeo = (label: string, compressed: Uint8Array): GeoColumns =>
+  decompress(label, compressed, (bytes) => {
+    const from = new ByteReader(bytes);
+    const count = from.integer();
+    return { lat: readDegrees(from, count), lng: readDegrees(from, count) };
+  });
+
+function encodeText(entries: readonly RowWithNotes[]): Uint8Array {
+  const into = new ByteWriter();
+  into.integer(entries.length);
+  for (const { notes } of entries) into.integer(notes.length);
+  const notes = entries.flatMap((entry) => entry.notes);
+  writeNumbers(
+    into,
+    notes.map(({ noteId }) => noteId),
+  );
+  writeNumbers(
+    into,
+    notes.map(({ version }) => version),
+  );
+  writeTexts(
+    into,
+    entries.map(({ row }) => row.phoneDigits),
+  );
+  writeTexts(
+    into,
+    entries.flatMap((entry) => [entry.row.text, ...entry.notes.map(({ text }) => text)]),
+  );
+  return into.finish();
+}
+
+export const decodeText = (label: string, compressed: Uint8Array): TextColumns =>
+  decompress(label, compressed, (bytes) => {
+    const from = new ByteReader(bytes);
+    const noteCounts = Array.from({ length: from.integer() }, () => from.integer());
+    const notes = noteCounts.reduce((sum, count) => sum + count, 0);
+    const ids = readNumbers(from, notes);
+    const versions = readNumbers(from, notes);
+    const entries = noteCounts.length + notes;
+    const rowOf = new Uint16Array(entries);
+    const noteIds = new Float64Array(entries);
+    const noteVersions = new Float64Array(entries);
+    let entry = 0;
+    let note = 0;
+    for (const [row, count] of noteCounts.entries()) {
+      rowOf[entry++] = row;
+      for (let i = 0; i < count; i++, note++, entry++) {
+        rowOf[entry] = row;
+        noteIds[entry] = ids[note] ?? 0;
+        noteVersions[entry] = versions[note] ?? 0;
+      }
+    }
+    const digits = readTexts(from, noteCounts.length);
+    const { bytes: texts, starts } = readTexts(from, entries);
+    return { bytes: texts, starts, rowOf, noteIds, noteVersions, digits: digits.bytes, digitStarts: digits.starts };
+  });
+
+/** Lengths first, then all texts, each ended by a line break: no search word crosses one. */
+export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
+  const encoded = texts.map((text) => Buffer.from(`${text}\n`));
+  for (const { length } of encoded) into.integer(length);
+  for (const bytes of encoded) into.raw(bytes);
+}
+
+export function readTexts(from: ByteReader, count: number): { bytes: Buffer; starts: Uint32Array } {
+  const starts = new Uint32Array(count + 1);
+  let length = 0;
+  for (let i = 0; i < count; i++) {
+    length += from.integer();
+    starts[i + 1] = length;
+  }
+  return { bytes: Buffer.from(from.raw(length)), starts };
+}
+
+const column = <K extends keyof IndexRow>(rows: readonly IndexRow[], field: K): IndexRow[K][] =>
+  rows.map((row) => row[field]);

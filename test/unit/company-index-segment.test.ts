@@ -1,0 +1,91 @@
+/** Laws of a stored segment: every row and note comes back exactly, and damaged bytes are an error. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { cutIntoSegments, SEGMENT_ROWS } from "#shared/company-index/arrange.ts";
+import { IndexUnreadable } from "#shared/company-index/compress.ts";
+import { rowsOf } from "#shared/company-index/rows.ts";
+import {
+  decodeGeo,
+  decodeMain,
+  decodeText,
+  encodeSegment,
+  type RowWithNotes,
+  type SegmentColumns,
+} from "#shared/company-index/segment.ts";
+
+const decoded = ({ main, geo, text }: ReturnType<typeof encodeSegment>): SegmentColumns => ({
+  main: decodeMain("main", main),
+  geo: decodeGeo("geo", geo),
+  text: decodeText("text", text),
+});
+
+const id = fc.integer({ min: 1, max: 2 ** 52 - 1 });
+const degrees = (limit: number) =>
+  fc.option(
+    fc.oneof(
+      fc.double({ min: -limit, max: limit, noNaN: true }),
+      fc.integer({ min: -limit * 1e6, max: limit * 1e6 }).map((n) => n / 1e6),
+    ),
+  );
+const texts = fc.string({ unit: "grapheme", maxLength: 30 });
+const entry: fc.Arbitrary<RowWithNotes> = fc
+  .record({
+    row: fc.record({
+      id,
+      version: fc.integer({ min: 1, max: 1_000_000 }),
+      createdAt: fc.integer({ min: 0, max: 4_102_444_800_000 }),
+      statusId: fc.option(id),
+      assignedToUserId: fc.option(id),
+      tagIds: fc.array(id, { maxLength: 4 }),
+      city: fc.option(texts),
+      lat: degrees(90).map((value) => (value === null ? null : value + 0)),
+      lng: degrees(180).map((value) => (value === null ? null : value + 0)),
+      text: texts,
+      phoneDigits: fc.constantFrom("\n", "3035550100\n720", "1\n"),
+    }),
+    notes: fc.array(fc.record({ noteId: id, version: fc.integer({ min: 1, max: 9 }), text: texts }), { maxLength: 3 }),
+  })
+  .map(({ row, notes }) => ({ row, notes: notes.map((note) => ({ ...note, prospectId: row.id })) }));
+
+test("rows and notes come back as they were", () => {
+  fc.assert(
+    fc.property(fc.array(entry, { minLength: 1, maxLength: 20 }), (entries) => {
+      expect([...rowsOf(decoded(encodeSegment(entries)))]).toEqual(entries);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+const sample = fc.sample(entry, { numRuns: 50, seed: 3 });
+
+test("a damaged byte anywhere is told, and never read as something else", () => {
+  const groups = encodeSegment(sample);
+  for (const [group, decode] of Object.entries({ main: decodeMain, geo: decodeGeo, text: decodeText })) {
+    const bytes = groups[group === "main" ? "main" : group === "geo" ? "geo" : "text"];
+    const good = decode(group, bytes);
+    for (let at = 0; at < bytes.length; at++) {
+      const damaged = Uint8Array.from(bytes);
+      damaged[at] = (damaged[at] ?? 0) ^ 0x10;
+      let read: unknown = good;
+      try {
+        read = decode(group, damaged);
+      } catch (error) {
+        expect(error).toBeInstanceOf(IndexUnreadable);
+      }
+      // A few bits of a frame's header mean nothing.
+      expect(read).toEqual(good);
+    }
+    expect(() => decode(group, bytes.subarray(0, -1))).toThrow(IndexUnreadable);
+  }
+});
+
+test("a stretch of rows is cut by their number and by the length of their texts", () => {
+  const [first] = sample;
+  if (first === undefined) throw new Error("no sample");
+  const rows = (count: number, text: string) =>
+    Array<RowWithNotes>(count).fill({ ...first, row: { ...first.row, text } });
+  const sizes = (entries: RowWithNotes[]) => [...cutIntoSegments(entries)].map(({ length }) => length);
+  expect(sizes(rows(2 * SEGMENT_ROWS + 1, ""))).toEqual([SEGMENT_ROWS, SEGMENT_ROWS, 1]);
+  expect(sizes(rows(5, "x".repeat(1_200_000)))).toEqual([2, 2, 1]);
+  expect(sizes([])).toEqual([]);
+});
