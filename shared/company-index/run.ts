@@ -18,6 +18,9 @@ export interface Overrides {
   readonly notes: Versions;
 }
 
+const none: Versions = { ids: new Float64Array(), versions: new Float64Array() };
+export const noOverrides: Overrides = { prospects: none, notes: none };
+
 interface Versioned {
   readonly id: number;
   readonly version: number;

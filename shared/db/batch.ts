@@ -6,17 +6,25 @@ import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import type { Item } from "#shared/db/table.ts";
 
+/** An eventual read costs half as much, and may not see what was written a moment ago. */
+export type Consistency = "strong" | "eventual";
+
 const GET_KEYS = 100;
-const PUT_ITEMS = 25;
+const WRITE_ITEMS = 25;
 const FRUITLESS_TRIES = 8;
 const PARALLEL = 12;
 
-/** Items in no order; keys without an item are left out. Strongly consistent. */
-export async function batchGet(client: DynamoDBDocumentClient, table: string, keys: readonly Key[]): Promise<Item[]> {
+/** Items in no order; keys without an item are left out. */
+export async function batchGet(
+  client: DynamoDBDocumentClient,
+  table: string,
+  keys: readonly Key[],
+  consistency: Consistency,
+): Promise<Item[]> {
   const items: Item[] = [];
   await inChunks(keys.map(asKey), GET_KEYS, async (pending) => {
     const command = new BatchGetCommand({
-      RequestItems: { [table]: { Keys: pending, ConsistentRead: true } },
+      RequestItems: { [table]: { Keys: pending, ConsistentRead: consistency === "strong" } },
       ReturnConsumedCapacity: "TOTAL",
     });
     const answer = await count("read", () => client.send(command));
@@ -27,14 +35,29 @@ export async function batchGet(client: DynamoDBDocumentClient, table: string, ke
 }
 
 /** Writes all items, unconditionally and not as one: a reader may see a part of them. */
-export async function batchPut(client: DynamoDBDocumentClient, table: string, items: readonly Item[]): Promise<void> {
-  await inChunks(items, PUT_ITEMS, async (pending) => {
+export const batchPut = (client: DynamoDBDocumentClient, table: string, items: readonly Item[]): Promise<void> =>
+  batchWrite(client, table, items, (Item) => ({ PutRequest: { Item } }));
+
+/** Removes what stands under the keys, unconditionally and not as one. */
+export const batchRemove = (client: DynamoDBDocumentClient, table: string, keys: readonly Key[]): Promise<void> =>
+  batchWrite(client, table, keys.map(asKey), (Key) => ({ DeleteRequest: { Key } }));
+
+type WriteRequest = { PutRequest: { Item: Item } } | { DeleteRequest: { Key: Item } };
+
+function batchWrite(
+  client: DynamoDBDocumentClient,
+  table: string,
+  entries: readonly Item[],
+  asRequest: (entry: Item) => WriteRequest,
+): Promise<void> {
+  return inChunks(entries, WRITE_ITEMS, async (pending) => {
     const command = new BatchWriteCommand({
-      RequestItems: { [table]: pending.map((Item) => ({ PutRequest: { Item } })) },
+      RequestItems: { [table]: pending.map(asRequest) },
       ReturnConsumedCapacity: "TOTAL",
     });
     const answer = await count("write", () => client.send(command));
-    return (answer.UnprocessedItems?.[table] ?? []).flatMap(({ PutRequest }) => PutRequest?.Item ?? []);
+    const left = answer.UnprocessedItems?.[table] ?? [];
+    return left.flatMap(({ PutRequest, DeleteRequest }) => PutRequest?.Item ?? DeleteRequest?.Key ?? []);
   });
 }
 

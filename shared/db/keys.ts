@@ -27,6 +27,7 @@ const addressPartition = (companyId: number, partition: number): string => `C#${
 const territoryPartition = (companyId: number): string => `C#${companyId}#T`;
 const placePartition = (companyId: number, id: number): string => `C#${companyId}#I#${id}`;
 const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
+const indexPartition = (companyId: number): string => `C#${companyId}#X`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const keys = {
@@ -115,6 +116,32 @@ export const keys = {
   territories: (companyId: number): { pk: string } => ({ pk: territoryPartition(companyId) }),
   territory: (companyId: number, id: number): Key => ({ pk: territoryPartition(companyId), sk: `T#${padded(id)}` }),
 
+  /**
+   * What has changed since the last flush of the company's index, and then the index's head: one Query. The head comes last
+   * in the order of keys, so that what a flush takes away during the Query is in the segments of the head that it reads.
+   */
+  index: (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) }),
+  indexHead: (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" }),
+  prospectDelta: (companyId: number, id: number, version: number): Key => ({
+    pk: indexPartition(companyId),
+    sk: `D#${id}#${version}`,
+  }),
+  noteDelta: (companyId: number, prospectId: number, noteId: number, version: number): Key => ({
+    pk: indexPartition(companyId),
+    sk: `D#${prospectId}#N${noteId}#${version}`,
+  }),
+  /** Which manifests does the company's index have? The newest has the highest version. */
+  manifests: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` }),
+  manifest: (companyId: number, version: number, id: string): Key => ({
+    pk: `C#${companyId}#XM`,
+    sk: `${padded(version)}#${id}`,
+  }),
+  /** A part of a piece of the index: of a column group of a segment, or of what a run holds beside its segments. */
+  indexPart: (companyId: number, owner: string, piece: string, part: number): Key => ({
+    pk: `C#${companyId}#XS#${owner}`,
+    sk: `${piece}#${part}`,
+  }),
+
   /** All webhooks of a company with their registrations: one Query. */
   webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
   /** How many webhooks the company has: the condition that keeps them within their limit. */
@@ -175,6 +202,9 @@ export const families = {
   addresses: "C#*#A#*",
   idempotency: "C#*#IK#*",
   territories: "C#*#T",
+  index: "C#*#X",
+  manifests: "C#*#XM",
+  segments: "C#*#XS#*",
   webhooks: "C#*#W",
   deliveries: "C#*#D#*",
   due: "DUE#*",

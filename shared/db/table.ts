@@ -1,6 +1,7 @@
 /**
  * The one table. Paging cannot be forgotten, unprocessed keys are asked again, conditions are values and their failure a
- * typed error, and a write whose reply was lost is recognised as done. Reads are strongly consistent, except on an index.
+ * typed error, and a write whose reply was lost is recognised as done. Reads are strongly consistent, except on an index
+ * and where a batch asks for less.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,7 +22,7 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import { batchGet, batchPut } from "#shared/db/batch.ts";
+import { batchGet, batchPut, batchRemove, type Consistency } from "#shared/db/batch.ts";
 import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
 import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
@@ -53,9 +54,11 @@ export interface QuerySpec {
 export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /** Items in no order; keys without an item are left out. */
-  batchGet(keys: readonly Key[]): Promise<Item[]>;
+  batchGet(keys: readonly Key[], consistency?: Consistency): Promise<Item[]>;
   /** Writes all items, unconditionally and not as one. */
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
+  /** Removes all of them, unconditionally and not as one. */
+  batchRemove(keys: readonly Key[]): Promise<void>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
   /** One write. Gives the item as it stands afterwards where `write` is an update. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
@@ -162,8 +165,9 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
 
   return {
     get,
-    batchGet: (keys) => batchGet(client, tableName, keys),
+    batchGet: (keys, consistency = "strong") => batchGet(client, tableName, keys, consistency),
     batchPut: (items) => batchPut(client, tableName, items),
+    batchRemove: (keys) => batchRemove(client, tableName, keys),
     query,
     write,
     transact,

@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
-import { DUE_INDEX } from "#shared/db/keys.ts";
+import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 
@@ -17,6 +17,8 @@ export type Fault =
   /** Takes effect; the connection breaks before the answer. */
   | { readonly kind: "lose reply" }
   | { readonly kind: "hang" }
+  /** Takes effect; the answer waits until other work is done. */
+  | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown> }
   /** The request goes out changed. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
   /** Only this share of a batch goes out, but at least one entry unless it is 0; the rest comes back as unprocessed. */
@@ -37,6 +39,8 @@ export interface FaultyDynamoDb {
   /** Operations that came in, in order, since the plan was set. */
   readonly calls: string[];
   plan(next: FaultPlan): void;
+  /** Every key of the table that begins so. */
+  keysOf(partition: string): Promise<Key[]>;
   stop(): Promise<void>;
 }
 
@@ -73,6 +77,15 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
       plan = next;
       calls.length = 0;
     },
+    keysOf: async (partition) => {
+      const client = new DynamoDBClient({ endpoint: server.endpoint, region: "us-east-1", credentials });
+      const found: Key[] = [];
+      const pages = paginateScan({ client }, { TableName: TABLE, ProjectionExpression: "pk, sk" });
+      for await (const { Items = [] } of pages) {
+        for (const { pk, sk } of Items) found.push({ pk: pk?.S ?? "", sk: sk?.S ?? "" });
+      }
+      return found.filter(({ pk }) => pk.startsWith(partition));
+    },
     stop: async () => {
       proxy.closeAllConnections();
       proxy.close();
@@ -103,6 +116,11 @@ async function apply(
       return;
     case "hang":
       return;
+    case "late": {
+      const result = await forward(body);
+      await fault.meanwhile();
+      return answer(result.status, result.text);
+    }
     case "part": {
       const { sent, left } = split(operation, body, fault.share);
       const name = operation === "BatchGetItem" ? "UnprocessedKeys" : "UnprocessedItems";

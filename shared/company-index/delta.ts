@@ -1,0 +1,88 @@
+/** Unflushed entries as the table holds them: one slim, immutable row per write, in one partition with the head. */
+import * as z from "zod/mini";
+import { type Head, readHead } from "#shared/company-index/head.ts";
+import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/row.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import type { Item, Table, Write } from "#shared/db/table.ts";
+
+/** Everything a read of the index asks the table for when its segments are in memory. */
+export interface Unflushed {
+  readonly head: Head;
+  readonly entries: readonly IndexEntry[];
+  readonly notes: readonly NoteEntry[];
+  /** Keys of all these rows. */
+  readonly keys: readonly Key[];
+}
+
+/** Created, status, assignee, tags, city, latitude, longitude, text, digits of the phones: short, since each read pays for it. */
+const Fields = z.tuple([
+  z.number(),
+  z.nullable(z.number()),
+  z.nullable(z.number()),
+  z.array(z.number()),
+  z.nullable(z.string()),
+  z.nullable(z.number()),
+  z.nullable(z.number()),
+  z.string(),
+  z.string(),
+]);
+
+/** To be written in the transaction of the prospect's own row. */
+export function prospectDelta(companyId: number, entry: IndexEntry): Write {
+  const key = keys.prospectDelta(companyId, entry.id, entry.version);
+  if (isTombstone(entry)) return { put: { ...key, type: "delta" } };
+  const { createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
+  const fields = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits];
+  return { put: { ...key, type: "delta", row: JSON.stringify(fields) } };
+}
+
+/** To be written in the transaction of the note's own row. */
+export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write {
+  const key = keys.noteDelta(companyId, prospectId, noteId, version);
+  return { put: { ...key, type: "delta", ...(text !== null && { note: text }) } };
+}
+
+/** One Query, strongly consistent. */
+export async function readUnflushed(table: Table, companyId: number): Promise<Unflushed> {
+  const entries: IndexEntry[] = [];
+  const notes: NoteEntry[] = [];
+  const found: Key[] = [];
+  let head = readHead(undefined);
+  for await (const item of table.query(keys.index(companyId))) {
+    if (item.type === "indexHead") head = readHead(item);
+    else found.push(keep(item, entries, notes));
+  }
+  return { head, entries, notes, keys: found };
+}
+
+const DeltaItem = z.object({
+  pk: z.string(),
+  sk: z.string(),
+  type: z.literal("delta"),
+  row: z.optional(z.string()),
+  note: z.optional(z.string()),
+});
+const prospectKey = /^D#(\d+)#(\d+)$/;
+const noteKey = /^D#(\d+)#N(\d+)#(\d+)$/;
+
+function keep(item: Item, entries: IndexEntry[], notes: NoteEntry[]): Key {
+  const { pk, sk, row, note } = DeltaItem.parse(item);
+  const ofNote = noteKey.exec(sk);
+  const ofProspect = prospectKey.exec(sk);
+  if (ofNote !== null) {
+    const [prospectId = 0, noteId = 0, version = 0] = ofNote.slice(1).map(Number);
+    notes.push({ prospectId, noteId, version, text: note ?? null });
+  } else if (ofProspect !== null) {
+    const [id = 0, version = 0] = ofProspect.slice(1).map(Number);
+    entries.push(row === undefined ? { id, version, deleted: true } : { id, version, ...fieldsOf(row) });
+  } else {
+    throw new Error(`no unflushed entry has the key ${sk}`);
+  }
+  return { pk, sk };
+}
+
+function fieldsOf(row: string) {
+  const fields = Fields.parse(JSON.parse(row));
+  const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
+  return { createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits };
+}

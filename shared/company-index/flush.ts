@@ -1,0 +1,131 @@
+/** The flush: unflushed entries become a run of segments, and runs that have grown alike become one. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { arranged } from "#shared/company-index/arrange.ts";
+import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
+import type { Head } from "#shared/company-index/head.ts";
+import type { Manifest, Run } from "#shared/company-index/manifest.ts";
+import { mergeRuns, type RunToMerge } from "#shared/company-index/merge.ts";
+import { type IndexWorld, type NewRun, publish, storeRun } from "#shared/company-index/publish.ts";
+import { isTombstone } from "#shared/company-index/row.ts";
+import { readAsides, readSegments } from "#shared/company-index/run-pieces.ts";
+import { readManifest } from "#shared/company-index/store.ts";
+import { newestUnflushed, runsInView } from "#shared/company-index/view.ts";
+import type { Table } from "#shared/db/table.ts";
+
+/** Fewer unflushed entries are left where they are: a read pays one unit for 14 of them, a flush at least ten for any. */
+export const FLUSH_ENTRIES = 64;
+
+/** Queries that were under way when the head moved have read what is removed then. */
+const SETTLE_MS = 250;
+
+export interface Flushed {
+  /** Entries that went into segments, or had been there before. */
+  readonly entries: number;
+  readonly merges: number;
+}
+
+const nothing: Flushed = { entries: 0, merges: 0 };
+
+/** Safe to repeat, to kill at any point and to run twice at once: the later one finds less or nothing to do. */
+export async function flush(
+  world: IndexWorld,
+  companyId: number,
+  { least = FLUSH_ENTRIES, settleMs = SETTLE_MS } = {},
+): Promise<Flushed> {
+  const unflushed = await readUnflushed(world.table, companyId);
+  if (unflushed.keys.length < least) return nothing;
+  let holding: Holding | undefined = {
+    head: unflushed.head,
+    manifest: await readManifest(world.table, companyId, unflushed.head.manifest),
+  };
+  const run = await newRun(world.table, companyId, holding.manifest, unflushed);
+  if (run !== undefined) holding = await addRun(world, companyId, holding, run);
+  if (holding === undefined) return nothing;
+  await sleep(settleMs);
+  await world.table.batchRemove(unflushed.keys);
+  // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
+  let merges = 0;
+  for (let next = mergeable(holding.manifest); next !== undefined; next = mergeable(holding.manifest)) {
+    holding = await merge(world, companyId, holding, next);
+    if (holding === undefined) break;
+    merges++;
+  }
+  return { entries: unflushed.keys.length, merges };
+}
+
+interface Holding {
+  readonly head: Head;
+  readonly manifest: Manifest;
+}
+
+/** Undefined where all that is unflushed had been flushed before. */
+async function newRun(
+  table: Table,
+  companyId: number,
+  manifest: Manifest,
+  unflushed: Unflushed,
+): Promise<NewRun | undefined> {
+  const asides = await readAsides(table, companyId, manifest.runs);
+  const delta = newestUnflushed(runsInView(asides), unflushed.entries, unflushed.notes);
+  const prospects = [...delta.prospects.values()];
+  const notes = [...delta.notes.values()];
+  if (prospects.length + notes.length === 0) return undefined;
+  return {
+    rows: arranged(prospects.flatMap((entry) => (isTombstone(entry) ? [] : [{ row: entry, notes: [] }]))),
+    looseNotes: notes.flatMap(({ text, ...note }) => (text === null ? [] : [{ ...note, text }])),
+    prospects,
+    notes: notes.map(({ noteId, version }) => ({ id: noteId, version })),
+  };
+}
+
+/** Undefined when another flush was faster. */
+async function addRun(
+  world: IndexWorld,
+  companyId: number,
+  { head, manifest }: Holding,
+  built: NewRun,
+): Promise<Holding | undefined> {
+  const run = await storeRun(world.table, companyId, built);
+  const next: Manifest = { runs: [...manifest.runs, run] };
+  const moved = await publish(world, companyId, head, next, run);
+  return moved === undefined ? undefined : { head: moved, manifest: next };
+}
+
+/**
+ * Age of the first of the newest runs that are to be merged: one that the newer ones together have caught up with. Sizes then at
+ * least double from run to run, so there are few, and a row is rewritten once for each doubling.
+ */
+export function mergeable({ runs }: Manifest): number | undefined {
+  let newer = 0;
+  let first: number | undefined;
+  for (let age = runs.length - 1; age >= 0; age--) {
+    const size = sizeOf(runs[age]);
+    if (newer > 0 && newer >= size) first = age;
+    newer += size;
+  }
+  return first;
+}
+
+/** A run that holds deletions and notes alone counts too. */
+const sizeOf = (run: Run | undefined): number => Math.max(1, run?.rows ?? 0);
+
+async function merge(
+  world: IndexWorld,
+  companyId: number,
+  { head, manifest }: Holding,
+  from: number,
+): Promise<Holding | undefined> {
+  const staying = manifest.runs.slice(0, from);
+  const merging = manifest.runs.slice(from);
+  const asides = await readAsides(world.table, companyId, merging);
+  const toMerge: RunToMerge[] = [];
+  for (const [age, run] of merging.entries()) {
+    const aside = asides[age];
+    if (aside === undefined) throw new Error("a run without what stands beside it");
+    toMerge.push({ age, segments: await readSegments(world.table, companyId, run), ...aside });
+  }
+  const run = await storeRun(world.table, companyId, mergeRuns(toMerge, from === 0));
+  const next: Manifest = { runs: run.segments.length + run.overrides === 0 ? staying : [...staying, run] };
+  const moved = await publish(world, companyId, head, next, run);
+  return moved === undefined ? undefined : { head: moved, manifest: next };
+}

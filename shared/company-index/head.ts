@@ -1,0 +1,47 @@
+/** The head: which version of a company's index holds now. It moves by compare-and-set alone. */
+import * as z from "zod/mini";
+import { ConditionFailed } from "#shared/db/errors.ts";
+import { equals, missing } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Item, Table } from "#shared/db/table.ts";
+
+const ManifestName = z.object({ version: z.int(), id: z.string() });
+export type ManifestName = z.infer<typeof ManifestName>;
+
+const Retired = z.extend(ManifestName, {
+  /** Milliseconds since the epoch at which it ceased to hold. */
+  at: z.int(),
+});
+
+const Head = z.object({
+  /** Counts the changes of the index; 0: there is none yet. */
+  version: z._default(z.int(), 0),
+  /** The manifest that holds. */
+  manifest: z._default(z.nullable(ManifestName), null),
+  /** Manifests that no longer hold, oldest first: a slow reader may still be reading what they lead to. */
+  retired: z._default(z.array(Retired), []),
+});
+export type Head = z.infer<typeof Head>;
+
+export const readHead = (item: Item | undefined): Head => Head.parse(item ?? {});
+
+/** False when somebody else moved it first; nothing is changed then. */
+export async function moveHead(
+  table: Table,
+  companyId: number,
+  from: Head,
+  to: Omit<Head, "version">,
+): Promise<boolean> {
+  const { manifest, retired } = to;
+  try {
+    await table.write({
+      update: keys.indexHead(companyId),
+      change: { set: { type: "indexHead", version: from.version + 1, manifest, retired } },
+      when: from.version === 0 ? missing("version") : equals("version", from.version),
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof ConditionFailed) return false;
+    throw error;
+  }
+}

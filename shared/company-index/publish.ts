@@ -1,0 +1,105 @@
+/** Puts a new run into a company's index, in place of some of its runs or beside them, by one move of the head. */
+import type { Clock } from "#shared/clock.ts";
+import { buildAside, buildSegments } from "#shared/company-index/build.ts";
+import { type Head, type ManifestName, moveHead } from "#shared/company-index/head.ts";
+import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
+import type { NoteText } from "#shared/company-index/row.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import {
+  cutPiece,
+  findManifest,
+  manifestItem,
+  newPieceId,
+  piecesOf,
+  removePieces,
+  type StoredPiece,
+} from "#shared/company-index/store.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+
+/** What holds no more is kept this long for readers that began with it. No request runs half as long. */
+export const RETIRED_MS = 60_000;
+
+export interface IndexWorld {
+  readonly table: Table;
+  readonly clock: Clock;
+}
+
+export interface NewRun {
+  /** In the order of the curve. */
+  readonly rows: Iterable<RowWithNotes>;
+  readonly looseNotes: readonly NoteText[];
+  /** Versions that hide older ones in other runs. */
+  readonly prospects: readonly { readonly id: number; readonly version: number }[];
+  readonly notes: readonly { readonly id: number; readonly version: number }[];
+}
+
+/** Stores the run's pieces, one segment after the other. Nothing leads to them yet. */
+export async function storeRun(table: Table, companyId: number, built: NewRun): Promise<Run> {
+  const id = newPieceId();
+  const segments: SegmentEntry[] = [];
+  const put = async (owner: string, name: string, bytes: Uint8Array | undefined): Promise<StoredPiece["parts"]> => {
+    if (bytes === undefined) return 0;
+    const { parts, items } = cutPiece(companyId, owner, name, bytes);
+    await table.batchPut(items);
+    return parts;
+  };
+  for (const { rows, zone, groups } of buildSegments(built.rows)) {
+    const owner = newPieceId();
+    const [main, geo, text] = await Promise.all([
+      put(owner, "main", groups.main),
+      put(owner, "geo", groups.geo),
+      put(owner, "text", groups.text),
+    ]);
+    const bytes = groups.main.length + groups.geo.length + groups.text.length;
+    segments.push({ id: owner, rows, zone, bytes, parts: { main, geo, text } });
+  }
+  const aside = buildAside(built.prospects, built.notes, built.looseNotes);
+  const [overrides, looseNotes] = await Promise.all([
+    put(id, "overrides", aside.overrides),
+    put(id, "notes", aside.looseNotes),
+  ]);
+  return { id, rows: segments.reduce((sum, { rows }) => sum + rows, 0), overrides, looseNotes, segments };
+}
+
+/**
+ * Makes `manifest` the one that holds. Gives the head as it is then, or undefined when somebody else moved it first: then
+ * the pieces of `added` are removed again.
+ */
+export async function publish(
+  { table, clock }: IndexWorld,
+  companyId: number,
+  from: Head,
+  manifest: Manifest,
+  added: Run,
+): Promise<Head | undefined> {
+  const name: ManifestName = { version: from.version + 1, id: newPieceId() };
+  await table.batchPut([manifestItem(companyId, name, manifest)]);
+  const now = clock.now();
+  const kept = await removeRetired(table, companyId, from, now);
+  const retired = from.manifest === null ? kept : [...kept, { ...from.manifest, at: now }];
+  if (await moveHead(table, companyId, from, { manifest: name, retired })) {
+    return { version: from.version + 1, manifest: name, retired };
+  }
+  await removePieces(table, companyId, piecesOf({ runs: [added] }));
+  await table.batchRemove([keys.manifest(companyId, name.version, name.id)]);
+  return undefined;
+}
+
+/** A piece that a manifest leads to and its successor does not goes with the manifest. Gives those that are too young to go. */
+async function removeRetired(table: Table, companyId: number, { retired, manifest }: Head, now: number) {
+  const due = retired.filter(({ at }) => at < now - RETIRED_MS);
+  for (const [i, name] of due.entries()) {
+    const successor = retired[i + 1] ?? manifest;
+    const [old, next] = await Promise.all([
+      findManifest(table, companyId, name),
+      successor === null ? undefined : findManifest(table, companyId, successor),
+    ]);
+    if (old === undefined || next === undefined) continue;
+    const staying = new Set(piecesOf(next).map(({ owner }) => owner));
+    const going = piecesOf(old).filter(({ owner }) => !staying.has(owner));
+    await removePieces(table, companyId, going);
+    await table.batchRemove([keys.manifest(companyId, name.version, name.id)]);
+  }
+  return retired.slice(due.length);
+}

@@ -1,0 +1,177 @@
+/** One version of a company's index in memory, as far as reads have needed it so far. */
+import type { Criteria } from "#shared/company-index/criteria.ts";
+import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
+import type { Manifest, SegmentEntry } from "#shared/company-index/manifest.ts";
+import { canMeet } from "#shared/company-index/match.ts";
+import type { IndexEntry, NoteEntry } from "#shared/company-index/row.ts";
+import { decodeNotes, decodeOverrides } from "#shared/company-index/run.ts";
+import { type Aside, noAside } from "#shared/company-index/run-pieces.ts";
+import { decodeGeo, decodeMain, decodeText } from "#shared/company-index/segment.ts";
+import { type Piece, readPieces } from "#shared/company-index/store.ts";
+import {
+  deadRows,
+  deadUnder,
+  type IndexView,
+  newestUnflushed,
+  type RunsInView,
+  runsInView,
+} from "#shared/company-index/view.ts";
+import type { Table } from "#shared/db/table.ts";
+
+/** A piece that is not in memory yet, and what becomes of its bytes. */
+interface Load {
+  readonly piece: Piece;
+  readonly keep: (bytes: Uint8Array, label: string) => void;
+}
+
+export class Snapshot {
+  readonly manifest: Manifest;
+  readonly #companyId: number;
+  readonly #segments = new Map<string, LoadedSegment>();
+  readonly #overrides = new Map<string, Aside["overrides"]>();
+  readonly #looseNotes = new Map<string, Aside["looseNotes"]>();
+  readonly #dead = new Map<string, Uint8Array>();
+  #runs: RunsInView | undefined;
+  #runsWithNotes: RunsInView | undefined;
+
+  /** Takes over what an earlier version of the same company's index has in memory. */
+  constructor(companyId: number, manifest: Manifest, earlier: Snapshot | undefined) {
+    this.#companyId = companyId;
+    this.manifest = manifest;
+    if (earlier === undefined) return;
+    for (const run of manifest.runs) {
+      carry(earlier.#overrides, this.#overrides, run.id);
+      carry(earlier.#looseNotes, this.#looseNotes, run.id);
+      for (const { id } of run.segments) carry(earlier.#segments, this.#segments, id);
+    }
+  }
+
+  /** As the cache counts them. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const segment of this.#segments.values()) bytes += segment.bytes + segment.count;
+    for (const { prospects, notes } of this.#overrides.values())
+      bytes += 42 * (prospects.ids.length + notes.ids.length);
+    for (const notes of this.#looseNotes.values()) for (const { text } of notes) bytes += 100 + 2 * text.length;
+    return bytes;
+  }
+
+  /** Loads what the criteria look at and is not here yet: one round, or none. Gives the number of segments it loaded from. */
+  async load(table: Table, criteria: Criteria): Promise<number> {
+    const loads = [...this.#missing(criteria)];
+    if (loads.length === 0) return 0;
+    const bytes = await readPieces(
+      table,
+      this.#companyId,
+      loads.map(({ piece }) => piece),
+    );
+    // A segment's main columns come before its other ones.
+    for (const [i, { piece, keep }] of loads.entries()) {
+      keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${this.#companyId}`);
+    }
+    return new Set(loads.map(({ piece }) => piece.owner)).size;
+  }
+
+  *#missing(criteria: Criteria): Generator<Load> {
+    const searches = criteria.words.length > 0;
+    for (const { id, overrides, looseNotes, segments } of this.manifest.runs) {
+      if (overrides > 0 && !this.#overrides.has(id)) {
+        yield {
+          piece: { owner: id, name: "overrides", parts: overrides },
+          keep: (bytes, label) => this.#overrides.set(id, decodeOverrides(label, bytes)),
+        };
+      }
+      if (searches && looseNotes > 0 && !this.#looseNotes.has(id)) {
+        yield {
+          piece: { owner: id, name: "notes", parts: looseNotes },
+          keep: (bytes, label) => this.#looseNotes.set(id, decodeNotes(label, bytes)),
+        };
+      }
+      for (const entry of segments)
+        if (searches || canMeet(entry.zone, criteria)) yield* this.#missingOf(entry, criteria);
+    }
+  }
+
+  *#missingOf(entry: SegmentEntry, criteria: Criteria): Generator<Load> {
+    const { id, parts } = entry;
+    const loaded = this.#segments.get(id);
+    const segment = (): LoadedSegment => {
+      const found = this.#segments.get(id);
+      if (found === undefined) throw new Error("a segment's other columns came before its main ones");
+      return found;
+    };
+    if (loaded === undefined) {
+      yield {
+        piece: { owner: id, name: "main", parts: parts.main },
+        keep: (bytes, label) => {
+          // Another read may have brought it meanwhile, with more columns.
+          if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
+        },
+      };
+    }
+    const looksAtPlaces = criteria.box !== undefined || criteria.onMap === true;
+    if (looksAtPlaces && loaded?.geo === undefined) {
+      yield {
+        piece: { owner: id, name: "geo", parts: parts.geo },
+        keep: (bytes, label) => {
+          segment().geo = decodeGeo(label, bytes);
+        },
+      };
+    }
+    if (criteria.words.length > 0 && loaded?.text === undefined) {
+      yield {
+        piece: { owner: id, name: "text", parts: parts.text },
+        keep: (bytes, label) => {
+          segment().text = decodeText(label, bytes);
+        },
+      };
+    }
+  }
+
+  /** What a read with these criteria sees, after `load` with the same. */
+  view(criteria: Criteria, entries: Iterable<IndexEntry>, notes: Iterable<NoteEntry>): IndexView {
+    const runs = this.#known(criteria);
+    const delta = newestUnflushed(runs, entries, notes);
+    const segments = this.manifest.runs.flatMap((run, age) =>
+      run.segments.flatMap((entry) => {
+        const segment = this.#segments.get(entry.id);
+        const isNeeded = criteria.words.length > 0 || canMeet(entry.zone, criteria);
+        if (!isNeeded || segment === undefined) return [];
+        return [{ segment, age, dead: deadUnder(segment, this.#deadOf(segment, age, runs), delta) }];
+      }),
+    );
+    return { ...runs, segments, delta };
+  }
+
+  /** Loose notes are there once a search has loaded them. */
+  #known({ words }: Criteria): RunsInView {
+    if (words.length > 0) {
+      this.#runsWithNotes ??= this.#runsInView();
+      return this.#runsWithNotes;
+    }
+    this.#runs ??= this.#runsInView();
+    return this.#runs;
+  }
+
+  #runsInView(): RunsInView {
+    return runsInView(
+      this.manifest.runs.map(({ id }) => ({
+        overrides: this.#overrides.get(id) ?? noAside.overrides,
+        looseNotes: this.#looseNotes.get(id) ?? noAside.looseNotes,
+      })),
+    );
+  }
+
+  #deadOf(segment: LoadedSegment, age: number, { prospectVersions }: RunsInView): Uint8Array {
+    const known = this.#dead.get(segment.entry.id);
+    if (known !== undefined) return known;
+    const dead = deadRows(segment, age, prospectVersions);
+    this.#dead.set(segment.entry.id, dead);
+    return dead;
+  }
+}
+
+function carry<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string): void {
+  const found = from.get(id);
+  if (found !== undefined) to.set(id, found);
+}

@@ -1,0 +1,246 @@
+/**
+ * The company index on a real table: reads equal the records whatever flushes and merges do meanwhile, wherever they are
+ * killed, and however often they are repeated.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
+import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { pageOf } from "#shared/company-index/page.ts";
+import { RETIRED_MS } from "#shared/company-index/publish.ts";
+import type { IndexEntry, IndexRow } from "#shared/company-index/row.ts";
+import { findManifest, piecesOf, readManifest } from "#shared/company-index/store.ts";
+import type { Table } from "#shared/db/table.ts";
+import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+let companies = 0;
+const newCompany = (): number => 1_000 + companies++;
+
+const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+const everything = { least: 1, settleMs: 0 };
+const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
+
+/** What was written, as it should be found. */
+class Records {
+  readonly companyId = newCompany();
+  readonly #rows = new Map<number, IndexRow>();
+  readonly #versions = new Map<number, number>();
+  readonly #notes = new Map<number, { prospectId: number; version: number; text: string | null }>();
+
+  /** A deleted prospect does not come back: ids are given once. */
+  async write(id: number, seed: number): Promise<void> {
+    if (this.#versions.has(id) && !this.#rows.has(id)) return;
+    const version = (this.#versions.get(id) ?? 0) + 1;
+    const row: IndexRow = {
+      id,
+      version,
+      createdAt: this.#rows.get(id)?.createdAt ?? 1_760_000_000_000 + seed,
+      statusId: [null, 1, 2][seed % 3] ?? null,
+      assignedToUserId: seed % 4 === 0 ? null : 7,
+      tagIds: [],
+      city: "denver",
+      lat: 39 + (seed % 50) / 50,
+      lng: -105 + (seed % 40) / 40,
+      text: `NAME ${seed}\nDENVER`,
+      phoneDigits: `303${seed}\n`,
+    };
+    await db.direct.transact([prospectDelta(this.companyId, row)]);
+    this.#rows.set(id, row);
+    this.#versions.set(id, version);
+  }
+
+  async remove(id: number): Promise<void> {
+    if (!this.#rows.delete(id)) return;
+    const version = (this.#versions.get(id) ?? 0) + 1;
+    const entry: IndexEntry = { id, version, deleted: true };
+    this.#versions.set(id, version);
+    await db.direct.transact([prospectDelta(this.companyId, entry)]);
+  }
+
+  /** A note stays with the prospect that it was first written on. */
+  async note(noteId: number, firstOn: number, text: string | null): Promise<void> {
+    const known = this.#notes.get(noteId);
+    const prospectId = known?.prospectId ?? firstOn;
+    if (!this.#rows.has(prospectId)) return;
+    const version = (known?.version ?? 0) + 1;
+    const note = { prospectId, version, text };
+    this.#notes.set(noteId, note);
+    await db.direct.transact([noteDelta(this.companyId, { noteId, ...note })]);
+  }
+
+  #has({ id, text }: IndexRow, word: string): boolean {
+    const notes = [...this.#notes.values()].filter((note) => note.prospectId === id);
+    return [text, ...notes.map((note) => note.text ?? "")].some((one) => one.includes(word));
+  }
+
+  /** Total, ids and order under a few filters, by this index and by a plain look. */
+  async expectFound(index: CompanyIndex = openCompanyIndex(db.direct)): Promise<void> {
+    const rows = [...this.#rows.values()].sort((a, b) => b.createdAt - a.createdAt || b.id - a.id);
+    const asked = [
+      { criteria: { words: [] }, passes: () => true },
+      { criteria: { words: [], statusIds: new Set([1]) }, passes: ({ statusId }: IndexRow) => statusId === 1 },
+      {
+        criteria: { words: [], box: [-105, 39, -104.5, 39.5] as const },
+        passes: ({ lat, lng }: IndexRow) => (lat ?? 0) <= 39.5 && (lng ?? 0) <= -104.5,
+      },
+      { criteria: { words: [{ text: "DOG", digits: "" }] }, passes: (row: IndexRow) => this.#has(row, "DOG") },
+    ];
+    for (const { criteria, passes } of asked) {
+      const ids = rows.filter(passes).map(({ id }) => id);
+      const matches = await index.find(this.companyId, criteria);
+      expect(matches.total).toBe(ids.length);
+      expect(pageOf(matches, 0, 1_000).map(({ id }) => id)).toEqual(ids);
+    }
+  }
+
+  /** Nothing waits; and, if nobody was killed, the table holds no piece but those that a manifest leads to. */
+  async expectClean({ orphans = false } = {}): Promise<void> {
+    const { companyId } = this;
+    const { head, keys: left } = await readUnflushed(db.direct, companyId);
+    expect(left).toEqual([]);
+    if (orphans) return;
+    const names = head.manifest === null ? head.retired : [head.manifest, ...head.retired];
+    const manifests = await Promise.all(names.map((name) => findManifest(db.direct, companyId, name)));
+    const pieces = manifests.flatMap((manifest) => (manifest === undefined ? [] : piecesOf(manifest)));
+    const expected = new Set(pieces.filter(({ parts }) => parts > 0).map(({ owner, name }) => `${owner} ${name}#0`));
+    const found = (await db.keysOf(`C#${companyId}#XS#`)).map(({ pk, sk }) => `${pk.split("#").at(-1)} ${sk}`);
+    expect(new Set(found)).toEqual(expected);
+    expect(await db.keysOf(`C#${companyId}#XM`)).toHaveLength(manifests.length);
+  }
+}
+
+/** A batch of changes that touches every kind of entry, some records twice. */
+async function change(records: Records, seed: number): Promise<void> {
+  for (let i = 0; i < 8; i++) await records.write(1 + ((seed * 5 + i * 3) % (25 + seed)), seed * 100 + i);
+  const text = seed % 5 === 0 ? null : seed % 2 === 0 ? "DOG" : "CAT";
+  await records.note(500 + (seed % 9), 1 + ((seed * 5) % 25), text);
+  if (seed % 3 === 0) await records.remove(1 + ((seed * 7) % 25));
+}
+
+describe("reads", () => {
+  test("equal the records after each of many flushes and merges, warm and cold", async () => {
+    const records = new Records();
+    const warm = openCompanyIndex(db.direct);
+    for (let seed = 0; seed < 16; seed++) {
+      await change(records, seed);
+      await records.expectFound(warm);
+      await flushAll(db.direct, records.companyId);
+      await records.expectFound(warm);
+      await records.expectFound();
+      clock.ms += RETIRED_MS / 3;
+    }
+    await records.expectClean();
+  });
+
+  test("equal the records while flushes run, two at once", async () => {
+    const records = new Records();
+    const warm = openCompanyIndex(db.direct);
+    for (let seed = 0; seed < 12; seed++) {
+      await change(records, seed);
+      const flushes = [flushAll(db.direct, records.companyId), flushAll(db.direct, records.companyId)];
+      await Promise.all([...flushes, records.expectFound(warm), records.expectFound()]);
+    }
+    await flushAll(db.direct, records.companyId);
+    await records.expectFound(warm);
+    await records.expectClean();
+  });
+
+  test("that began before a flush and end after it find everything", async () => {
+    const records = new Records();
+    await change(records, 1);
+    await flushAll(db.direct, records.companyId);
+    for (let seed = 2; seed < 12; seed++) {
+      await change(records, seed);
+      const index = openCompanyIndex(db.table);
+      const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
+      // Each answer of the slow reader waits until a whole flush with its merges is over.
+      db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
+      await records.expectFound(index);
+    }
+  });
+
+  test("stay exact when nothing is flushed for long", async () => {
+    const records = new Records();
+    for (let i = 0; i < 600; i++) await records.write(1 + (i % 200), i);
+    await records.expectFound();
+    await flushAll(db.direct, records.companyId);
+    await records.expectFound();
+    await records.expectClean();
+  });
+});
+
+describe("a flush", () => {
+  const faults: [string, Fault][] = [
+    ["before its call takes effect", { kind: "error", code: "ValidationException", status: 400 }],
+    ["after its call took effect", { kind: "lose reply" }],
+  ];
+
+  test.each(faults)("killed at any call %s leaves reads exact, and the next one finishes", async (_, fault) => {
+    for (let at = 1; ; at++) {
+      const records = new Records();
+      for (let seed = 0; seed < 4; seed++) {
+        await change(records, seed);
+        if (seed < 3) await flushAll(db.direct, records.companyId);
+      }
+      db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
+      const outcome = await flushAll(db.table, records.companyId).catch((error: unknown) => error);
+      const calls = db.calls.length;
+      db.plan(() => pass);
+      await records.expectFound();
+      await change(records, 9);
+      await flushAll(db.direct, records.companyId);
+      await records.expectFound();
+      await records.expectClean({ orphans: true });
+      if (calls < at) {
+        expect(outcome).toMatchObject({ entries: expect.any(Number) });
+        break;
+      }
+    }
+  });
+
+  test("rides out throttling and answers in part", async () => {
+    const records = new Records();
+    for (let seed = 0; seed < 3; seed++) {
+      await change(records, seed);
+      db.plan((operation, number) => {
+        if (number % 5 === 0) return throttle;
+        return operation.startsWith("Batch") && number % 5 === 1 ? { kind: "part", share: 0.4 } : pass;
+      });
+      await flushAll(db.table, records.companyId);
+    }
+    db.plan(() => pass);
+    await records.expectFound();
+    await records.expectClean();
+  });
+
+  test("leaves few entries where they are", async () => {
+    const records = new Records();
+    await change(records, 1);
+    expect(await flush({ table: db.direct, clock }, records.companyId)).toEqual({ entries: 0, merges: 0 });
+  });
+});
+
+/** The process is gone: none of its calls arrives any more. */
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
+
+describe("a piece that is missing", () => {
+  test("is told, and never read as fewer prospects", async () => {
+    const records = new Records();
+    await change(records, 1);
+    await flushAll(db.direct, records.companyId);
+    const { head } = await readUnflushed(db.direct, records.companyId);
+    const manifest = await readManifest(db.direct, records.companyId, head.manifest);
+    const [segment] = manifest.runs[0]?.segments ?? [];
+    await db.direct.batchRemove([{ pk: `C#${records.companyId}#XS#${segment?.id}`, sk: "main#0" }]);
+    await expect(openCompanyIndex(db.direct).find(records.companyId, { words: [] })).rejects.toThrow(
+      "lacks a part of main",
+    );
+  });
+});
