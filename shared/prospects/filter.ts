@@ -3,9 +3,11 @@
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { type Dictionary, folded } from "#shared/companies/dictionary.ts";
+import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
-import { Search, searchPredicate } from "#shared/prospects/search.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
+import { caseless, Search } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { fullName } from "#shared/users/users.ts";
 
@@ -90,47 +92,47 @@ export const filterParameters = {
 export const ProspectFilter = z.object(filterParameters);
 export type ProspectFilter = z.output<typeof ProspectFilter>;
 
+/**
+ * What the request wants and the caller may see, as one list of conditions. Names that the dictionary does not know match
+ * nothing. The filters by representative are for admins and owners; from others they are ignored.
+ */
+export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Criteria {
+  const { bbox, dateFrom, dateTo, status, tagId, city, search } = filter;
+  const assignee = visibleAssignee(caller);
+  const visible = assignee === undefined ? [] : [new Set<number | null>([assignee])];
+  const chosen = isAdmin(caller) ? representatives(filter, dictionary) : [];
+  return {
+    box: bbox,
+    createdFrom: dateFrom,
+    createdTo: dateTo,
+    statusIds: namedIds(status, dictionary.statuses.values(), ({ value }) => value),
+    assigneeIds: [...visible, ...chosen].reduce<ReadonlySet<number | null> | undefined>(common, undefined),
+    tagIds: namedIds(tagId, dictionary.tags.values(), ({ value }) => value),
+    cities: city === undefined || city.length === 0 ? undefined : new Set(city),
+    words: search ?? [],
+  };
+}
+
+function representatives({ assignedToUserId, rep }: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
+  const assignees = validate("query", AssigneeFilter, { assignedToUserId }).assignedToUserId ?? [];
+  const byId = assignees.length === 0 ? [] : [new Set(assignees.map((id) => (id === "unassigned" ? null : id)))];
+  const named = namedIds(rep, dictionary.users.values(), fullName);
+  return named === undefined ? byId : [...byId, new Set<number | null>(named)];
+}
+
+const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
+  some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
+
 /** `notes` are the texts of the prospect's notes: the search looks into them. */
 export type ProspectPredicate = (prospect: StoredProspect, notes: readonly string[]) => boolean;
 
-/**
- * True for the prospects that the caller sees and that pass every filter. Names that the dictionary does not know match
- * nothing. The filters by representative are for admins and owners; from others they are ignored.
- */
+/** The criteria as a look at one prospect. */
 export function prospectPredicate(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): ProspectPredicate {
-  const parts: ProspectPredicate[] = [];
-  const assignee = visibleAssignee(caller);
-  if (assignee !== undefined) parts.push(({ assignedToUserId }) => assignedToUserId === assignee);
-  if (isAdmin(caller)) parts.push(...representativeFilters(filter, dictionary));
-
-  const { bbox, dateFrom, dateTo, city } = filter;
-  if (bbox !== undefined) parts.push(({ lat, lng }) => lat !== null && lng !== null && insideBox(bbox, lat, lng));
-  if (dateFrom !== undefined) parts.push(({ createdAt }) => Date.parse(createdAt) >= dateFrom);
-  if (dateTo !== undefined) parts.push(({ createdAt }) => Date.parse(createdAt) <= dateTo);
-  const statuses = namedIds(filter.status, dictionary.statuses.values(), ({ value }) => value);
-  if (statuses !== undefined) parts.push(({ statusId }) => statusId !== null && statuses.has(statusId));
-  const tags = namedIds(filter.tagId, dictionary.tags.values(), ({ value }) => value);
-  if (tags !== undefined) parts.push(({ tagIds }) => tagIds.some((id) => tags.has(id)));
-  if (city !== undefined && city.length > 0) {
-    const cities = new Set(city);
-    parts.push(({ address }) => address !== null && cities.has(folded(address.city)));
-  }
-  if (filter.search !== undefined) parts.push(searchPredicate(filter.search));
-  return (prospect, notes) => parts.every((part) => part(prospect, notes));
-}
-
-function representativeFilters({ assignedToUserId, rep }: ProspectFilter, dictionary: Dictionary): ProspectPredicate[] {
-  const parts: ProspectPredicate[] = [];
-  const assignees = validate("query", AssigneeFilter, { assignedToUserId }).assignedToUserId ?? [];
-  if (assignees.length > 0) {
-    const wanted = new Set<number | null>(assignees.map((id) => (id === "unassigned" ? null : id)));
-    parts.push((prospect) => wanted.has(prospect.assignedToUserId));
-  }
-  const reps = namedIds(rep, dictionary.users.values(), fullName);
-  if (reps !== undefined) {
-    parts.push((prospect) => prospect.assignedToUserId !== null && reps.has(prospect.assignedToUserId));
-  }
-  return parts;
+  const criteria = criteriaOf(filter, caller, dictionary);
+  return (prospect, notes) =>
+    passes(criteria, indexRow(prospect), (word) =>
+      notes.some((note) => caseless(note).includes(criteria.words[word]?.text ?? "")),
+    );
 }
 
 /** Ids of the entries with one of these names; `undefined` when no name is given. */
@@ -143,10 +145,4 @@ function namedIds<T extends { id: number }>(
   const ids = new Set<number>();
   for (const entry of entries) if (names.includes(folded(nameOf(entry)))) ids.add(entry.id);
   return ids;
-}
-
-/** Edges are inside. */
-export function insideBox([minLng, minLat, maxLng, maxLat]: Bbox, lat: number, lng: number): boolean {
-  if (lat < minLat || lat > maxLat) return false;
-  return minLng <= maxLng ? lng >= minLng && lng <= maxLng : lng >= minLng || lng <= maxLng;
 }

@@ -166,6 +166,23 @@ describe("reads", () => {
     }
   });
 
+  test("whose Query comes in many pages find everything, whatever is flushed between two of them", async () => {
+    for (let page = 1; page < 12; page++) {
+      const records = new Records();
+      await change(records, 1);
+      await flushAll(db.direct, records.companyId);
+      await change(records, 2);
+      const inPages = (body: Record<string, unknown>) => ({ ...body, Limit: 2 });
+      let queries = 0;
+      db.plan((operation) => {
+        if (operation !== "Query") return pass;
+        if (++queries !== page) return { kind: "ask", change: inPages };
+        return { kind: "late", change: inPages, meanwhile: () => flushAll(db.direct, records.companyId) };
+      });
+      await records.expectFound(openCompanyIndex(db.table));
+    }
+  });
+
   test("stay exact when nothing is flushed for long", async () => {
     const records = new Records();
     for (let i = 0; i < 600; i++) await records.write(1 + (i % 200), i);
@@ -203,6 +220,29 @@ describe("a flush", () => {
         break;
       }
     }
+  });
+
+  test("killed while it removes what it has flushed brings nothing back that was deleted", async () => {
+    const records = new Records();
+    await records.write(3, 3);
+    await flushAll(db.direct, records.companyId);
+    for (let version = 1; version <= 9; version++) await records.write(1, version);
+    await records.remove(1);
+    await records.write(2, 2);
+    // The first two keys go, the deletion among them (version 10 sorts before 9): then the process is gone.
+    let isGone = false;
+    db.plan((_, __, body) => {
+      if (isGone) return dead;
+      isGone = JSON.stringify(body).includes("DeleteRequest");
+      return isGone ? { kind: "part", share: 0.2 } : pass;
+    });
+    await expect(flushAll(db.table, records.companyId)).rejects.toThrow();
+    expect((await readUnflushed(db.direct, records.companyId)).keys).toHaveLength(9);
+    await records.expectFound();
+    db.plan(() => pass);
+    await flushAll(db.direct, records.companyId);
+    await records.expectFound();
+    await records.expectClean({ orphans: true });
   });
 
   test("rides out throttling and answers in part", async () => {

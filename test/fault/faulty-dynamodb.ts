@@ -18,7 +18,7 @@ export type Fault =
   | { readonly kind: "lose reply" }
   | { readonly kind: "hang" }
   /** Takes effect; the answer waits until other work is done. */
-  | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown> }
+  | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown>; readonly change?: (body: Json) => Json }
   /** The request goes out changed. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
   /** Only this share of a batch goes out, but at least one entry unless it is 0; the rest comes back as unprocessed. */
@@ -117,7 +117,7 @@ async function apply(
     case "hang":
       return;
     case "late": {
-      const result = await forward(body);
+      const result = await forward(fault.change?.(body) ?? body);
       await fault.meanwhile();
       return answer(result.status, result.text);
     }

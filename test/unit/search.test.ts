@@ -2,7 +2,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { Search, searchPredicate } from "#shared/prospects/search.ts";
+import type { Caller } from "#shared/auth/caller.ts";
+import { prospectPredicate } from "#shared/prospects/filter.ts";
+import { Search } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
 const now = "2026-01-01T00:00:00.000Z";
@@ -33,8 +35,10 @@ const empty: StoredProspect = {
   version: 1,
 };
 
+const admin: Caller = { companyId: 1, userId: 9, role: "admin", permissions: [] };
+const nothingNamed = { statuses: new Map(), tags: new Map(), users: new Map() };
 const finds = (query: string, prospect: Partial<StoredProspect>, notes: string[] = []): boolean =>
-  searchPredicate(Search.parse(query))({ ...empty, ...prospect }, notes);
+  prospectPredicate({ search: Search.parse(query) }, admin, nothingNamed)({ ...empty, ...prospect }, notes);
 
 /** Few letters, so that words are often found; signs that are wildcards elsewhere; blanks of several kinds. */
 const letters = fc.constantFrom(..."abABéÉ%_*.\\[1234-+( \t\u00a0\n");

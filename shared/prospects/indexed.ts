@@ -1,0 +1,42 @@
+/** What the company index keeps of a prospect and of a note. */
+import { folded } from "#shared/companies/dictionary.ts";
+import type { IndexEntry, IndexRow, NoteEntry } from "#shared/company-index/row.ts";
+import type { StoredNote } from "#shared/notes/schema.ts";
+import { caseless, digitsOf } from "#shared/prospects/search.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+
+const addressParts = ["address1", "address2", "city", "state", "zip", "formattedAddress"] as const;
+
+export function indexRow(prospect: StoredProspect): IndexRow {
+  const { id, version, createdAt, statusId, assignedToUserId, tagIds, lat, lng, name, address } = prospect;
+  const phones = [prospect.phoneNumber, prospect.secondaryPhoneNumber].map(orEmpty);
+  const places = address === null ? [] : addressParts.map((part) => orEmpty(address[part]));
+  return {
+    id,
+    version,
+    createdAt: Date.parse(createdAt),
+    statusId,
+    assignedToUserId,
+    tagIds,
+    city: address === null ? null : folded(address.city),
+    lat,
+    lng,
+    text: caseless(lines([orEmpty(name), ...phones, orEmpty(prospect.emailAddress), ...places])),
+    phoneDigits: lines(phones.map(digitsOf)),
+  };
+}
+
+export const indexEntry = (prospect: StoredProspect): IndexEntry =>
+  prospect.deletedAt === undefined ? indexRow(prospect) : { id: prospect.id, version: prospect.version, deleted: true };
+
+export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote): NoteEntry => ({
+  prospectId,
+  noteId,
+  version,
+  text: caseless(body),
+});
+
+/** No word of a search holds a line break, so none is found across two texts. */
+const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
+
+const orEmpty = (value: string | null): string => value ?? "";
