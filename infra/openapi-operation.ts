@@ -60,7 +60,7 @@ export function operation(route: Route, contract: Contract, components: Componen
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),
-    ...(body !== undefined && { requestBody: requestBody(components.schema(body, "input"), examples[route.file]) }),
+    ...(body !== undefined && { requestBody: requestBody(body, components, examples[route.file]) }),
     responses: {
       [contract.status]: success(route, contract, components),
       ...problemReferences(problemStatuses(route, contract)),
@@ -73,10 +73,11 @@ function described({ file }: Route, place: "path" | "query", fields: readonly Pa
   return fields.map((field) => ({ ...field, ...parameterInfo(file, field.name), in: place }));
 }
 
-function requestBody(schema: JsonSchema, example: unknown): Fields {
-  return {
-    content: { "application/json": { schema: explained(schema, ""), ...(example !== undefined && { example }) } },
-  };
+/** Not required where nothing at all is as good as `{}`. */
+function requestBody(body: z.ZodMiniType, components: Components, example: unknown): Fields {
+  const schema = explained(components.schema(body, "input"), "");
+  const required = !z.safeParse(body, {}).success;
+  return { required, content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
 }
 
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
