@@ -12,6 +12,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   "prospects/update": { currentStatusId: 1024, assignedToUserId: 7 },
   "notes/create": { body: "Wants a quote after the hail season." },
+  "notes/update": { body: "Wants a quote in July." },
   "appointments/create": {
     title: "Roof inspection",
     startAt: "2026-06-02T15:00:00Z",
@@ -22,6 +23,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   "statuses/create": { value: "Appointment set", color: "#1D4ED8" },
   "statuses/update": { color: "#15803D" },
   "tags/create": { value: "Hail damage", color: "#DC2626" },
+  "tags/update": { color: "#B91C1C" },
   "prospects/tags": { tagIds: [1025, 1031] },
   "territories/create": {
     name: "Capitol Hill",

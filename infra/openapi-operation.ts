@@ -1,8 +1,12 @@
 /** One operation of the OpenAPI document from a route and its contract. */
 import * as z from "zod/mini";
 import type { Contract } from "#shared/http/contract.ts";
+import { answerExample } from "./openapi-answers.ts";
 import { examples } from "./openapi-examples.ts";
-import { type Components, type JsonSchema, parameters } from "./openapi-schemas.ts";
+import { parameterInfo } from "./openapi-parameters.ts";
+import { problemReferences } from "./openapi-problems.ts";
+import { hidden, rights } from "./openapi-prose.ts";
+import { type Components, explained, type JsonSchema, type Parameter, parameters } from "./openapi-schemas.ts";
 import type { Route } from "./routes.ts";
 
 /** What a function without a contract says of itself: a public document that is not JSON of the API. */
@@ -24,25 +28,27 @@ export function operationId(file: string): string {
 const requestIdHeader = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
 
 export function documentOperation({ file }: Route, info: DocumentInfo): Fields {
-  const content = { [info.mediaType]: { schema: info.schema } };
+  const example = answerExample(file, undefined, false);
+  const content = { [info.mediaType]: { schema: info.schema, ...(example !== undefined && { example }) } };
   return {
     operationId: operationId(file),
     summary: info.summary,
+    description: rights.public,
     tags: [info.tag],
     security: [],
     responses: {
       200: { description: "OK", headers: requestIdHeader, content },
-      ...problemResponses([400, ...always]),
+      ...problemReferences([400]),
     },
   };
 }
 
 export function operation(route: Route, contract: Contract, components: Components): Fields {
-  const { path, query, body, description } = contract;
-  const inPath = path === undefined ? [] : parameters(components, path).map((field) => ({ ...field, in: "path" }));
-  const inQuery = query === undefined ? [] : parameters(components, query).map((field) => ({ ...field, in: "query" }));
+  const { path, query, body } = contract;
+  const inPath = path === undefined ? [] : described(route, "path", parameters(components, path));
+  const inQuery = query === undefined ? [] : described(route, "query", parameters(components, query));
   const inHeader = route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : [];
-  const described = [...inPath, ...inQuery, ...inHeader];
+  const all = [...inPath, ...inQuery, ...inHeader];
   assertPlaceholders(
     route,
     inPath.map(({ name }) => name),
@@ -50,36 +56,54 @@ export function operation(route: Route, contract: Contract, components: Componen
   return {
     operationId: operationId(route.file),
     summary: contract.summary,
-    ...(description !== undefined && { description }),
+    description: [contract.description, path && hidden, rights[contract.allow]].filter(Boolean).join("\n\n"),
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
-    ...(described.length > 0 && { parameters: described }),
-    ...(body !== undefined && { requestBody: requestBody(components.schema(body, "input"), examples[route.file]) }),
+    ...(all.length > 0 && { parameters: all }),
+    ...(body !== undefined && { requestBody: requestBody(body, components, examples[route.file]) }),
     responses: {
       [contract.status]: success(route, contract, components),
-      ...problemResponses(problemStatuses(route, contract)),
+      ...problemReferences(problemStatuses(route, contract)),
     },
   };
 }
 
-function requestBody(schema: JsonSchema, example: unknown): Fields {
-  return { content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
+/** With meaning and example; the schema is the one of the prose where that has one. */
+function described({ file }: Route, place: "path" | "query", fields: readonly Parameter[]): (Parameter & Fields)[] {
+  return fields.map((field) => ({ ...field, ...parameterInfo(file, field.name), in: place }));
+}
+
+/** Not required where nothing at all is as good as `{}`. */
+function requestBody(body: z.ZodMiniType, components: Components, example: unknown): Fields {
+  const schema = explained(components.schema(body, "input"), "");
+  const required = !z.safeParse(body, {}).success;
+  return { required, content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
 }
 
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
-function success({ method }: Route, { status, response }: Contract, components: Components): Fields {
+function success({ method, file }: Route, { status, response }: Contract, components: Components): Fields {
+  const schema = components.schema(response, "output");
+  const { component, isList } = componentOf(schema);
+  const example = answerExample(file, component, isList);
   const replayed = { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } };
   const location = status === 201 ? { Location: { $ref: "#/components/headers/Location" } } : {};
   return {
     description: statusWords[status],
     headers: { ...requestIdHeader, ...location, ...(method === "POST" && replayed) },
-    content: { "application/json": { schema: components.schema(response, "output") } },
+    content: { "application/json": { schema, ...(example !== undefined && { example }) } },
   };
 }
 
-/** Problems that every route may answer: too many requests, our own faults, and those of API Gateway. */
-const always = [429, 500, 502, 503, 504] as const;
+const Reference = z.object({ $ref: z.string() });
+const List = z.object({ items: Reference });
+
+/** Which named schema an answer is, or is a list of. */
+function componentOf(schema: JsonSchema): { component: string | undefined; isList: boolean } {
+  const list = List.safeParse(schema);
+  const reference = list.success ? list.data.items : Reference.safeParse(schema).data;
+  return { component: reference?.$ref.split("/").at(-1), isList: list.success };
+}
 
 /** What follows from the contract; API Gateway itself answers 400 to a request that it cannot read. */
 function problemStatuses({ method }: Route, { allow, path, body }: Contract): number[] {
@@ -91,12 +115,8 @@ function problemStatuses({ method }: Route, { allow, path, body }: Contract): nu
     ...(method === "GET" ? [] : [409]),
     ...(body === undefined ? [] : [413, 415]),
     ...(method === "POST" ? [422] : []),
-    ...always,
   ];
 }
-
-const problemResponses = (statuses: readonly number[]): Fields =>
-  Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]));
 
 function assertPlaceholders({ path, file }: Route, described: readonly string[]): void {
   const placeholders = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);

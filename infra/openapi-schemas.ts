@@ -1,6 +1,7 @@
 /** The components of the OpenAPI document: every schema with a name stands there once, whoever uses it. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
+import { fields, schemas } from "./openapi-prose.ts";
 
 export type JsonSchema = { readonly [key: string]: unknown };
 
@@ -37,7 +38,10 @@ export function collectComponents(): Components {
       }
       return shape;
     },
-    all: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+    all: () =>
+      Object.fromEntries(
+        [...components].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, shape]) => [name, explained(shape, name)]),
+      ),
   };
 }
 
@@ -45,6 +49,25 @@ export function collectComponents(): Components {
 function convert(source: z.ZodMiniType, io: Direction): z.infer<typeof Converted> {
   const schema = z.toJSONSchema(source, { io, unrepresentable: "any", target: "draft-2020-12" });
   return Converted.parse(JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/')));
+}
+
+const Described = z.looseObject({ description: z.optional(z.string()) });
+const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
+
+/** With what the prose says of the schema and its fields, where they say nothing of themselves. No name: a schema in place. */
+export function explained(shape: JsonSchema, name: string): JsonSchema {
+  const object = WithFields.safeParse(shape).data;
+  if (object === undefined) return shape;
+  const properties = Object.entries(object.properties).map(([field, schema]) => {
+    const description = schema.description ?? fields[`${name}.${field}`] ?? fields[field];
+    return [field, description === undefined || "$ref" in schema ? schema : { ...schema, description }];
+  });
+  const description = shape.description ?? schemas[name];
+  return {
+    ...shape,
+    properties: Object.fromEntries(properties),
+    ...(description !== undefined && { description }),
+  };
 }
 
 export interface Parameter {

@@ -3,10 +3,12 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Contract } from "#shared/http/contract.ts";
-import { Problem, problems } from "#shared/http/problem.ts";
+import { Problem } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import { OPENAPI_FILE, root } from "./bundle.ts";
 import { DocumentInfo, documentOperation, operation } from "./openapi-operation.ts";
+import { headers, problemResponses } from "./openapi-problems.ts";
+import { sections } from "./openapi-prose.ts";
 import { type Components, collectComponents, type JsonSchema } from "./openapi-schemas.ts";
 import { type Route, routes } from "./routes.ts";
 
@@ -15,7 +17,7 @@ export interface OpenApiDocument {
   readonly info: Readonly<Record<string, unknown>>;
   readonly servers: readonly { readonly url: string }[];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly tags: readonly { readonly name: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
 }
@@ -44,7 +46,7 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
     info: { title: "Canvassing", version: "1", description: introduction, "x-webhook-url-policy": "public" },
     servers: [{ url: "/" }],
     security: [{ accessToken: [] }],
-    tags: [...tags].map((name) => ({ name })),
+    tags: [...tags].map((name) => ({ name, description: sections[name] ?? "" })),
     paths,
     components: {
       securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
@@ -79,46 +81,14 @@ async function handlerOf({ file }: Route): Promise<object> {
   return module.handler;
 }
 
-const text = { type: "string" } as const;
 const idempotencyKey = {
   name: "Idempotency-Key",
   in: "header",
   description:
     "Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.",
   schema: { type: "string", minLength: 1, maxLength: limits.idempotencyKey },
+  example: "7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d",
 } as const;
-const headers = {
-  "X-Request-Id": { description: "Names this request in the service's logs.", schema: text },
-  "Idempotency-Replayed": { description: "`true` on an answer that was given before.", schema: text },
-  Location: { description: "Where the new record can be read.", schema: text },
-  "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
-  "WWW-Authenticate": { description: "Always `Bearer`.", schema: text },
-} as const satisfies Record<string, JsonSchema>;
-
-const refTo = (...names: readonly (keyof typeof headers)[]) =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-
-/** One response per status of the closed list, and the two that only API Gateway gives. */
-function problemResponses(): Record<string, JsonSchema> {
-  const titles = new Map<number, string>([
-    [502, problems.internal.title],
-    [504, problems.unavailable.title],
-  ]);
-  for (const { status, title } of Object.values(problems)) if (!titles.has(status)) titles.set(status, title);
-  const content = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
-  return Object.fromEntries(
-    [...titles]
-      .sort(([a], [b]) => a - b)
-      .map(([status, description]) => {
-        const retry = status === 429 || status === 503 ? refTo("Retry-After") : {};
-        const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
-        return [
-          `Problem${status}`,
-          { description, headers: { ...refTo("X-Request-Id"), ...retry, ...challenge }, content },
-        ];
-      }),
-  );
-}
 
 export const asText = (document: OpenApiDocument): string => `${JSON.stringify(document, null, 2)}\n`;
 

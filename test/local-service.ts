@@ -1,14 +1,17 @@
-/** One local service for the whole test run; with BASE_URL the API tests run against another one, local or deployed. */
+/** One local service for the whole test run; with BASE_URL the API tests run against one that is already there. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import type { SigningKey } from "../infra/local/identity.ts";
+import * as z from "zod/mini";
+import { SigningKey } from "../infra/local/identity.ts";
 import { startLocal } from "../infra/local/service.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
     /** Without a slash at the end. */
     readonly baseUrl: string;
-    /** The issuer's private key, to forge tokens with. Not there with BASE_URL. */
-    readonly signingKey: SigningKey;
+    /** The issuer's private key, to forge tokens with. Null with a BASE_URL that keeps it to itself. */
+    readonly signingKey: SigningKey | null;
   }
 }
 
@@ -19,7 +22,10 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
   const other = process.env.BASE_URL ?? "";
   // The test runner itself puts a path into this variable where it is not set.
   if (URL.canParse(other)) {
-    project.provide("baseUrl", other.replace(/\/$/, ""));
+    const baseUrl = other.replace(/\/$/, "");
+    await assertSignIn(baseUrl);
+    project.provide("baseUrl", baseUrl);
+    project.provide("signingKey", await keptSigningKey(baseUrl));
     return undefined;
   }
   const service = await startLocal({
@@ -38,4 +44,22 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
     // Answered by a 5xx where it happened; named here, so that nobody has to guess.
     for (const refusal of service.refusals) console.error(refusal);
   };
+}
+
+/** The suite makes companies and users of its own and signs in as each: nothing but a local service gives that. */
+async function assertSignIn(baseUrl: string): Promise<void> {
+  const answer = await fetch(`${baseUrl}/local/outputs`).catch(() => undefined);
+  if (answer?.ok === true) return;
+  throw new Error(`BASE_URL ${baseUrl}: no local service answers there, and the suite signs in by its /local/token`);
+}
+
+const PublicKeys = z.object({ keys: z.array(z.object({ kid: z.string(), n: z.string() })) });
+
+/** A service that was started here without `--memory` keeps its key in DATA_DIR; it is taken if it is the issuer's. */
+async function keptSigningKey(baseUrl: string): Promise<SigningKey | null> {
+  const file = join(process.env.DATA_DIR ?? ".local", "signing-key.json");
+  if (!existsSync(file)) return null;
+  const key = z.parse(SigningKey, JSON.parse(readFileSync(file, "utf8")));
+  const { keys } = PublicKeys.parse(await (await fetch(`${baseUrl}/local/oidc/.well-known/jwks.json`)).json());
+  return keys.some((known) => known.kid === key.kid && known.n === key.n) ? key : null;
 }

@@ -26,7 +26,7 @@ export interface Claims {
 }
 
 /** A private RSA key. */
-const Jwk = z.object({
+export const SigningKey = z.object({
   kid: z.string(),
   alg: z.string(),
   kty: z.string(),
@@ -39,17 +39,19 @@ const Jwk = z.object({
   dq: z.string(),
   qi: z.string(),
 });
-export type SigningKey = z.infer<typeof Jwk>;
+export type SigningKey = z.infer<typeof SigningKey>;
 
 /** @param keyFile keeps the key, so that tokens live through a restart; undefined makes one for this run. */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;
   const kept =
-    keyFile !== undefined && existsSync(keyFile) ? z.parse(Jwk, JSON.parse(readFileSync(keyFile, "utf8"))) : undefined;
+    keyFile !== undefined && existsSync(keyFile)
+      ? z.parse(SigningKey, JSON.parse(readFileSync(keyFile, "utf8")))
+      : undefined;
   if (kept === undefined) await issuer.keys.generate("RS256");
   else await issuer.keys.add(kept);
-  const signingKey = z.parse(Jwk, issuer.keys.toJSON(true)[0]);
+  const signingKey = z.parse(SigningKey, issuer.keys.toJSON(true)[0]);
   if (keyFile !== undefined && kept === undefined) writeFileSync(keyFile, JSON.stringify(signingKey), { mode: 0o600 });
   const service = new OAuth2Service(issuer, { jwks: "/.well-known/jwks.json" });
   return {

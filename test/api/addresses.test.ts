@@ -1,22 +1,13 @@
 /** Addresses over HTTP: by themselves, in a list, and on the prospects that have them. */
 import { afterEach, describe, expect, test } from "vitest";
-import * as z from "zod/mini";
+import type { Address, AddressPatch, NewProspect, Prospect } from "../../docs/client/api.ts";
+import { at } from "./client.ts";
 import { startReceiver } from "./receiver.ts";
-import { bodyOf, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { dataOf, present, problemOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
 const as = await newTeam();
 
-const Address = z.object({
-  id: z.number(),
-  address1: z.string(),
-  address2: z.nullable(z.string()),
-  city: z.string(),
-  state: z.string(),
-  zip: z.string(),
-  formattedAddress: z.nullable(z.string()),
-});
-const Housed = z.extend(ProspectBody, { address: z.nullable(Address) });
 const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
 const cleanUps: (() => Promise<unknown>)[] = [];
@@ -24,33 +15,37 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-const create = async (body: object = {}, client = as.rep): Promise<z.infer<typeof Address>> =>
-  bodyOf(await client("POST", "/api/addresses", { ...home, ...body }), 201, Address);
+const create = async (body: AddressPatch = {}, client = as.rep): Promise<Address> =>
+  dataOf(await client.POST("/api/addresses", { body: { ...home, ...body } }), 201);
 
-async function createProspect(body: object): Promise<z.infer<typeof Housed>> {
-  const made = bodyOf(await as.admin("POST", "/api/prospects", body), 201, Housed);
-  cleanUps.push(() => as.admin("DELETE", `/api/prospects/${made.id}`));
+async function createProspect(body: NewProspect): Promise<Prospect> {
+  const made = dataOf(await as.admin.POST("/api/prospects", { body }), 201);
+  cleanUps.push(() => as.admin.DELETE("/api/prospects/{id}", at(made.id)));
   return made;
 }
 
 const addressOf = async (prospectId: number) =>
-  bodyOf(await as.admin("GET", `/api/prospects/${prospectId}`), 200, Housed).address;
+  dataOf(await as.admin.GET("/api/prospects/{id}", at(prospectId))).address;
 
 describe("addresses", () => {
   test("are made, read and changed; what is computed stays computed", async () => {
-    const answer = await as.rep("POST", "/api/addresses", home);
-    const made = bodyOf(answer, 201, Address);
+    const answer = await as.rep.POST("/api/addresses", { body: home });
+    const made = dataOf(answer, 201);
     const path = `/api/addresses/${made.id}`;
-    expect(answer.headers.get("location")).toBe(path);
+    expect(answer.response.headers.get("location")).toBe(path);
     expect(made).toEqual({ id: made.id, ...home, address2: null, formattedAddress: "1 Main St, Denver, CO 80202" });
-    expect(bodyOf(await as.viewer("GET", path), 200, Address)).toEqual(made);
-    expect(bodyOf(await as.rep("PATCH", path, {}), 200, Address)).toEqual(made);
-    const formatted = async (body: object) => bodyOf(await as.rep2("PATCH", path, body), 200, Address).formattedAddress;
+    expect(dataOf(await as.viewer.GET("/api/addresses/{id}", at(made.id)))).toEqual(made);
+    expect(dataOf(await as.rep.PATCH("/api/addresses/{id}", { ...at(made.id), body: {} }))).toEqual(made);
+    const formatted = async (body: AddressPatch) =>
+      dataOf(await as.rep2.PATCH("/api/addresses/{id}", { ...at(made.id), body })).formattedAddress;
     expect(await formatted({ address2: "Apt 4" })).toBe("1 Main St, Apt 4, Denver, CO 80202");
     expect(await formatted({ formattedAddress: "The corner" })).toBe("The corner");
     expect(await formatted({ zip: "80203" })).toBe("The corner");
     expect(await formatted({ formattedAddress: null, address2: null })).toBe("1 Main St, Denver, CO 80203");
-    expect(bodyOf(await as.rep("GET", path), 200, Address)).toMatchObject({ zip: "80203", address2: null });
+    expect(dataOf(await as.rep.GET("/api/addresses/{id}", at(made.id)))).toMatchObject({
+      zip: "80203",
+      address2: null,
+    });
   });
 
   test("the list goes through all of the company once, inline ones included, none of another", async () => {
@@ -59,7 +54,7 @@ describe("addresses", () => {
     const foreign = await create({}, as.otherRep);
     const seen: number[] = [];
     for (let after = 0, more = true; more; ) {
-      const page = bodyOf(await as.rep("GET", `/api/addresses?limit=60&after=${after}`), 200, z.array(Address));
+      const page = dataOf(await as.rep.GET("/api/addresses", { params: { query: { limit: 60, after } } }));
       seen.push(...page.map(({ id }) => id));
       after = seen.at(-1) ?? 0;
       more = page.length === 60;
@@ -67,7 +62,7 @@ describe("addresses", () => {
     expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => a - b));
     expect(seen).toEqual(expect.arrayContaining([...made, inline].map((address) => address?.id)));
     expect(seen).not.toContain(foreign.id);
-    const whole = bodyOf(await as.rep("GET", "/api/addresses"), 200, z.array(Address)).map(({ id }) => id);
+    const whole = dataOf(await as.rep.GET("/api/addresses")).map(({ id }) => id);
     expect(whole).toEqual(seen.slice(0, 500));
     for (const query of ["limit=0", "limit=x", "after=-1", "after=1.5"]) {
       problemOf(await as.rep("GET", `/api/addresses?${query}`), 400, "validation_failed");
@@ -90,29 +85,30 @@ describe("addresses", () => {
 
   test("another company's address is none", async () => {
     const { id } = await create();
-    problemOf(await as.otherOwner("GET", `/api/addresses/${id}`), 404, "not_found");
-    problemOf(await as.otherOwner("PATCH", `/api/addresses/${id}`, { zip: "1" }), 404, "not_found");
-    problemOf(await as.otherOwner("POST", "/api/prospects", { addressId: id }), 400, "validation_failed");
+    problemOf(await as.otherOwner.GET("/api/addresses/{id}", at(id)), 404, "not_found");
+    problemOf(await as.otherOwner.PATCH("/api/addresses/{id}", { ...at(id), body: { zip: "1" } }), 404, "not_found");
+    problemOf(await as.otherOwner.POST("/api/prospects", { body: { addressId: id } }), 400, "validation_failed");
   });
 });
 
 describe("the address of a prospect", () => {
   test("follows a change for all who have it, also after they moved in or out", async () => {
     const shared = await create();
-    const path = `/api/addresses/${shared.id}`;
     const stays = await createProspect({ addressId: shared.id });
     const movesOut = await createProspect({ addressId: shared.id });
     const movesIn = await createProspect({ address: home });
     expect(stays.address).toEqual(shared);
-    bodyOf(await as.admin("PATCH", `/api/prospects/${movesOut.id}`, { addressId: null }), 200, Housed);
-    bodyOf(await as.admin("PATCH", `/api/prospects/${movesIn.id}`, { addressId: shared.id }), 200, Housed);
-    const changed = bodyOf(await as.rep("PATCH", path, { address1: "9 Oak St" }), 200, Address);
+    dataOf(await as.admin.PATCH("/api/prospects/{id}", { ...at(movesOut.id), body: { addressId: null } }));
+    dataOf(await as.admin.PATCH("/api/prospects/{id}", { ...at(movesIn.id), body: { addressId: shared.id } }));
+    const changed = dataOf(
+      await as.rep.PATCH("/api/addresses/{id}", { ...at(shared.id), body: { address1: "9 Oak St" } }),
+    );
     expect(changed.formattedAddress).toBe("9 Oak St, Denver, CO 80202");
     expect(await addressOf(stays.id)).toEqual(changed);
     expect(await addressOf(movesIn.id)).toEqual(changed);
     expect(await addressOf(movesOut.id)).toBeNull();
     const own = await createProspect({ address: home });
-    bodyOf(await as.rep("PATCH", `/api/addresses/${own.address?.id}`, { city: "Aurora" }), 200, Address);
+    dataOf(await as.rep.PATCH("/api/addresses/{id}", { ...at(present(own.address).id), body: { city: "Aurora" } }));
     expect((await addressOf(own.id))?.city).toBe("Aurora");
   });
 
@@ -121,10 +117,12 @@ describe("the address of a prospect", () => {
     cleanUps.push(receiver.close);
     const { id, address } = await createProspect({ name: uniqueName(), address: home });
     const registrations = [{ event: "prospect.updated", filter: { "prospect.id": id } }];
-    const webhook = await as.admin("POST", "/api/webhooks", { name: "A", url: receiver.url, registrations });
-    const { id: webhookId } = bodyOf(webhook, 201, Identified);
-    cleanUps.push(() => as.admin("DELETE", `/api/webhooks/${webhookId}`));
-    const changed = bodyOf(await as.rep("PATCH", `/api/addresses/${address?.id}`, { zip: "80299" }), 200, Address);
+    const webhook = await as.admin.POST("/api/webhooks", { body: { name: "A", url: receiver.url, registrations } });
+    const { id: webhookId } = dataOf(webhook, 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhookId)));
+    const changed = dataOf(
+      await as.rep.PATCH("/api/addresses/{id}", { ...at(present(address).id), body: { zip: "80299" } }),
+    );
     await receiver.until(1);
     const { data } = receiver.receipts[0]?.event ?? {};
     expect(data).toMatchObject({ changedFields: ["address"], prospect: { id, address: changed } });

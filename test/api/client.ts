@@ -5,6 +5,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { inject } from "vitest";
 import * as z from "zod/mini";
+import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 
 const Response = z.object({ content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))) });
 /** A response stands in place or, where many share it, among the components. */
@@ -84,19 +85,24 @@ export interface Answer {
 
 export const baseUrl = (): string => inject("baseUrl");
 
-/** One request as it is given, checked against the document. */
+/** One request as it is given, whatever the document says of it; the answer is checked against the document. */
 export async function send(
   method: string,
   path: string,
   init: { headers?: Record<string, string>; body?: string } = {},
 ): Promise<Answer> {
-  const answer = await fetch(`${baseUrl()}${path}`, { method, ...init });
-  const text = await answer.text();
-  const isJson = answer.headers.get("content-type")?.includes("json") === true;
-  const checked = { status: answer.status, headers: answer.headers, text, body: isJson ? JSON.parse(text) : undefined };
+  return checked(method, await fetch(`${baseUrl()}${path}`, { method, ...init }));
+}
+
+async function checked(method: string, response: Response): Promise<Answer> {
+  const { status, headers, url } = response;
+  const text = await response.text();
+  const isJson = headers.get("content-type")?.includes("json") === true;
+  const answer = { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
   // `fetch` takes `.` and `..` out of a path, so that another route than the one meant may answer.
-  assertDocumented(method, new URL(`${baseUrl()}${path}`).pathname, checked);
-  return checked;
+  const prefix = new URL(baseUrl()).pathname.replace(/\/$/, "");
+  assertDocumented(method, new URL(url).pathname.slice(prefix.length), answer);
+  return answer;
 }
 
 /** A request whose path goes out byte for byte: `fetch` would normalise it. Gives the status and the text. */
@@ -139,19 +145,35 @@ async function fetchToken(email: string): Promise<string> {
   return (await answer.text()).trim();
 }
 
-export interface Client {
+/** The client that apps use. Every answer is checked against the document before anybody looks at it. */
+type TypedClient = Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE">;
+
+export interface Client extends TypedClient {
+  /** The raw door, for what the types rightly refuse: wrong bodies, wrong ids, verbs that are not there. */
   (method: string, path: string, body?: unknown): Promise<Answer>;
   readonly email: string;
 }
 
-/** A client in somebody's name. `body` is sent as JSON. */
+/** A client in somebody's name. The raw door sends `body` as JSON. */
 export function clientOf(email: string): Client {
   const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = { Authorization: `Bearer ${await tokenOf(email)}`, "Content-Type": "application/json" };
     return send(method, path, { headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
   };
-  return Object.assign(call, { email });
+  const { GET, POST, PUT, PATCH, DELETE } = apiClient({
+    baseUrl: baseUrl(),
+    accessToken: () => tokenOf(email),
+    fetch: async (request) => {
+      const response = await fetch(request);
+      await checked(request.method, response.clone());
+      return response;
+    },
+  });
+  return Object.assign(call, { email, GET, POST, PUT, PATCH, DELETE });
 }
+
+/** The record with this id, for a path with `{id}`. */
+export const at = (id: number) => ({ params: { path: { id } } });
 
 /** The demo companies, for reading only: every test file looks at the same ones. */
 export const demo = {

@@ -1,8 +1,8 @@
 /** `Idempotency-Key`: one effect and one answer, however often and however parallel a request is repeated. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { type Answer, send, tokenOf } from "./client.ts";
-import { bodyOf, Identified, Page, problemOf, uniqueName } from "./shapes.ts";
+import { type Answer, at, send, tokenOf } from "./client.ts";
+import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
 const as = await newTeam();
@@ -19,8 +19,8 @@ async function post(email: string, path: string, key: string, body: unknown): Pr
 }
 const isReplay = (answer: Answer): boolean => answer.headers.get("idempotency-replayed") === "true";
 const named = async (name: string): Promise<number> => {
-  const list = bodyOf(await as.admin("GET", "/api/prospects?pageSize=500"), 200, Page);
-  return list.items.filter((item) => item.name === name).length;
+  const { items } = dataOf(await as.admin.GET("/api/prospects", { params: { query: { pageSize: 500 } } }));
+  return items.filter((item) => item.name === name).length;
 };
 
 test("a repeated create answers the first answer, word for word, and creates nothing", async () => {
@@ -54,7 +54,7 @@ test("the secret of a webhook comes again with the replay, and only with it", as
   const Made = z.object({ id: z.number(), secretKey: z.string() });
   const first = bodyOf(await post(as.admin.email, "/api/webhooks", key, body), 201, Made);
   expect(bodyOf(await post(as.admin.email, "/api/webhooks", key, body), 201, Made)).toEqual(first);
-  await as.admin("DELETE", `/api/webhooks/${first.id}`);
+  await as.admin.DELETE("/api/webhooks/{id}", at(first.id));
 });
 
 describe("a key belongs to one caller, one route and one request", () => {
@@ -67,7 +67,7 @@ describe("a key belongs to one caller, one route and one request", () => {
     expect([other.status, isReplay(other)]).toEqual([201, false]);
     const foreign = await post(as.otherOwner.email, "/api/prospects", key, { name: "b" });
     expect([foreign.status, isReplay(foreign)]).toEqual([201, false]);
-    await as.otherOwner("DELETE", `/api/prospects/${bodyOf(foreign, 201, Identified).id}`);
+    await as.otherOwner.DELETE("/api/prospects/{id}", at(bodyOf(foreign, 201, Identified).id));
     const status = await post(as.admin.email, "/api/statuses", key, { value: uniqueName() });
     expect([status.status, isReplay(status)]).toEqual([201, false]);
   });

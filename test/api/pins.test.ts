@@ -3,20 +3,21 @@ import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { baseUrl, send, tokenOf } from "./client.ts";
-import { bodyOf, Identified, Page, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import type { NewProspect, operations } from "../../docs/client/api.ts";
+import { at, baseUrl, send, tokenOf } from "./client.ts";
+import { bodyOf, dataOf, Identified, present, problemOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
 const as = await newTeam();
 
-const Pins = z.array(z.object({ id: z.number(), lat: z.number(), lng: z.number(), statusColor: z.string() }));
 const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id);
-const create = async (body: object, client = as.rep): Promise<number> =>
-  bodyOf(await client("POST", "/api/prospects", body), 201, ProspectBody).id;
-const pins = async (query: string, client = as.rep) =>
-  bodyOf(await client("GET", `/api/prospects/pins?${query}`), 200, Pins);
-const list = async (query: string, client = as.rep) =>
-  bodyOf(await client("GET", `/api/prospects?pageSize=500&${query}`), 200, Page);
+const create = async (body: NewProspect, client = as.rep): Promise<number> =>
+  dataOf(await client.POST("/api/prospects", { body }), 201).id;
+type Filters = NonNullable<operations["prospectsPins"]["parameters"]["query"]>;
+const pins = async (query: Filters, client = as.rep) =>
+  dataOf(await client.GET("/api/prospects/pins", { params: { query } }));
+const list = async (query: Filters, client = as.rep) =>
+  dataOf(await client.GET("/api/prospects", { params: { query: { pageSize: 500, ...query } } }));
 
 /** The bytes as they come, which `fetch` would decode. */
 async function raw(path: string, acceptEncoding: string | undefined) {
@@ -41,37 +42,38 @@ async function raw(path: string, acceptEncoding: string | undefined) {
 describe("pins", () => {
   test("are the list's matches with both coordinates, in the colour of their status", async () => {
     const name = uniqueName();
-    const Statuses = z.array(z.looseObject({ id: z.number(), color: z.string() }));
-    const [status] = bodyOf(await as.rep("GET", "/api/statuses"), 200, Statuses);
+    const status = present(dataOf(await as.rep.GET("/api/statuses"))[0]);
     const plain = await create({ name, lat: 39.5, lng: -105.25 });
-    const colored = await create({ name, lat: 0, lng: 0, currentStatusId: status?.id });
+    const colored = await create({ name, lat: 0, lng: 0, currentStatusId: status.id });
     await create({ name, lat: 39.5 });
     await create({ name, lng: -105 });
     await create({ name });
     const gone = await create({ name, lat: 1, lng: 1 });
-    await as.rep("DELETE", `/api/prospects/${gone}`);
-    expect(await pins(`search=${name}`)).toEqual([
-      { id: colored, lat: 0, lng: 0, statusColor: status?.color },
+    await as.rep.DELETE("/api/prospects/{id}", at(gone));
+    expect(await pins({ search: name })).toEqual([
+      { id: colored, lat: 0, lng: 0, statusColor: status.color },
       { id: plain, lat: 39.5, lng: -105.25, statusColor: "#9CA3AF" },
     ]);
-    expect(idsOf(await pins(`search=${name}&bbox=-106,39,-105,40&page=2&pageSize=1`))).toEqual([plain]);
-    expect(await pins(`search=${name}`, as.rep2)).toEqual([]);
-    expect(await pins(`search=${name}`, as.otherOwner)).toEqual([]);
-    expect(await pins(`search=${name}`, as.viewer)).toHaveLength(2);
+    const paged = `/api/prospects/pins?search=${name}&bbox=-106,39,-105,40&page=2&pageSize=1`;
+    expect(idsOf(bodyOf(await as.rep("GET", paged), 200, z.array(Identified)))).toEqual([plain]);
+    expect(await pins({ search: name }, as.rep2)).toEqual([]);
+    expect(await pins({ search: name }, as.otherOwner)).toEqual([]);
+    expect(await pins({ search: name }, as.viewer)).toHaveLength(2);
   });
 
   test("agree with the list under every filter", async () => {
-    for (const query of [
-      "",
-      "status=New,Sold",
-      "city=Denver",
-      "tagId=Referral",
-      "dateFrom=2026-05-01",
-      "search=denver 555",
-    ]) {
+    const filters: Filters[] = [
+      {},
+      { status: "New,Sold" },
+      { city: "Denver" },
+      { tagId: "Referral" },
+      { dateFrom: "2026-05-01" },
+      { search: "denver 555" },
+    ];
+    for (const query of filters) {
       const { items } = await list(query, as.admin);
       const onMap = items.filter(({ lat, lng }) => lat !== null && lng !== null);
-      expect(idsOf(await pins(query, as.admin)), query).toEqual(idsOf(onMap));
+      expect(idsOf(await pins(query, as.admin)), JSON.stringify(query)).toEqual(idsOf(onMap));
     }
   });
 
@@ -96,8 +98,8 @@ describe("pins", () => {
       expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ parameter: query.split("=")[0] }]);
     }
     problemOf(await send("GET", "/api/prospects/pins"), 401, "unauthenticated");
-    const answer = await as.rep("GET", "/api/prospects/pins");
-    expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    const answer = await as.rep.GET("/api/prospects/pins");
+    expect(answer.response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
     problemOf(await as.rep("POST", "/api/prospects/pins"), 405, "method_not_allowed");
   });
 });
@@ -113,18 +115,21 @@ test("search looks into every text of a prospect, its notes as they are now, and
     emailAddress: "a.b@x.test",
     address,
   });
-  const found = async (words: string) => idsOf((await list(`search=${encodeURIComponent(`${name} ${words}`)}`)).items);
+  const found = async (words: string) => idsOf((await list({ search: `${name} ${words}` })).items);
   for (const words of ["XYLOPHONE quux", "zq 99999", "a.B@x", "303-555", "(720)5550199", name.toUpperCase()]) {
     expect(await found(words), words).toEqual([id]);
   }
   for (const words of ["nowhere", "%", "quux.ille", "5551"]) expect(await found(words), words).toEqual([]);
 
-  const note = bodyOf(await as.rep("POST", `/api/prospects/${id}/notes`, { body: "Loud Parrot" }), 201, Identified);
+  const note = dataOf(
+    await as.rep.POST("/api/prospects/{id}/notes", { ...at(id), body: { body: "Loud Parrot" } }),
+    201,
+  );
   expect(await found("parrot")).toEqual([id]);
-  await as.rep("PATCH", `/api/notes/${note.id}`, { body: "quiet cat" });
+  await as.rep.PATCH("/api/notes/{id}", { ...at(note.id), body: { body: "quiet cat" } });
   expect(await found("parrot")).toEqual([]);
   expect(await found("CAT")).toEqual([id]);
-  await as.rep("DELETE", `/api/notes/${note.id}`);
+  await as.rep.DELETE("/api/notes/{id}", at(note.id));
   expect(await found("cat")).toEqual([]);
 });
 
@@ -135,13 +140,12 @@ test("an answer of more than 6 MB comes whole", async () => {
   const count = 112;
   for (let i = 0; i < count; i += 16) {
     const answers = await Promise.all(
-      Array.from({ length: 16 }, () => as.rep("POST", `/api/prospects/${id}/notes`, { body })),
+      Array.from({ length: 16 }, () => as.rep.POST("/api/prospects/{id}/notes", { ...at(id), body: { body } })),
     );
-    for (const answer of answers) bodyOf(answer, 201, Identified);
+    for (const answer of answers) dataOf(answer, 201);
   }
-  const answer = await as.rep("GET", `/api/prospects/${id}/notes`);
-  const notes = bodyOf(answer, 200, z.array(z.looseObject({ id: z.number(), body: z.string() })));
-  expect(Buffer.byteLength(answer.text)).toBeGreaterThan(6 * 1024 * 1024);
+  const notes = dataOf(await as.rep.GET("/api/prospects/{id}/notes", at(id)));
+  expect(Buffer.byteLength(JSON.stringify(notes))).toBeGreaterThan(6 * 1024 * 1024);
   expect(new Set(idsOf(notes)).size).toBe(count);
   expect(notes.every((note) => note.body === body)).toBe(true);
 });

@@ -1,22 +1,13 @@
 /** Statuses, users and the caller over HTTP. */
 import { describe, expect, test } from "vitest";
-import * as z from "zod/mini";
-import { bodyOf, DetailBody, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import { at } from "./client.ts";
+import { dataOf, present, problemOf, statusOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
 const as = await newTeam();
 
-const Status = z.object({
-  id: z.number(),
-  value: z.string(),
-  color: z.string(),
-  sortOrder: z.number(),
-  isActive: z.boolean(),
-});
-const Users = z.array(z.object({ id: z.number(), email: z.string(), role: z.string(), isActive: z.boolean() }));
-
 test("me is the caller with company, role and permissions", async () => {
-  const me = bodyOf(await as.importer("GET", "/api/me"), 200, z.unknown());
+  const me = dataOf(await as.importer.GET("/api/me"));
   expect(me).toMatchObject({
     user: { email: as.importer.email },
     company: { name: "one" },
@@ -27,7 +18,7 @@ test("me is the caller with company, role and permissions", async () => {
 
 describe("statuses", () => {
   test("a company starts with eight", async () => {
-    const values = bodyOf(await as.otherRep("GET", "/api/statuses"), 200, z.array(Status)).map(({ value }) => value);
+    const values = dataOf(await as.otherRep.GET("/api/statuses")).map(({ value }) => value);
     const starting = [
       "New",
       "Not Home",
@@ -43,28 +34,27 @@ describe("statuses", () => {
 
   test("are made, read, changed and deactivated by admins", async () => {
     const value = uniqueName();
-    const answer = await as.admin("POST", "/api/statuses", { value, color: "#123456" });
-    const made = bodyOf(answer, 201, Status);
-    expect(answer.headers.get("location")).toBe(`/api/statuses/${made.id}`);
+    const answer = await as.admin.POST("/api/statuses", { body: { value, color: "#123456" } });
+    const made = dataOf(answer, 201);
+    expect(answer.response.headers.get("location")).toBe(`/api/statuses/${made.id}`);
     expect(made).toMatchObject({ value, color: "#123456", isActive: true });
-    const path = `/api/statuses/${made.id}`;
-    expect(bodyOf(await as.rep("GET", path), 200, Status)).toEqual(made);
+    expect(dataOf(await as.rep.GET("/api/statuses/{id}", at(made.id)))).toEqual(made);
 
-    const prospect = bodyOf(await as.rep("POST", "/api/prospects", { currentStatusId: made.id }), 201, ProspectBody);
-    expect(bodyOf(await as.admin("PATCH", path, { value: `${value}!` }), 200, Status).value).toBe(`${value}!`);
-    expect(bodyOf(await as.admin("DELETE", path), 200, Identified)).toEqual({ id: made.id });
-    problemOf(await as.admin("DELETE", path), 404, "not_found");
+    const prospect = dataOf(await as.rep.POST("/api/prospects", { body: { currentStatusId: made.id } }), 201);
+    expect(
+      dataOf(await as.admin.PATCH("/api/statuses/{id}", { ...at(made.id), body: { value: `${value}!` } })).value,
+    ).toBe(`${value}!`);
+    expect(dataOf(await as.admin.DELETE("/api/statuses/{id}", at(made.id)))).toEqual({ id: made.id });
+    problemOf(await as.admin.DELETE("/api/statuses/{id}", at(made.id)), 404, "not_found");
 
-    const listed = bodyOf(await as.rep("GET", "/api/statuses"), 200, z.array(Status));
+    const listed = dataOf(await as.rep.GET("/api/statuses"));
     expect(listed.find(({ id }) => id === made.id)).toMatchObject({ isActive: false });
-    const kept = bodyOf(await as.rep("GET", `/api/prospects/${prospect.id}`), 200, DetailBody);
+    const kept = dataOf(await as.rep.GET("/api/prospects/{id}", at(prospect.id)));
     expect(kept.currentStatus?.value).toBe(`${value}!`);
     expect(kept.statusHistory[0]?.status?.value).toBe(value);
-    problemOf(await as.rep("POST", "/api/prospects", { currentStatusId: made.id }), 400, "validation_failed");
-    bodyOf(
-      await as.rep("PATCH", `/api/prospects/${prospect.id}`, { currentStatusId: made.id, name: "x" }),
-      200,
-      ProspectBody,
+    problemOf(await as.rep.POST("/api/prospects", { body: { currentStatusId: made.id } }), 400, "validation_failed");
+    dataOf(
+      await as.rep.PATCH("/api/prospects/{id}", { ...at(prospect.id), body: { currentStatusId: made.id, name: "x" } }),
     );
   });
 
@@ -72,15 +62,15 @@ describe("statuses", () => {
     const value = uniqueName();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
-        as.admin("POST", "/api/statuses", { value: i % 2 === 0 ? value : value.toLowerCase() }),
+        as.admin.POST("/api/statuses", { body: { value: i % 2 === 0 ? value : value.toLowerCase() } }),
       ),
     );
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, ...Array.from({ length: 19 }, () => 409)]);
-    const made = z.parse(Identified, answers.find(({ status }) => status === 201)?.body);
-    bodyOf(await as.admin("PATCH", `/api/statuses/${made.id}`, { value: `${value}2` }), 200, Status);
-    const again = bodyOf(await as.admin("POST", "/api/statuses", { value: ` ${value.toUpperCase()} ` }), 201, Status);
+    expect(answers.map(statusOf).toSorted()).toEqual([201, ...Array.from({ length: 19 }, () => 409)]);
+    const made = present(answers.find(({ data }) => data !== undefined)?.data);
+    dataOf(await as.admin.PATCH("/api/statuses/{id}", { ...at(made.id), body: { value: `${value}2` } }));
+    const again = dataOf(await as.admin.POST("/api/statuses", { body: { value: ` ${value.toUpperCase()} ` } }), 201);
     expect(again.value).toBe(value.toUpperCase());
-    problemOf(await as.admin("PATCH", `/api/statuses/${made.id}`, { value }), 409, "conflict");
+    problemOf(await as.admin.PATCH("/api/statuses/{id}", { ...at(made.id), body: { value } }), 409, "conflict");
   });
 
   test.each([
@@ -96,7 +86,7 @@ describe("statuses", () => {
   });
 
   test("sales users read and do not write", async () => {
-    const [first] = bodyOf(await as.rep("GET", "/api/statuses"), 200, z.array(Status));
+    const [first] = dataOf(await as.rep.GET("/api/statuses"));
     for (const [method, path] of [
       ["POST", "/api/statuses"],
       ["PATCH", `/api/statuses/${first?.id}`],
@@ -107,21 +97,25 @@ describe("statuses", () => {
   });
 
   test("another company's status is none", async () => {
-    const [foreign] = bodyOf(await as.otherOwner("GET", "/api/statuses"), 200, z.array(Status));
-    problemOf(await as.admin("GET", `/api/statuses/${foreign?.id}`), 404, "not_found");
-    problemOf(await as.admin("PATCH", `/api/statuses/${foreign?.id}`, { value: "Mine" }), 404, "not_found");
-    problemOf(await as.admin("DELETE", `/api/statuses/${foreign?.id}`), 404, "not_found");
+    const [foreign] = dataOf(await as.otherOwner.GET("/api/statuses"));
+    problemOf(await as.admin.GET("/api/statuses/{id}", at(present(foreign).id)), 404, "not_found");
+    problemOf(
+      await as.admin.PATCH("/api/statuses/{id}", { ...at(present(foreign).id), body: { value: "Mine" } }),
+      404,
+      "not_found",
+    );
+    problemOf(await as.admin.DELETE("/api/statuses/{id}", at(present(foreign).id)), 404, "not_found");
   });
 });
 
 describe("users", () => {
   test("all of the company, none of another", async () => {
-    const users = bodyOf(await as.rep("GET", "/api/users"), 200, Users);
+    const users = dataOf(await as.rep.GET("/api/users"));
     expect(users.map(({ email }) => email)).toContain(as.rep2.email);
     expect(users.some(({ email }) => email === as.otherOwner.email)).toBe(false);
-    const [foreign] = bodyOf(await as.otherOwner("GET", "/api/users"), 200, Users);
-    problemOf(await as.owner("GET", `/api/users/${foreign?.id}`), 404, "not_found");
-    expect(bodyOf(await as.rep("GET", `/api/users/${users[0]?.id}`), 200, z.unknown())).toMatchObject({
+    const [foreign] = dataOf(await as.otherOwner.GET("/api/users"));
+    problemOf(await as.owner.GET("/api/users/{id}", at(present(foreign).id)), 404, "not_found");
+    expect(dataOf(await as.rep.GET("/api/users/{id}", at(present(users[0]).id)))).toMatchObject({
       email: users[0]?.email,
     });
   });

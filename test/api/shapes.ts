@@ -1,51 +1,52 @@
-/** What the tests read out of answers: loosely, since the document has already been checked. */
+/** What the tests take out of answers, which the client has already held against the document. */
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { Answer } from "./client.ts";
 
 export const Identified = z.object({ id: z.number() });
-export const Page = z.object({
-  items: z.array(z.looseObject({ id: z.number() })),
-  total: z.number(),
-  page: z.number(),
-  pageSize: z.number(),
-});
 export const Problem = z.object({
   code: z.string(),
   status: z.number(),
   requestId: z.string(),
   errors: z.array(z.looseObject({ pointer: z.optional(z.string()), parameter: z.optional(z.string()) })),
 });
-export const History = z.array(
-  z.looseObject({
-    status: z.nullable(z.looseObject({ value: z.string() })),
-    previousStatus: z.nullable(z.looseObject({ value: z.string() })),
-  }),
-);
-export const ProspectBody = z.looseObject({
-  id: z.number(),
-  name: z.nullable(z.string()),
-  createdAt: z.string(),
-  updatedAt: z.string(),
-  assignedTo: z.nullable(z.looseObject({ id: z.number(), email: z.string() })),
-  currentStatus: z.nullable(z.looseObject({ id: z.number(), value: z.string() })),
-});
-export const DetailBody = z.extend(ProspectBody, { statusHistory: History, notes: z.array(z.unknown()) });
 
-/** The answer's body, after its status was as expected. */
+/** The body of a raw answer, after its status was as expected. */
 export function bodyOf<S extends z.ZodMiniType>(answer: Answer, status: number, schema: S): z.output<S> {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status);
   return z.parse(schema, answer.body);
 }
 
+/** What the typed client gives. */
+interface TypedAnswer<Data> {
+  readonly data?: Data;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+/** The data, after the status was as expected. */
+export function dataOf<Data>({ data, error, response }: TypedAnswer<Data>, status = 200): Data {
+  expect(response.status, JSON.stringify(error)).toBe(status);
+  return data ?? expect.fail(`${response.url} gave no data`);
+}
+
 /** A problem of this status and code; gives its faults. */
-export function problemOf(answer: Answer, status: number, code: string) {
-  const problem = bodyOf(answer, status, Problem);
+export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number, code: string) {
+  const isTyped = "response" in answer;
+  const response = isTyped ? answer.response : answer;
+  expect(response.status, JSON.stringify(answer).slice(0, 500)).toBe(status);
+  const problem = z.parse(Problem, isTyped ? answer.error : answer.body);
   expect(problem.code).toBe(code);
   expect(problem.status).toBe(status);
-  expect(answer.headers.get("x-request-id")).toBe(problem.requestId);
+  expect(response.headers.get("x-request-id")).toBe(problem.requestId);
   return problem.errors;
 }
+
+/** The status alone, where many are compared. */
+export const statusOf = ({ response }: { readonly response: Response }): number => response.status;
+
+/** What must be there. */
+export const present = <T>(value: T | null | undefined): T => value ?? expect.fail("what must be there is missing");
 
 /** Name that no other test uses. */
 let names = 0;

@@ -3,8 +3,9 @@ import * as z from "zod/mini";
 import { createCompany } from "#shared/companies/create.ts";
 import { dynamoClient, openTable } from "#shared/db/table.ts";
 import { worldOn } from "#shared/world.ts";
+import type { NewUser } from "../../docs/client/api.ts";
 import { baseUrl, type Client, clientOf } from "./client.ts";
-import { bodyOf, uniqueName } from "./shapes.ts";
+import { dataOf, uniqueName } from "./shapes.ts";
 
 export interface Team {
   readonly owner: Client;
@@ -35,7 +36,7 @@ export async function newTeam(): Promise<Team> {
     return clientOf(email);
   };
   const [owner, otherOwner] = [await company("one"), await company("two")];
-  const rep = { lastName: "Rep", role: "sales" };
+  const rep = { lastName: "Rep", role: "sales" } as const;
   const [admin, ravi, rita, viewer, importer, otherRep] = await Promise.all([
     invite(owner, "admin", { firstName: "Ada", lastName: "Admin", role: "admin" }),
     invite(owner, "rep", { ...rep, firstName: "Ravi" }),
@@ -47,8 +48,8 @@ export async function newTeam(): Promise<Team> {
   return { owner, admin, rep: ravi, rep2: rita, viewer, importer, otherOwner, otherRep };
 }
 
-async function invite(owner: Client, name: string, user: object): Promise<Client> {
+async function invite(owner: Client, name: string, user: Omit<NewUser, "email">): Promise<Client> {
   const email = owner.email.replace(/^owner@/, `${name}@`);
-  bodyOf(await owner("POST", "/api/users", { ...user, email }), 201, z.unknown());
+  dataOf(await owner.POST("/api/users", { body: { ...user, email } }), 201);
   return clientOf(email);
 }

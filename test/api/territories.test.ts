@@ -1,27 +1,15 @@
 /** Territories over HTTP: all verbs, exact polygons, what is refused, races, and the events of their webhooks. */
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import * as z from "zod/mini";
-import { demo, send, tokenOf } from "./client.ts";
+import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
+import { at, type Client, demo, send, tokenOf } from "./client.ts";
 import { startReceiver } from "./receiver.ts";
-import { bodyOf, Identified, problemOf, uniqueName } from "./shapes.ts";
+import { dataOf, problemOf, statusOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
 const as = await newTeam();
 
-const Territory = z.object({
-  id: z.number(),
-  name: z.string(),
-  polygon: z.array(z.array(z.number())),
-  totalProperties: z.number(),
-  assignedToUserId: z.nullable(z.number()),
-  companyId: z.number(),
-  createdAt: z.string(),
-  updatedAt: z.string(),
-});
-const Users = z.array(z.object({ id: z.number(), email: z.string() }));
-
-const square = [
+const square: Territory["polygon"] = [
   [-105, 39],
   [-104, 39],
   [-104, 40],
@@ -34,22 +22,25 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-async function create(body: object = {}, client = as.rep): Promise<z.infer<typeof Territory>> {
-  const made = bodyOf(await client("POST", "/api/territories", body), 201, Territory);
-  cleanUps.push(() => client("DELETE", `/api/territories/${made.id}`));
+async function create(body: NewTerritory = {}, client = as.rep): Promise<Territory> {
+  const made = dataOf(await client.POST("/api/territories", { body }), 201);
+  cleanUps.push(() => client.DELETE("/api/territories/{id}", at(made.id)));
   return made;
 }
 
+const change = (client: Client, id: number, body: TerritoryPatch) =>
+  client.PATCH("/api/territories/{id}", { ...at(id), body });
+
 const userId = async (email: string, client = as.rep): Promise<number> =>
-  bodyOf(await client("GET", "/api/users"), 200, Users).find((user) => user.email === email)?.id ?? 0;
+  dataOf(await client.GET("/api/users")).find((user) => user.email === email)?.id ?? 0;
 
 describe("territories", () => {
   test("everything is optional when one is made", async () => {
-    const answer = await as.rep("POST", "/api/territories", {});
-    const made = bodyOf(answer, 201, Territory);
-    expect(answer.headers.get("location")).toBe(`/api/territories/${made.id}`);
+    const answer = await as.rep.POST("/api/territories", { body: {} });
+    const made = dataOf(answer, 201);
+    expect(answer.response.headers.get("location")).toBe(`/api/territories/${made.id}`);
     expect(made).toMatchObject({ name: "Untitled Territory", polygon: [], totalProperties: 0, assignedToUserId: null });
-    bodyOf(await as.rep("DELETE", `/api/territories/${made.id}`), 200, Identified);
+    dataOf(await as.rep.DELETE("/api/territories/{id}", at(made.id)));
   });
 
   test("are listed newest first, changed field by field, and gone after a delete", async () => {
@@ -61,32 +52,33 @@ describe("territories", () => {
       polygon: square,
       totalProperties: 120,
       assignedToUserId: rep2,
-      id: 1,
-      companyId: 1,
+      ...{ id: 1, companyId: 1 },
     });
+    expect(made.id).not.toBe(1);
     expect(made).toMatchObject({ name, polygon: square, totalProperties: 120, assignedToUserId: rep2 });
     const path = `/api/territories/${made.id}`;
-    expect(bodyOf(await as.rep2("GET", path), 200, Territory)).toEqual(made);
-    const ids = bodyOf(await as.viewer("GET", "/api/territories"), 200, z.array(Territory)).map(({ id }) => id);
+    expect(dataOf(await as.rep2.GET("/api/territories/{id}", at(made.id)))).toEqual(made);
+    const ids = dataOf(await as.viewer.GET("/api/territories")).map(({ id }) => id);
     expect(ids.filter((id) => [made.id, older.id].includes(id))).toEqual([made.id, older.id]);
 
-    const renamed = bodyOf(await as.rep2("PATCH", path, { name: `${name}!` }), 200, Territory);
+    const renamed = dataOf(
+      await as.rep2.PATCH("/api/territories/{id}", { ...at(made.id), body: { name: `${name}!` } }),
+    );
     expect(renamed).toEqual({ ...made, name: `${name}!`, updatedAt: renamed.updatedAt });
-    const bare = bodyOf(await as.rep("PATCH", path, { assignedToUserId: null }), 200, Territory);
+    const bare = dataOf(await change(as.rep, made.id, { assignedToUserId: null }));
     expect(bare).toMatchObject({ assignedToUserId: null, polygon: square, name: `${name}!` });
     for (const body of [{}, { name: `${name}!`, polygon: square }]) {
-      expect(bodyOf(await as.rep("PATCH", path, body), 200, Territory)).toEqual(bare);
+      expect(dataOf(await change(as.rep, made.id, body))).toEqual(bare);
     }
 
-    expect(bodyOf(await as.importer("DELETE", path), 200, z.unknown())).toEqual({ id: made.id });
+    expect(dataOf(await as.importer.DELETE("/api/territories/{id}", at(made.id)))).toEqual({ id: made.id });
     for (const method of ["GET", "PATCH", "DELETE"]) problemOf(await as.rep(method, path, undefined), 404, "not_found");
-    const left = bodyOf(await as.rep("GET", "/api/territories"), 200, z.array(Territory)).map(({ id }) => id);
+    const left = dataOf(await as.rep.GET("/api/territories")).map(({ id }) => id);
     expect(left).not.toContain(made.id);
   });
 
   test("keep any polygon exactly as it was sent", async () => {
     const { id } = await create();
-    const path = `/api/territories/${id}`;
     const within = (limit: number) =>
       fc
         .double({ min: -limit, max: limit, noNaN: true, noDefaultInfinity: true })
@@ -94,12 +86,15 @@ describe("territories", () => {
     const ring = fc.array(fc.tuple(within(180), within(90)), { minLength: 3, maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(ring, async (polygon) => {
-        expect(bodyOf(await as.rep("PATCH", path, { polygon }), 200, Territory).polygon).toEqual(polygon);
-        expect(bodyOf(await as.rep("GET", path), 200, Territory).polygon).toEqual(polygon);
+        expect(dataOf(await change(as.rep, id, { polygon })).polygon).toEqual(polygon);
+        expect(dataOf(await as.rep.GET("/api/territories/{id}", at(id))).polygon).toEqual(polygon);
       }),
       { numRuns: 25 },
     );
-    const largest = Array.from({ length: 5_000 }, (_, i) => [-104 - (i + 1) / 7_000.7, 39 + (i + 1) / 9_000.9]);
+    const largest = Array.from({ length: 5_000 }, (_, i): [number, number] => [
+      -104 - (i + 1) / 7_000.7,
+      39 + (i + 1) / 9_000.9,
+    ]);
     expect((await create({ polygon: largest })).polygon).toEqual(largest);
   });
 
@@ -169,10 +164,7 @@ describe("territories", () => {
     ["/assignedToUserId", { assignedToUserId: 2 ** 50 }],
   ])("a fault at %s is told, case %#", async (pointer, body) => {
     const { id } = await create();
-    for (const answer of [
-      await as.rep("POST", "/api/territories", body),
-      await as.rep("PATCH", `/api/territories/${id}`, body),
-    ]) {
+    for (const answer of [await as.rep.POST("/api/territories", { body }), await change(as.rep, id, body)]) {
       expect(problemOf(answer, 400, "validation_failed").map((fault) => fault.pointer)).toContain(pointer);
     }
   });
@@ -201,37 +193,36 @@ describe("territories", () => {
     for (const method of ["GET", "PATCH", "DELETE"]) {
       problemOf(await as.otherOwner(method, path, method === "PATCH" ? { name: "mine" } : undefined), 404, "not_found");
     }
-    expect(
-      bodyOf(await as.otherOwner("GET", "/api/territories"), 200, z.array(Territory)).map(({ id }) => id),
-    ).not.toContain(made.id);
+    expect(dataOf(await as.otherOwner.GET("/api/territories")).map(({ id }) => id)).not.toContain(made.id);
     const foreign = await userId(as.otherRep.email, as.otherOwner);
-    const nobody = problemOf(await as.rep("PATCH", path, { assignedToUserId: 2 ** 50 }), 400, "validation_failed");
-    expect(problemOf(await as.rep("PATCH", path, { assignedToUserId: foreign }), 400, "validation_failed")).toEqual(
+    const nobody = problemOf(await change(as.rep, made.id, { assignedToUserId: 2 ** 50 }), 400, "validation_failed");
+    expect(problemOf(await change(as.rep, made.id, { assignedToUserId: foreign }), 400, "validation_failed")).toEqual(
       nobody,
     );
   });
 
   test("no change is lost when many come at once", async () => {
     const { id } = await create({ polygon: square });
-    const path = `/api/territories/${id}`;
     const rep = await userId(as.rep.email);
     const changes = [{ name: "N" }, { totalProperties: 7 }, { polygon: square.slice(0, 3) }, { assignedToUserId: rep }];
-    const answers = await Promise.all([...changes, ...changes, ...changes].map((body) => as.rep("PATCH", path, body)));
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    expect(bodyOf(await as.rep("GET", path), 200, Territory)).toMatchObject(Object.assign({}, ...changes));
+    const answers = await Promise.all([...changes, ...changes, ...changes].map((body) => change(as.rep, id, body)));
+    expect(answers.map(statusOf)).toEqual(answers.map(() => 200));
+    expect(dataOf(await as.rep.GET("/api/territories/{id}", at(id)))).toMatchObject(Object.assign({}, ...changes));
   });
 
   test("are told to webhooks when made, changed and deleted, and not when nothing changed", async () => {
     const receiver = await startReceiver();
     cleanUps.push(receiver.close);
     const registrations = ["created", "updated", "deleted"].map((verb) => ({ event: `territory.${verb}` }));
-    const webhook = await as.otherOwner("POST", "/api/webhooks", { name: "T", url: receiver.url, registrations });
-    const { id: webhookId } = bodyOf(webhook, 201, Identified);
-    cleanUps.push(() => as.otherOwner("DELETE", `/api/webhooks/${webhookId}`));
-    const made = bodyOf(await as.otherRep("POST", "/api/territories", { polygon: square }), 201, Territory);
-    await as.otherRep("PATCH", `/api/territories/${made.id}`, {});
-    await as.otherRep("PATCH", `/api/territories/${made.id}`, { name: "Second" });
-    await as.otherRep("DELETE", `/api/territories/${made.id}`);
+    const webhook = await as.otherOwner.POST("/api/webhooks", {
+      body: { name: "T", url: receiver.url, registrations },
+    });
+    const { id: webhookId } = dataOf(webhook, 201);
+    cleanUps.push(() => as.otherOwner.DELETE("/api/webhooks/{id}", at(webhookId)));
+    const made = dataOf(await as.otherRep.POST("/api/territories", { body: { polygon: square } }), 201);
+    await change(as.otherRep, made.id, {});
+    await change(as.otherRep, made.id, { name: "Second" });
+    await as.otherRep.DELETE("/api/territories/{id}", at(made.id));
     await receiver.until(3);
     const told = new Map(receiver.receipts.map(({ event }) => [event.event, event.data.territory]));
     expect([...told.keys()].toSorted()).toEqual(["territory.created", "territory.deleted", "territory.updated"]);
@@ -244,7 +235,7 @@ describe("territories", () => {
 
 test("each demo company has territories, some of them with a rep", async () => {
   for (const client of [demo.owner, demo.otherOwner]) {
-    const territories = bodyOf(await client("GET", "/api/territories"), 200, z.array(Territory));
+    const territories = dataOf(await client.GET("/api/territories"));
     const quarters = territories.filter(({ name }) => /(?:North|South) (?:East|West)$/.test(name));
     expect(quarters).toHaveLength(4);
     expect(quarters.filter(({ assignedToUserId }) => assignedToUserId !== null)).not.toHaveLength(0);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes.ts";
 import { send, tokenOf } from "./client.ts";
-import { bodyOf, problemOf } from "./shapes.ts";
+import { bodyOf, dataOf, problemOf } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
 const as = await newTeam();
@@ -14,14 +14,17 @@ const as = await newTeam();
 const now = Math.floor(Date.now() / 1_000);
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
 const Header = z.looseObject({ alg: z.string(), kid: z.string() });
+const PublicKeys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
 
 const encode = (part: unknown): string =>
   Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
 const decode = (part: string | undefined): unknown => JSON.parse(Buffer.from(part ?? "", "base64url").toString());
 
-/** Everything a forger could want: the issuer's private key, a genuine token's parts, a key of the forger's own. */
+/** Everything a forger could want: the issuer's keys, a genuine token's parts, a key of the forger's own. */
 interface Forge {
-  readonly key: KeyObject;
+  /** Undefined where the service under test keeps it to itself. */
+  readonly privateKey: KeyObject | undefined;
+  readonly publicKey: KeyObject;
   readonly ownKey: KeyObject;
   readonly token: string;
   readonly header: z.infer<typeof Header>;
@@ -35,8 +38,12 @@ const lure = { url: "", visits: 0, close: (): void => undefined };
 beforeAll(async () => {
   const token = await tokenOf(as.rep.email);
   const [header, claims] = token.split(".");
+  const issuerKey = inject("signingKey");
+  const { iss } = z.parse(Claims, decode(claims));
+  const [jwk] = PublicKeys.parse(await (await fetch(`${iss}/.well-known/jwks.json`)).json()).keys;
   forge = {
-    key: createPrivateKey({ key: inject("signingKey"), format: "jwk" }),
+    privateKey: issuerKey === null ? undefined : createPrivateKey({ key: issuerKey, format: "jwk" }),
+    publicKey: createPublicKey({ key: jwk ?? {}, format: "jwk" }),
     ownKey: generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey,
     token,
     header: z.parse(Header, decode(header)),
@@ -58,8 +65,12 @@ beforeAll(async () => {
 });
 afterAll(() => lure.close());
 
-/** A token of these parts, signed by RS256 with this key. */
-function signed(claims: unknown, header: object = forge.header, key: KeyObject = forge.key): string {
+class NoIssuerKey extends Error {}
+const NO_KEY = "the issuer's key is not at hand: run without BASE_URL, or against a service of this DATA_DIR";
+
+/** A token of these parts, signed by RS256 with this key: the issuer's, unless said otherwise. */
+function signed(claims: unknown, header: object = forge.header, key = forge.privateKey): string {
+  if (key === undefined) throw new NoIssuerKey();
   const input = `${encode(header)}.${encode(claims)}`;
   return `${input}.${sign("sha256", Buffer.from(input), key).toString("base64url")}`;
 }
@@ -68,7 +79,7 @@ const withHeader = (changes: object, key?: KeyObject): string =>
   signed(forge.claims, { ...forge.header, ...changes }, key);
 const unsigned = (alg: string): string => `${encode({ ...forge.header, alg })}.${encode(forge.claims)}.`;
 function hmacWithPublicKey(alg: string): string {
-  const pem = createPublicKey(forge.key).export({ type: "spki", format: "pem" });
+  const pem = forge.publicKey.export({ type: "spki", format: "pem" });
   const input = `${encode({ ...forge.header, alg })}.${encode(forge.claims)}`;
   return `${input}.${createHmac("sha256", pem).update(input).digest("base64url")}`;
 }
@@ -130,13 +141,25 @@ const bad: Record<string, () => string | undefined> = {
   "a huge token": () => `Bearer ${withClaims({ padding: "x".repeat(9_000) })}`,
 };
 
-test("the forge works: what it makes without a fault is accepted", async () => {
+/** Undefined where only the issuer's key could make it. */
+function forged(make: (() => string | undefined) | undefined): { value: string | undefined } | undefined {
+  try {
+    return { value: make?.() };
+  } catch (error) {
+    if (error instanceof NoIssuerKey) return undefined;
+    throw error;
+  }
+}
+
+test("the forge works: what it makes without a fault is accepted", async ({ skip }) => {
+  skip(forge.privateKey === undefined, NO_KEY);
   const answer = await send("GET", "/api/me", { headers: { Authorization: `Bearer ${withClaims({})}` } });
   bodyOf(answer, 200, z.unknown());
 });
 
-test.each(Object.keys(bad))("%s: 401", async (name) => {
-  const value = bad[name]?.();
+test.for(Object.keys(bad))("%s: 401", async (name, { skip }) => {
+  const made = forged(bad[name]) ?? skip(NO_KEY);
+  const { value } = made;
   const answer = await send("GET", "/api/me", { headers: value === undefined ? {} : { Authorization: value } });
   problemOf(answer, 401, "unauthenticated");
   expect(answer.headers.get("www-authenticate")).toBe("Bearer");
@@ -157,5 +180,5 @@ describe("every route refuses", () => {
 });
 
 test("a good token goes on working beside all the bad ones", async () => {
-  bodyOf(await as.rep("GET", "/api/me"), 200, z.unknown());
+  dataOf(await as.rep.GET("/api/me"));
 });

@@ -1,26 +1,13 @@
 /** Users over HTTP: invited, changed, disabled and enabled, within what each role may do. */
 import { describe, expect, test } from "vitest";
-import * as z from "zod/mini";
-import { type Client, clientOf } from "./client.ts";
-import { bodyOf, Identified, ProspectBody, problemOf, uniqueName } from "./shapes.ts";
+import type { NewUser, User, UserPatch } from "../../docs/client/api.ts";
+import { at, type Client, clientOf } from "./client.ts";
+import { dataOf, present, problemOf, statusOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
 const as = await newTeam();
 
-const User = z.object({
-  id: z.number(),
-  firstName: z.string(),
-  lastName: z.string(),
-  email: z.string(),
-  role: z.string(),
-  permissions: z.array(z.string()),
-  isActive: z.boolean(),
-  createdAt: z.string(),
-  updatedAt: z.string(),
-});
-type User = z.infer<typeof User>;
-
-const newUser = (more: object = {}) => ({
+const newUser = (more: Partial<NewUser> = {}): NewUser => ({
   email: `${uniqueName()}@one.test`,
   firstName: "Nina",
   lastName: "New",
@@ -28,27 +15,31 @@ const newUser = (more: object = {}) => ({
   ...more,
 });
 
-const invite = async (more: object = {}, client: Client = as.owner): Promise<User> =>
-  bodyOf(await client("POST", "/api/users", newUser(more)), 201, User);
+const invite = async (more: Partial<NewUser> = {}, client: Client = as.owner): Promise<User> =>
+  dataOf(await client.POST("/api/users", { body: newUser(more) }), 201);
+
+const change = (client: Client, id: number, body: UserPatch) => client.PATCH("/api/users/{id}", { ...at(id), body });
 
 const pathOf = ({ id }: { id: number }): string => `/api/users/${id}`;
 
 describe("users", () => {
   test("who are invited can sign in at once with what they were given", async () => {
     const input = newUser({ permissions: ["canViewAllProspects"] });
-    const answer = await as.admin("POST", "/api/users", {
-      ...input,
-      companyId: 1,
-      sub: "mine",
-      isActive: false,
-      id: 5,
+    const answer = await as.admin.POST("/api/users", {
+      body: {
+        ...input,
+        companyId: 1,
+        sub: "mine",
+        isActive: false,
+        id: 5,
+      },
     });
-    const made = bodyOf(answer, 201, User);
-    expect(answer.headers.get("location")).toBe(pathOf(made));
-    expect(answer.text).not.toContain("sub");
+    const made = dataOf(answer, 201);
+    expect(answer.response.headers.get("location")).toBe(pathOf(made));
+    expect(JSON.stringify(made)).not.toContain("sub");
     expect(made).toMatchObject({ ...input, isActive: true });
-    expect(bodyOf(await as.rep("GET", pathOf(made)), 200, User)).toEqual(made);
-    const me = bodyOf(await clientOf(made.email)("GET", "/api/me"), 200, z.unknown());
+    expect(dataOf(await as.rep.GET("/api/users/{id}", at(made.id)))).toEqual(made);
+    const me = dataOf(await clientOf(made.email).GET("/api/me"));
     expect(me).toMatchObject({
       user: { id: made.id },
       company: { name: "one" },
@@ -59,27 +50,27 @@ describe("users", () => {
 
   test("change field by field; their name shows where they are assigned", async () => {
     const made = await invite();
-    const assigned = await as.admin("POST", "/api/prospects", { assignedToUserId: made.id });
-    const prospect = bodyOf(assigned, 201, ProspectBody);
-    const patch = { firstName: "Nora", role: "admin", permissions: ["canManageProspects"] };
-    const changed = bodyOf(await as.admin("PATCH", pathOf(made), { ...patch, email: "other@one.test" }), 200, User);
+    const assigned = await as.admin.POST("/api/prospects", { body: { assignedToUserId: made.id } });
+    const prospect = dataOf(assigned, 201);
+    const patch: UserPatch = { firstName: "Nora", role: "admin", permissions: ["canManageProspects"] };
+    const changed = dataOf(await change(as.admin, made.id, { ...patch, ...{ email: "other@one.test" } }));
     expect(changed).toEqual({ ...made, ...patch, updatedAt: changed.updatedAt });
-    expect(bodyOf(await as.admin("PATCH", pathOf(made), {}), 200, User)).toEqual(changed);
-    const seen = bodyOf(await as.admin("GET", `/api/prospects/${prospect.id}`), 200, ProspectBody);
+    expect(dataOf(await change(as.admin, made.id, {}))).toEqual(changed);
+    const seen = dataOf(await as.admin.GET("/api/prospects/{id}", at(prospect.id)));
     expect(seen.assignedTo).toMatchObject({ id: made.id, firstName: "Nora", email: made.email });
-    bodyOf(await clientOf(made.email)("GET", "/api/webhooks"), 200, z.array(z.unknown()));
+    dataOf(await clientOf(made.email).GET("/api/webhooks"));
   });
 
   test("who are disabled are out, and in again when they are enabled", async () => {
     const made = await invite();
     const client = clientOf(made.email);
-    expect(bodyOf(await as.admin("DELETE", pathOf(made)), 200, z.unknown())).toEqual({ id: made.id });
-    problemOf(await client("GET", "/api/me"), 401, "unauthenticated");
-    problemOf(await as.admin("DELETE", pathOf(made)), 404, "not_found");
-    expect(bodyOf(await as.rep("GET", pathOf(made)), 200, User).isActive).toBe(false);
-    problemOf(await as.admin("POST", "/api/prospects", { assignedToUserId: made.id }), 400, "validation_failed");
-    expect(bodyOf(await as.admin("PATCH", pathOf(made), { isActive: true }), 200, User).isActive).toBe(true);
-    bodyOf(await client("GET", "/api/me"), 200, z.unknown());
+    expect(dataOf(await as.admin.DELETE("/api/users/{id}", at(made.id)))).toEqual({ id: made.id });
+    problemOf(await client.GET("/api/me"), 401, "unauthenticated");
+    problemOf(await as.admin.DELETE("/api/users/{id}", at(made.id)), 404, "not_found");
+    expect(dataOf(await as.rep.GET("/api/users/{id}", at(made.id))).isActive).toBe(false);
+    problemOf(await as.admin.POST("/api/prospects", { body: { assignedToUserId: made.id } }), 400, "validation_failed");
+    expect(dataOf(await change(as.admin, made.id, { isActive: true })).isActive).toBe(true);
+    dataOf(await client.GET("/api/me"));
   });
 
   test("have an e-mail address of their own in the whole service", async () => {
@@ -89,15 +80,15 @@ describe("users", () => {
     );
     const details = new Set<string>();
     for (const body of bodies) {
-      const answer = await as.admin("POST", "/api/users", body);
+      const answer = await as.admin.POST("/api/users", { body });
       problemOf(answer, 409, "conflict");
-      details.add(z.parse(z.object({ detail: z.string() }), answer.body).detail);
+      details.add(present(answer.error).detail);
     }
     expect(details.size).toBe(1);
     const email = `${uniqueName()}@one.test`;
     const clients = [as.admin, as.owner, as.otherOwner, as.admin, as.otherOwner];
-    const answers = await Promise.all(clients.map((client) => client("POST", "/api/users", newUser({ email }))));
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409, 409]);
+    const answers = await Promise.all(clients.map((client) => client.POST("/api/users", { body: newUser({ email }) })));
+    expect(answers.map(statusOf).toSorted()).toEqual([201, 409, 409, 409, 409]);
   });
 
   test.each<[string, object]>([
@@ -110,7 +101,7 @@ describe("users", () => {
     ["/permissions", { permissions: ["canManageProspects", "canManageProspects"] }],
     ["/permissions/0", { permissions: ["canDoAnything"] }],
   ])("a fault at %s is told, case %#", async (pointer, body) => {
-    const faults = problemOf(await as.admin("POST", "/api/users", newUser(body)), 400, "validation_failed");
+    const faults = problemOf(await as.admin("POST", "/api/users", { ...newUser(), ...body }), 400, "validation_failed");
     expect(faults.map((fault) => fault.pointer)).toEqual([pointer]);
   });
 
@@ -120,7 +111,7 @@ describe("users", () => {
       problemOf(await as.otherOwner(method, pathOf(made), {}), 404, "not_found");
       problemOf(await as.importer(method, pathOf(made), {}), 403, "permission_denied");
     }
-    problemOf(await as.viewer("POST", "/api/users", newUser()), 403, "permission_denied");
+    problemOf(await as.viewer.POST("/api/users", { body: newUser() }), 403, "permission_denied");
   });
 });
 
@@ -129,27 +120,27 @@ describe("owners", () => {
     const rep = await invite();
     const owner = await invite({ role: "owner" });
     const denied = [
-      await as.admin("POST", "/api/users", newUser({ role: "owner" })),
-      await as.admin("PATCH", pathOf(rep), { role: "owner" }),
-      await as.admin("PATCH", pathOf(owner), { lastName: "X" }),
-      await as.admin("PATCH", pathOf(owner), { role: "sales" }),
-      await as.admin("DELETE", pathOf(owner)),
+      await as.admin.POST("/api/users", { body: newUser({ role: "owner" }) }),
+      await change(as.admin, rep.id, { role: "owner" }),
+      await change(as.admin, owner.id, { lastName: "X" }),
+      await change(as.admin, owner.id, { role: "sales" }),
+      await as.admin.DELETE("/api/users/{id}", at(owner.id)),
     ];
     for (const answer of denied) problemOf(answer, 403, "permission_denied");
-    expect(bodyOf(await as.owner("PATCH", pathOf(owner), { role: "admin" }), 200, User).role).toBe("admin");
-    bodyOf(await as.admin("DELETE", pathOf(owner)), 200, Identified);
-    problemOf(await as.admin("PATCH", pathOf(owner), { role: "owner", isActive: true }), 403, "permission_denied");
+    expect(dataOf(await change(as.owner, owner.id, { role: "admin" })).role).toBe("admin");
+    dataOf(await as.admin.DELETE("/api/users/{id}", at(owner.id)));
+    problemOf(await change(as.admin, owner.id, { role: "owner", isActive: true }), 403, "permission_denied");
   });
 
   test("and admins keep their own rights, and change what else is theirs", async () => {
-    for (const role of ["owner", "admin"]) {
+    for (const role of ["owner", "admin"] as const) {
       const made = await invite({ role });
       const client = clientOf(made.email);
-      problemOf(await client("DELETE", pathOf(made)), 409, "conflict");
-      problemOf(await client("PATCH", pathOf(made), { isActive: false }), 409, "conflict");
-      problemOf(await client("PATCH", pathOf(made), { role: "sales" }), 409, "conflict");
-      expect(bodyOf(await client("PATCH", pathOf(made), { lastName: "Self" }), 200, User).lastName).toBe("Self");
-      bodyOf(await as.owner("DELETE", pathOf(made)), 200, Identified);
+      problemOf(await client.DELETE("/api/users/{id}", at(made.id)), 409, "conflict");
+      problemOf(await change(client, made.id, { isActive: false }), 409, "conflict");
+      problemOf(await change(client, made.id, { role: "sales" }), 409, "conflict");
+      expect(dataOf(await change(client, made.id, { lastName: "Self" })).lastName).toBe("Self");
+      dataOf(await as.owner.DELETE("/api/users/{id}", at(made.id)));
     }
   });
 });

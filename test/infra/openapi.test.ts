@@ -72,6 +72,13 @@ describe("the OpenAPI document", () => {
     }
   });
 
+  it("describes every section and every schema", () => {
+    for (const { name, description } of document.tags) expect(description, name).toMatch(/\S/);
+    for (const [name, schema] of Object.entries(document.components.schemas ?? {})) {
+      expect(schema.description, name).toEqual(expect.stringMatching(/\S/));
+    }
+  });
+
   it("refers to nothing that it does not contain, and contains no component that nothing refers to", () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, place]) =>
       String(place),

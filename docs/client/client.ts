@@ -1,0 +1,25 @@
+/** A typed client of the service: it sends and gives what docs/openapi.json describes, and nothing else type-checks. */
+import createClient, { type Client } from "openapi-fetch";
+import type { paths } from "./api.ts";
+
+export type ApiClient = Client<paths>;
+
+export interface ApiClientOptions {
+  /** Where the service is, without `/api`. */
+  readonly baseUrl: string;
+  /** Asked before each request, so that it can renew: an access token of the service's issuer. */
+  readonly accessToken: () => string | Promise<string>;
+  /** Sends in place of the global `fetch`. */
+  readonly fetch?: (request: Request) => Promise<Response>;
+}
+
+/** An HTTP error is no exception: `error` is its problem body. Only a request that got no answer rejects. */
+export function apiClient({ baseUrl, accessToken, fetch = globalThis.fetch }: ApiClientOptions): ApiClient {
+  const client = createClient<paths>({ baseUrl, fetch });
+  client.use({
+    onRequest: async ({ request }) => {
+      request.headers.set("Authorization", `Bearer ${await accessToken()}`);
+    },
+  });
+  return client;
+}

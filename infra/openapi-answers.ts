@@ -1,0 +1,131 @@
+/** Answers of the API reference: an example of every component that an operation gives, made of one another. */
+
+const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
+
+const UserSummary = { id: 7, firstName: "Ravi", lastName: "Rep", email: "ravi@example.com" };
+const User = { ...UserSummary, role: "sales", permissions: ["canViewAllProspects"], isActive: true, ...times };
+const Company = { id: 3, name: "Acme Roofing", ...times };
+const Me = { user: UserSummary, company: Company, role: "sales", permissions: ["canViewAllProspects"] };
+
+const StatusSummary = { id: 1024, value: "Interested", color: "#10B981" };
+const Status = { ...StatusSummary, sortOrder: 4, isActive: true };
+const Tag = { id: 1025, value: "Hail damage", color: "#DC2626" };
+
+const Address = {
+  id: 1026,
+  address1: "1437 Bannock St",
+  address2: null,
+  city: "Denver",
+  state: "CO",
+  zip: "80202",
+  formattedAddress: "1437 Bannock St, Denver, CO 80202",
+};
+const Territory = {
+  id: 1027,
+  name: "Capitol Hill",
+  polygon: [
+    [-104.987, 39.74],
+    [-104.973, 39.74],
+    [-104.973, 39.727],
+  ],
+  totalProperties: 410,
+  assignedToUserId: 7,
+  companyId: 3,
+  ...times,
+};
+
+const Note = { id: 1028, body: "Wants a quote after the hail season.", createdBy: UserSummary, ...times };
+const Appointment = {
+  id: 1029,
+  prospectId: 1030,
+  title: "Roof inspection",
+  startAt: "2026-06-02T15:00:00.000Z",
+  endAt: "2026-06-02T16:00:00.000Z",
+  allDay: false,
+  status: "scheduled",
+  location: "1437 Bannock St, Denver",
+  notes: null,
+  assignedTo: UserSummary,
+  createdBy: UserSummary,
+  ...times,
+};
+const StatusChange = {
+  id: 1031,
+  status: StatusSummary,
+  previousStatus: null,
+  changedBy: UserSummary,
+  source: "api",
+  createdAt: times.createdAt,
+};
+const Prospect = {
+  id: 1030,
+  name: "Maria Alvarez",
+  phoneNumber: "+1 303 555 0142",
+  secondaryPhoneNumber: null,
+  emailAddress: null,
+  lat: 39.7392,
+  lng: -104.9903,
+  source: "door",
+  sourceId: null,
+  sourceCreatedAt: null,
+  customFieldData: { roofAge: 14, insured: true },
+  ...times,
+  address: Address,
+  currentStatus: StatusSummary,
+  assignedTo: UserSummary,
+  tags: [{ tag: Tag }],
+  appointments: [Appointment],
+};
+
+const Registration = {
+  id: 2048,
+  event: "prospect.status_changed",
+  filter: { "newStatus.value": ["Sold"] },
+  delayMinutes: 0,
+  triggerMode: "automatic",
+  manualTriggerButtonText: null,
+};
+const Webhook = {
+  id: 2047,
+  name: "CRM",
+  url: "https://crm.example.com/hooks/canvassing",
+  secretKey: "••••1f9a",
+  status: "active",
+  companyId: 3,
+  ...times,
+  registrations: [Registration],
+};
+
+/** By component. */
+const components: Readonly<Record<string, unknown>> = {
+  User,
+  Me,
+  Status,
+  Tag,
+  Address,
+  Territory,
+  Note,
+  Appointment,
+  Prospect,
+  ProspectDetail: { ...Prospect, notes: [Note], statusHistory: [StatusChange] },
+  ProspectPage: { items: [Prospect], total: 1, page: 1, pageSize: 50 },
+  MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
+  Registration,
+  Webhook,
+  Deleted: { id: 1030 },
+};
+
+/** By function, where the component alone would not be true or there is none. */
+const answers: Readonly<Record<string, unknown>> = {
+  "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
+  "docs/page": "<!doctype html>",
+  "webhooks/create": { ...Webhook, secretKey: "6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a" },
+};
+
+/** An example of what this function answers: its own, or that of the component, alone or as a list of one. */
+export function answerExample(file: string, component: string | undefined, isList: boolean): unknown {
+  const own = answers[file];
+  if (own !== undefined) return own;
+  const example = component === undefined ? undefined : components[component];
+  return isList && example !== undefined ? [example] : example;
+}
