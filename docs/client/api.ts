@@ -984,10 +984,7 @@ export interface components {
         NewTerritory: {
             /** @default Untitled Territory */
             name?: string;
-            /**
-             * @description Ring of `[lng, lat]` points, open or closed, kept exactly as it was sent.
-             * @default []
-             */
+            /** @description Ring of `[lng, lat]` points, open or closed, kept exactly as it was sent. */
             polygon?: [
                 number,
                 number

@@ -11,7 +11,7 @@ const Point = z.tuple([
 ]);
 
 const Ring = z.array(Point);
-/** What a client may send; the empty polygon stands for none sent. */
+/** What a client may send. */
 const RingInput = Ring.check(z.minLength(limits.polygonPointsMin), z.maxLength(limits.polygonPointsMax));
 
 export const Territory = named(
@@ -36,7 +36,8 @@ export const NewTerritory = named(
   "NewTerritory",
   z.object({
     name: z._default(text(limits.name), "Untitled Territory"),
-    polygon: z._default(RingInput, []),
+    /** Not sent: no polygon yet, shown as `[]`, which nobody may send. */
+    polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
     assignedToUserId: z._default(z.nullable(Id), null),
   }),

@@ -39,7 +39,7 @@ export async function createTerritory(world: World, caller: Caller, input: NewTe
     id,
     companyId,
     ...input,
-    polygon: JSON.stringify(input.polygon),
+    polygon: JSON.stringify(input.polygon ?? []),
     createdAt: now,
     updatedAt: now,
     createdBy: userId,
