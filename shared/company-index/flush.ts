@@ -5,7 +5,7 @@ import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Head } from "#shared/company-index/head.ts";
 import type { Manifest, Run } from "#shared/company-index/manifest.ts";
 import { mergeRuns, type RunToMerge } from "#shared/company-index/merge.ts";
-import { type IndexWorld, type NewRun, publish, storeRun } from "#shared/company-index/publish.ts";
+import { discardRun, type IndexWorld, type NewRun, publish, storeRun } from "#shared/company-index/publish.ts";
 import { isTombstone } from "#shared/company-index/row.ts";
 import { readAsides, readSegments } from "#shared/company-index/run-pieces.ts";
 import { readManifest } from "#shared/company-index/store.ts";
@@ -44,13 +44,18 @@ export async function flush(
   await sleep(settleMs);
   await world.table.batchRemove(unflushed.keys);
   // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
-  let merges = 0;
-  for (let next = mergeable(holding.manifest); next !== undefined; next = mergeable(holding.manifest)) {
-    holding = await merge(world, companyId, holding, next);
-    if (holding === undefined) break;
-    merges++;
+  return { entries: unflushed.keys.length, merges: await mergeAll(world, companyId, holding) };
+}
+
+/** Gives how many merges there were. */
+async function mergeAll(world: IndexWorld, companyId: number, found: Holding): Promise<number> {
+  let holding: Holding | undefined = found;
+  for (let merges = 0; ; merges++) {
+    const from = mergeable(holding.manifest);
+    if (from === undefined) return merges;
+    holding = await merge(world, companyId, holding, from);
+    if (holding === undefined) return merges;
   }
-  return { entries: unflushed.keys.length, merges };
 }
 
 interface Holding {
@@ -87,8 +92,10 @@ async function addRun(
 ): Promise<Holding | undefined> {
   const run = await storeRun(world.table, companyId, built);
   const next: Manifest = { runs: [...manifest.runs, run] };
-  const moved = await publish(world, companyId, head, next, run);
-  return moved === undefined ? undefined : { head: moved, manifest: next };
+  const moved = await publish(world, companyId, head, next);
+  if (moved !== undefined) return { head: moved, manifest: next };
+  await discardRun(world.table, companyId, run);
+  return undefined;
 }
 
 /**
@@ -126,6 +133,8 @@ async function merge(
   }
   const run = await storeRun(world.table, companyId, mergeRuns(toMerge, from === 0));
   const next: Manifest = { runs: run.segments.length + run.overrides === 0 ? staying : [...staying, run] };
-  const moved = await publish(world, companyId, head, next, run);
-  return moved === undefined ? undefined : { head: moved, manifest: next };
+  const moved = await publish(world, companyId, head, next);
+  if (moved !== undefined) return { head: moved, manifest: next };
+  await discardRun(world.table, companyId, run);
+  return undefined;
 }

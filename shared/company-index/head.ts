@@ -25,18 +25,12 @@ export type Head = z.infer<typeof Head>;
 
 export const readHead = (item: Item | undefined): Head => Head.parse(item ?? {});
 
-/** False when somebody else moved it first; nothing is changed then. */
-export async function moveHead(
-  table: Table,
-  companyId: number,
-  from: Head,
-  to: Omit<Head, "version">,
-): Promise<boolean> {
-  const { manifest, retired } = to;
+/** `to` has the next version. False when somebody else moved the head first; nothing is changed then. */
+export async function moveHead(table: Table, companyId: number, from: Head, to: Head): Promise<boolean> {
   try {
     await table.write({
       update: keys.indexHead(companyId),
-      change: { set: { type: "indexHead", version: from.version + 1, manifest, retired } },
+      change: { set: { type: "indexHead", ...to } },
       when: from.version === 0 ? missing("version") : equals("version", from.version),
     });
     return true;

@@ -62,29 +62,27 @@ export async function storeRun(table: Table, companyId: number, built: NewRun): 
   return { id, rows: segments.reduce((sum, { rows }) => sum + rows, 0), overrides, looseNotes, segments };
 }
 
-/**
- * Makes `manifest` the one that holds. Gives the head as it is then, or undefined when somebody else moved it first: then
- * the pieces of `added` are removed again.
- */
+/** Makes `manifest` the one that holds. Gives the head as it is then, or undefined when somebody else moved it first. */
 export async function publish(
   { table, clock }: IndexWorld,
   companyId: number,
   from: Head,
   manifest: Manifest,
-  added: Run,
 ): Promise<Head | undefined> {
   const name: ManifestName = { version: from.version + 1, id: newPieceId() };
   await table.batchPut([manifestItem(companyId, name, manifest)]);
   const now = clock.now();
   const kept = await removeRetired(table, companyId, from, now);
   const retired = from.manifest === null ? kept : [...kept, { ...from.manifest, at: now }];
-  if (await moveHead(table, companyId, from, { manifest: name, retired })) {
-    return { version: from.version + 1, manifest: name, retired };
-  }
-  await removePieces(table, companyId, piecesOf({ runs: [added] }));
+  const next: Head = { ...from, version: name.version, manifest: name, retired };
+  if (await moveHead(table, companyId, from, next)) return next;
   await table.batchRemove([keys.manifest(companyId, name.version, name.id)]);
   return undefined;
 }
+
+/** Nothing led to them, or nothing will. */
+export const discardRun = (table: Table, companyId: number, run: Run): Promise<void> =>
+  removePieces(table, companyId, piecesOf({ runs: [run] }));
 
 /** A piece that a manifest leads to and its successor does not goes with the manifest. Gives those that are too young to go. */
 async function removeRetired(table: Table, companyId: number, { retired, manifest }: Head, now: number) {
