@@ -1,0 +1,59 @@
+/** Where a body names another record by its id, and what kind of record that is. */
+import { readFileSync } from "node:fs";
+import * as z from "zod/mini";
+import type { Records } from "./matrix-stage.ts";
+import type { Row } from "./matrix-table.ts";
+
+interface Reference extends Pick<Row, "method" | "path"> {
+  readonly field: string;
+  readonly names: keyof Records & ("users" | "statuses" | "tags" | "addresses");
+}
+
+const byRoute: Record<string, Record<string, Reference["names"]>> = {
+  "POST /api/prospects": { currentStatusId: "statuses", assignedToUserId: "users", addressId: "addresses" },
+  "PATCH /api/prospects/{id}": {
+    currentStatusId: "statuses",
+    assignedToUserId: "users",
+    assignedByUserId: "users",
+    addressId: "addresses",
+  },
+  "PUT /api/prospects/{id}/tags": { tagIds: "tags" },
+  "POST /api/prospects/{id}/appointments": { assignedToUserId: "users" },
+  "PATCH /api/appointments/{id}": { assignedToUserId: "users" },
+  "POST /api/territories": { assignedToUserId: "users" },
+  "PATCH /api/territories/{id}": { assignedToUserId: "users" },
+};
+
+export const references: readonly Reference[] = Object.entries(byRoute).flatMap(([route, fields]) => {
+  const [method = "", path = ""] = route.split(" ");
+  return Object.entries(fields).map(([field, names]) => ({ method, path, field, names }));
+});
+
+const BodySchema = z.union([
+  z.object({ $ref: z.string() }),
+  z.object({ properties: z.optional(z.record(z.string(), z.unknown())) }),
+]);
+const Operation = z.object({
+  requestBody: z.optional(z.object({ content: z.object({ "application/json": z.object({ schema: BodySchema }) }) })),
+});
+const Document = z.object({
+  paths: z.record(z.string(), z.record(z.string(), Operation)),
+  components: z.object({
+    schemas: z.record(z.string(), z.looseObject({ properties: z.optional(z.record(z.string(), z.unknown())) })),
+  }),
+});
+
+/** `METHOD path field` of every field of a documented body that is called an id. `sourceId` is the client's own text. */
+export function documentedReferences(): string[] {
+  const text = readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8");
+  const { paths, components } = z.parse(Document, JSON.parse(text));
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { requestBody }]) => {
+      const schema = requestBody?.content["application/json"].schema ?? {};
+      const { properties = {} } =
+        "$ref" in schema ? (components.schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
+      const fields = Object.keys(properties).filter((name) => /Ids?$/.test(name) && name !== "sourceId");
+      return fields.map((field) => `${method.toUpperCase()} ${path} ${field}`);
+    }),
+  );
+}
