@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { CreateTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DynamoDBClient, type DynamoDBClientConfig, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
@@ -34,8 +34,9 @@ export const conflict: Fault = { kind: "error", code: "TransactionConflictExcept
 export interface FaultyDynamoDb {
   readonly endpoint: string;
   readonly table: Table;
-  /** A second, untroubled way to the same table. */
+  /** A second, untroubled way to the same table: it also waits as long as it takes on a busy machine. */
   readonly direct: Table;
+  readonly directEndpoint: string;
   /** Operations that came in, in order, since the plan was set. */
   readonly calls: string[];
   plan(next: FaultPlan): void;
@@ -44,8 +45,10 @@ export interface FaultyDynamoDb {
   stop(): Promise<void>;
 }
 
-const TABLE = "Canvassing";
+export const TABLE = "Canvassing";
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+/** For many calls at once on a machine that does other things besides. */
+export const patient: DynamoDBClientConfig = { requestHandler: { connectionTimeout: 60_000, requestTimeout: 60_000 } };
 const JsonBody = z.record(z.string(), z.unknown());
 
 export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
@@ -66,12 +69,13 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   if (address === null || typeof address === "string") throw new Error("the proxy has no address");
   const endpoint = `http://127.0.0.1:${address.port}`;
   await createTable(server.endpoint);
-  const open = (at: string): Table =>
-    openTable(TABLE, dynamoClient({ endpoint: at, region: "us-east-1", credentials }));
+  const open = (at: string, config: DynamoDBClientConfig = {}): Table =>
+    openTable(TABLE, dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...config }));
   return {
     endpoint,
     table: open(endpoint),
-    direct: open(server.endpoint),
+    direct: open(server.endpoint, patient),
+    directEndpoint: server.endpoint,
     calls,
     plan: (next) => {
       plan = next;
