@@ -39,6 +39,7 @@ export const placeRoutes: readonly Route[] = [
     path: "/api/territories",
     file: "territories/list",
     access: { table: { ...caller, territories: ["Query"] } },
+    streamed: true,
   },
   {
     method: "POST",

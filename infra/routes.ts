@@ -114,6 +114,7 @@ const declared: readonly Route[] = [
     path: "/api/prospects/{id}",
     file: "prospects/get",
     access: { table: { ...dictionary, prospects: ["Query"] } },
+    streamed: true,
   },
   { method: "PATCH", path: "/api/prospects/{id}", file: "prospects/update", access: { table: prospectWrites } },
   {

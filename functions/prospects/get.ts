@@ -1,10 +1,10 @@
 /** GET /api/prospects/{id}: one prospect with notes, appointments and status history. */
-import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { ProspectDetail } from "#shared/prospects/schema.ts";
 
-export const handler = endpoint(
+export const handler = streamEndpoint(
   {
     summary: "Get a prospect",
     description: "With its 5 newest notes, all appointments and its complete status history.",

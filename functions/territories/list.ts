@@ -1,11 +1,11 @@
 /** GET /api/territories: the company's territories. */
 
 import * as z from "zod/mini";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { streamItems } from "#shared/http/stream-endpoint.ts";
 import { Territory } from "#shared/territories/schema.ts";
 import { listTerritories } from "#shared/territories/territories.ts";
 
-export const handler = endpoint(
+export const handler = streamItems(
   {
     summary: "List territories",
     description: "All active territories of the company, newest first.",

@@ -11,13 +11,18 @@ import { type NewTerritory, StoredTerritory, Territory, type TerritoryPatch } fr
 import { isActiveUser } from "#shared/users/users.ts";
 import type { World } from "#shared/world.ts";
 
-/** All territories of the company that are not deleted, newest first: one Query. */
-export async function listTerritories({ table }: World, companyId: number): Promise<Territory[]> {
-  const territories: Territory[] = [];
+/** All territories of the company that are not deleted, newest first: one Query. A polygon is taken apart when its turn comes. */
+export async function listTerritories({ table }: World, companyId: number): Promise<Iterable<Territory>> {
+  const territories: StoredTerritory[] = [];
   for await (const item of table.query(keys.territories(companyId))) {
-    if (item.deletedAt === undefined) territories.push(presentTerritory(StoredTerritory.parse(item)));
+    if (item.deletedAt === undefined) territories.push(StoredTerritory.parse(item));
   }
-  return territories.sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id));
+  territories.sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id));
+  return presented(territories);
+}
+
+function* presented(territories: readonly StoredTerritory[]): Generator<Territory> {
+  for (const territory of territories) yield presentTerritory(territory);
 }
 
 export async function getTerritory(world: World, companyId: number, id: number): Promise<Territory> {
