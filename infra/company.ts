@@ -52,7 +52,7 @@ async function deployedTarget(stackName: string, sub: string | undefined): Promi
   const { Stacks } = await new CloudFormationClient().send(new DescribeStacksCommand({ StackName: stackName }));
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const { TableName, UserPoolId } = StackOutputs.parse(Object.fromEntries(listed));
-  const identities = sub === undefined ? ownPool(UserPoolId) : { invite: async () => ({ sub }) };
+  const identities = sub === undefined ? ownPool(UserPoolId) : { takesSubjects: true, invite: async () => ({ sub }) };
   return { label: `stack ${stackName}`, table: openTable(TableName), identities };
 }
 

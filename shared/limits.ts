@@ -5,6 +5,8 @@ export const limits = {
   name: 255,
   phone: 50,
   email: 254,
+  /** What an OpenID Connect issuer calls a user. */
+  subject: 255,
   source: 100,
   sourceId: 255,
   note: 10_000,

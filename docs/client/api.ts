@@ -83,7 +83,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a user
-         * @description The identity provider tells the user how to sign in. An e-mail address belongs to one user of the whole service. Only an owner makes owners.
+         * @description The identity provider tells the user how to sign in. An e-mail address belongs to one user of the whole service, and so does a subject. Where the issuer is not the deployment's own user pool, `sub` names the subject of the user's tokens; the user pool names its subjects itself and refuses it. Only an owner makes owners.
          *
          *     For admins and owners.
          */
@@ -1000,7 +1000,7 @@ export interface components {
              */
             assignedToUserId?: number | null;
         };
-        /** @description Who is invited, in which role. */
+        /** @description A new user. `sub` is the subject that the user's access tokens name: for deployments whose issuer is not their own user pool, refused by others. */
         NewUser: {
             /**
              * Format: email
@@ -1016,6 +1016,7 @@ export interface components {
              * @default []
              */
             permissions?: ("canViewAllProspects" | "canManageProspects")[];
+            sub?: string;
         };
         /** @description A new receiver of events, with its first registrations. */
         NewWebhook: {

@@ -8,7 +8,7 @@ export const handler = endpoint(
   {
     summary: "Invite a user",
     description:
-      "The identity provider tells the user how to sign in. An e-mail address belongs to one user of the whole service. Only an owner makes owners.",
+      "The identity provider tells the user how to sign in. An e-mail address belongs to one user of the whole service, and so does a subject. Where the issuer is not the deployment's own user pool, `sub` names the subject of the user's tokens; the user pool names its subjects itself and refuses it. Only an owner makes owners.",
     tag: "Users",
     allow: "admin",
     body: NewUser,

@@ -1,5 +1,11 @@
-/** For issuers that keep no list of users and sign tokens for everyone in the directory: the directory names the subject. */
+/**
+ * For issuers that are not the deployment's own: whoever invites names the subject. Without one the directory makes it up,
+ * which is enough for an issuer that signs tokens for everyone in the directory, as the local one does.
+ */
 import { randomUUID } from "node:crypto";
 import type { IdentityProvider } from "#shared/identity/provider.ts";
 
-export const directoryOnly: IdentityProvider = { invite: async () => ({ sub: randomUUID() }) };
+export const directoryOnly: IdentityProvider = {
+  takesSubjects: true,
+  invite: async () => ({ sub: randomUUID() }),
+};

@@ -26,6 +26,7 @@ export function userPool(UserPoolId: string, pool = client()): IdentityProvider 
   }
 
   return {
+    takesSubjects: false,
     invite: async (email) => {
       const UserAttributes = [
         { Name: "email", Value: email },

@@ -40,6 +40,11 @@ const Permissions = z.array(Permission).check(
   z.meta({ uniqueItems: true }),
 );
 
+/** OpenID Connect Core, section 2: at most 255 ASCII characters, compared as they are. */
+const Subject = z
+  .string()
+  .check(z.minLength(1), z.maxLength(limits.subject), z.regex(/^[\x20-\x7e]*$/, "must be printable ASCII"));
+
 export const NewUser = named(
   "NewUser",
   z.object({
@@ -48,7 +53,9 @@ export const NewUser = named(
     lastName: text(limits.name),
     role: Role,
     permissions: z._default(Permissions, []),
+    sub: z.optional(Subject),
   }),
+  "A new user. `sub` is the subject that the user's access tokens name: for deployments whose issuer is not their own user pool, refused by others.",
 );
 export type NewUser = z.output<typeof NewUser>;
 

@@ -16,17 +16,19 @@ import type { World } from "#shared/world.ts";
 
 /**
  * The invitation comes before the rows: cut off between the two, the next try finds the same subject or another one, and
- * either is free. Throws conflict when somebody in the service has the address, whoever it is.
+ * either is free. Throws conflict when somebody in the service has the address or the subject, whoever it is.
  */
 export async function createUser(
   world: World,
   identities: IdentityProvider,
   caller: Caller,
-  input: NewUser,
+  { sub: named, ...input }: NewUser,
 ): Promise<StoredUser> {
   requireOwnerFor(caller, input.role);
+  if (named !== undefined && !identities.takesSubjects) throw subjectRefused();
   if ((await world.table.get(keys.email(input.email.toLowerCase()))) !== undefined) throw addressTaken();
-  const [{ sub }, id] = await Promise.all([identities.invite(input.email), world.ids.next()]);
+  const invited = named === undefined ? identities.invite(input.email) : { sub: named };
+  const [{ sub }, id] = await Promise.all([invited, world.ids.next()]);
   const now = iso(world.clock.now());
   const user: StoredUser = {
     type: "user",
@@ -41,9 +43,16 @@ export async function createUser(
   };
   await world.commit([stillInOffice(caller), ...newUserWrites(user)], user).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
-    throw error.failed.some(({ index }) => index === 0) ? outOfOffice() : addressTaken();
+    throw newUserFault(error, named !== undefined);
   });
   return user;
+}
+
+/** Which of the writes failed: the caller's office, the user's row, the place of the subject, the claim on the address. */
+function newUserFault({ failed }: ConditionFailed, isSubjectNamed: boolean): ApiError {
+  const indexes = failed.map(({ index }) => index);
+  if (indexes.includes(0)) return outOfOffice();
+  return isSubjectNamed && indexes.includes(2) ? subjectTaken() : addressTaken();
 }
 
 /** Only sent fields change; a patch that changes nothing writes nothing. */
@@ -84,6 +93,14 @@ function patched(current: StoredUser, patch: UserPatch): StoredUser {
     permissions: patch.permissions ?? current.permissions,
     isActive: patch.isActive ?? current.isActive,
   };
+}
+
+const subjectTaken = (): ApiError => new ApiError("conflict", "This subject is in use.");
+
+function subjectRefused(): ApiError {
+  const message = "is given by the user pool of this deployment";
+  const faults = [{ pointer: "/sub", code: "not_allowed", message }];
+  return new ApiError("validation_failed", `sub ${message}.`, { faults });
 }
 
 const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail address is in use.");

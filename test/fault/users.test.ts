@@ -2,7 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
 import { createCompany } from "#shared/companies/create.ts";
+import { directoryOnly } from "#shared/identity/directory-only.ts";
 import type { IdentityProvider } from "#shared/identity/provider.ts";
 import type { NewUser, Role, StoredUser } from "#shared/users/schema.ts";
 import { getUser, listUsers } from "#shared/users/users.ts";
@@ -21,6 +23,7 @@ function userList(): IdentityProvider & { readonly subjects: Map<string, string>
   const subjects = new Map<string, string>();
   return {
     subjects,
+    takesSubjects: false,
     invite: async (email) => {
       const sub = subjects.get(email) ?? randomUUID();
       subjects.set(email, sub);
@@ -118,4 +121,20 @@ test("who lost a role within the last minute can neither use it nor give it back
   await expect(updateUser(world, { ...stale, role: "sales" }, admin.id, { isActive: true })).rejects.toMatchObject(
     denied,
   );
+});
+
+test("behind an issuer of somebody else's the inviter names the subject; a pool of our own refuses to be told", async () => {
+  const { world, owner, name } = await company();
+  const sub = `auth0|${name}`;
+  const made = await createUser(world, directoryOnly, owner, { ...newUser(`a@${name}.test`), sub });
+  expect(await lookUpCaller(world, sub)).toMatchObject({ companyId: owner.companyId, userId: made.id, role: "sales" });
+
+  const again = createUser(world, directoryOnly, owner, { ...newUser(`b@${name}.test`), sub });
+  await expect(again).rejects.toMatchObject({ code: "conflict", message: "This subject is in use." });
+  expect(await createUser(world, directoryOnly, owner, newUser(`b@${name}.test`))).not.toMatchObject({ sub });
+
+  const pool = userList();
+  const told = createUser(world, pool, owner, { ...newUser(`c@${name}.test`), sub: `pool|${name}` });
+  await expect(told).rejects.toMatchObject({ code: "validation_failed", faults: [{ pointer: "/sub" }] });
+  expect(pool.subjects.size).toBe(0);
 });
