@@ -71,6 +71,11 @@ export const keys = {
     pk: prospectPartition(companyId, block(prospectId)),
     sk: `P#${padded(prospectId)}#H#${padded(id)}`,
   }),
+  /** Which appointments does the prospect have, and nothing else that hangs on it? */
+  appointments: (companyId: number, prospectId: number): { pk: string; begins: string } => ({
+    pk: prospectPartition(companyId, block(prospectId)),
+    begins: `P#${padded(prospectId)}#A#`,
+  }),
   appointment: (companyId: number, prospectId: number, id: number): Key => ({
     pk: prospectPartition(companyId, block(prospectId)),
     sk: `P#${padded(prospectId)}#A#${padded(id)}`,

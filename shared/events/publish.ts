@@ -16,7 +16,6 @@ import { prospectEvents } from "#shared/events/prospect-events.ts";
 import { territoryEvents } from "#shared/events/territory-events.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
 import { Id } from "#shared/schema.ts";
 import { StoredTerritory } from "#shared/territories/schema.ts";
@@ -50,12 +49,7 @@ const Owned = z.object({ companyId: Id, id: Id });
 type EventsOf = (table: Table, change: RowChange, dictionary: Dictionary) => Promise<DomainEvent[]>;
 
 const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
-  prospect: async (_, { before, after }, dictionary) =>
-    prospectEvents(
-      before === undefined ? undefined : StoredProspect.parse(before),
-      StoredProspect.parse(after),
-      dictionary,
-    ),
+  prospect: prospectEvents,
   note: noteEvents,
   appointment: appointmentEvents,
   territory: async (_, { before, after }) =>
