@@ -35,3 +35,5 @@ export const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem
 /** And with the names of the company's statuses, tags and users. */
 export const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
+/** A prospect's or note's row goes with its entry in the company index. */
+export const indexEntries: TableAccess = { index: ["PutItem"] };

@@ -1,10 +1,11 @@
-/** From the table's stream to the receiver: publish, the delivery queue, deliver, and the sweeper behind them. */
+/** What the table's stream sets going: publish, the delivery queue, deliver and the sweeper; and the flush of company indexes. */
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
+import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { publishedTypes } from "#shared/events/publish.ts";
 import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
@@ -16,6 +17,8 @@ const MAX_DELIVERIES_IN_FLIGHT = 50;
 
 /** Repeats of a failing stream batch; bisected, a bad record is alone after 7 of them. */
 const STREAM_RETRIES = 10;
+/** A flush that failed is tried again with the company's next writes, and must not hold up other companies meanwhile. */
+const FLUSH_RETRIES = 3;
 /** The stream itself forgets after 24 h; parked an hour earlier, a record can still be read by its position. */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
@@ -46,41 +49,69 @@ export function createParkedRecords(scope: Construct): Queue {
 export function createEvents(scope: Construct, platform: Platform): void {
   const home = new Construct(scope, "Events");
   createPublisher(home, platform);
+  createFlusher(home, platform);
   createDeliverer(home, platform);
   createSweeper(home, platform);
 }
 
 function createPublisher(scope: Construct, platform: Platform): void {
-  const streamArn = streamOf(platform.table);
   const publish = createFunction(scope, platform, {
     ...eventFunctions.publish,
-    statements: [
-      allow(
-        ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
-        [streamArn],
-      ),
-    ],
+    statements: [readsStream(platform.table)],
   });
   new CfnEventSourceMapping(publish, "Stream", {
-    functionName: publish.functionName,
-    eventSourceArn: streamArn,
-    startingPosition: "TRIM_HORIZON",
+    ...streamSource(publish, platform.table, platform.parkedRecords),
     batchSize: 100,
-    parallelizationFactor: 1,
-    bisectBatchOnFunctionError: true,
     maximumRetryAttempts: STREAM_RETRIES,
-    maximumRecordAgeInSeconds: STREAM_MAX_AGE_SECONDS,
     functionResponseTypes: ["ReportBatchItemFailures"],
-    destinationConfig: { onFailure: { destination: platform.parkedRecords.queueArn } },
-    filterCriteria: {
-      filters: [{ pattern: JSON.stringify({ dynamodb: { NewImage: { type: { S: publishedTypes } } } }) }],
-    },
+    filterCriteria: ofTypes(publishedTypes),
   });
   errorAlarm(publish, "Changes are not turned into events: webhooks stand still until this function works again.");
   const metric = publish.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
   const impact = "Events are published more than a minute after the change: webhooks arrive late.";
   alarm(publish, "Behind", { metric, above: 60_000, periods: 5, impact });
 }
+
+/** Its records only say that there is something to flush: what to flush is in the table. */
+function createFlusher(scope: Construct, platform: Platform): void {
+  const impact =
+    "A company's index was not flushed: its reads stay exact and get dearer with every write, until the index is " +
+    "rebuilt. A message holds stream positions; once the cause is mended the next writes flush what was left.";
+  const destination = deadLetterQueue(scope, "UnflushedIndexes", impact);
+  const flush = createFunction(scope, platform, {
+    ...eventFunctions.flush,
+    statements: [readsStream(platform.table), allow(["sqs:SendMessage"], [destination.queueArn])],
+  });
+  new CfnEventSourceMapping(flush, "Stream", {
+    ...streamSource(flush, platform.table, destination),
+    batchSize: 500,
+    maximumRetryAttempts: FLUSH_RETRIES,
+    functionResponseTypes: ["ReportBatchItemFailures"],
+    filterCriteria: ofTypes([DELTA_TYPE]),
+  });
+  errorAlarm(flush, "Company indexes are not flushed: reads stay exact and get dearer with every write.");
+}
+
+const readsStream = (table: Table) =>
+  allow(
+    ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
+    [streamOf(table)],
+  );
+
+/** In order, from the first record that the stream still has; what is given up goes to `failed`. */
+const streamSource = (target: LambdaFunction, table: Table, failed: Queue) => ({
+  functionName: target.functionName,
+  eventSourceArn: streamOf(table),
+  startingPosition: "TRIM_HORIZON",
+  parallelizationFactor: 1,
+  bisectBatchOnFunctionError: true,
+  maximumRecordAgeInSeconds: STREAM_MAX_AGE_SECONDS,
+  destinationConfig: { onFailure: { destination: failed.queueArn } },
+});
+
+const ofTypes = (types: readonly string[]) => ({
+  filters: [{ pattern: JSON.stringify({ dynamodb: { NewImage: { type: { S: types } } } }) }],
+});
 
 function createDeliverer(scope: Construct, platform: Platform): void {
   const { queueArn } = platform.deliveryQueue;

@@ -1,6 +1,6 @@
 /** The part of the route table for what hangs on a prospect: notes and appointments. */
 
-import { caller, dictionary, newIds, type TableAccess } from "./access.ts";
+import { caller, dictionary, indexEntries, newIds, type TableAccess } from "./access.ts";
 import type { Route } from "./routes.ts";
 
 /** A note or appointment by its id alone: its place, then the row with its prospect. */
@@ -19,7 +19,13 @@ export const attachedRoutes: readonly Route[] = [
     path: "/api/prospects/{id}/notes",
     file: "notes/create",
     access: {
-      table: { ...dictionary, ...newIds, prospects: ["UpdateItem", "PutItem"], places: ["PutItem"] },
+      table: {
+        ...dictionary,
+        ...newIds,
+        ...indexEntries,
+        prospects: ["UpdateItem", "PutItem"],
+        places: ["PutItem"],
+      },
     },
   },
   { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: attached } },
@@ -27,7 +33,7 @@ export const attachedRoutes: readonly Route[] = [
     method: "PATCH",
     path: "/api/notes/{id}",
     file: "notes/update",
-    access: { table: { ...attached, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
+    access: { table: { ...attached, ...indexEntries, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
   },
   {
     method: "DELETE",
@@ -36,6 +42,7 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...caller,
+        ...indexEntries,
         prospects: ["BatchGetItem", "UpdateItem", "DeleteItem"],
         places: ["GetItem", "DeleteItem"],
       },

@@ -1,5 +1,5 @@
 /** The part of the route table that is about places: addresses and territories. */
-import { caller, newIds } from "./access.ts";
+import { caller, indexEntries, newIds } from "./access.ts";
 import type { Route } from "./routes.ts";
 
 export const placeRoutes: readonly Route[] = [
@@ -28,8 +28,9 @@ export const placeRoutes: readonly Route[] = [
     access: {
       table: {
         ...caller,
+        ...indexEntries,
         addresses: ["GetItem", "UpdateItem", "ConditionCheckItem"],
-        prospects: ["BatchGetItem", "UpdateItem"],
+        prospects: ["BatchGetItem", "PutItem"],
       },
     },
   },

@@ -1,5 +1,5 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
-import { type Access, caller, dictionary, newIds, type TableAccess } from "./access.ts";
+import { type Access, caller, dictionary, indexEntries, newIds, type TableAccess } from "./access.ts";
 import { attachedRoutes } from "./routes-attached.ts";
 import { placeRoutes } from "./routes-places.ts";
 
@@ -27,6 +27,7 @@ export interface EventFunction {
 const prospectWrites: TableAccess = {
   ...dictionary,
   ...newIds,
+  ...indexEntries,
   prospects: ["PutItem", "Query"],
   addressRanges: ["PutItem"],
   addresses: ["GetItem", "PutItem", "UpdateItem"],
@@ -121,13 +122,13 @@ const declared: readonly Route[] = [
     method: "DELETE",
     path: "/api/prospects/{id}",
     file: "prospects/delete",
-    access: { table: { ...caller, prospects: ["UpdateItem"] } },
+    access: { table: { ...caller, ...indexEntries, prospects: ["GetItem", "PutItem"] } },
   },
   {
     method: "PUT",
     path: "/api/prospects/{id}/tags",
     file: "prospects/tags",
-    access: { table: { ...dictionary, prospects: ["Query", "PutItem"] } },
+    access: { table: { ...dictionary, ...indexEntries, prospects: ["Query", "PutItem"] } },
   },
 
   ...placeRoutes,
@@ -200,6 +201,18 @@ export const eventFunctions = {
       deliveryQueue: "send",
       parkedRecords: "send",
       settings: ["TIME_SCALE"],
+    },
+  },
+  /** Reads the table's stream and turns unflushed entries of company indexes into segments; a large merge takes minutes. */
+  flush: {
+    file: "index/flush",
+    timeoutSeconds: 300,
+    access: {
+      table: {
+        index: ["Query", "UpdateItem", "BatchWriteItem"],
+        manifests: ["GetItem", "BatchWriteItem"],
+        segments: ["BatchGetItem", "BatchWriteItem"],
+      },
     },
   },
   /** Takes one message of the queue and posts the delivery: 10 s for the exchange, the rest for claim and record. */

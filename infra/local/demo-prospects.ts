@@ -5,10 +5,12 @@ import type { Address } from "#shared/addresses/schema.ts";
 import { newAppointmentWrites } from "#shared/appointments/appointments.ts";
 import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import { iso } from "#shared/clock.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Item, Write } from "#shared/db/table.ts";
-import { newNoteWrites } from "#shared/notes/notes.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
+import { newPlaceWrite } from "#shared/prospects/attached.ts";
+import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import type { StoredStatus } from "#shared/statuses/schema.ts";
@@ -33,23 +35,32 @@ export interface DemoCompany {
 
 type Row = Key & Item;
 
+export interface DemoRows {
+  readonly rows: readonly Row[];
+  /** What the company index is to hold of them. */
+  readonly indexed: readonly RowWithNotes[];
+}
+
 /** All rows of `prospectIds.length` prospects. `random` decides everything, so equal sequences give equal rows. */
 export async function demoRows(
   world: World,
   company: DemoCompany,
   prospectIds: readonly number[],
   random: () => number,
-): Promise<Row[]> {
+): Promise<DemoRows> {
   const rows: Row[] = [];
+  const indexed: RowWithNotes[] = [];
   for (const [index, id] of prospectIds.entries()) {
     const prospect = await demoProspect(world, company, id, index, random);
     rows.push({ ...keys.prospect(company.id, id), ...prospect });
     if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
     if (prospect.statusHistoryId !== null) rows.push(historyRow(company, prospect));
-    if (random() < 0.35) rows.push(...(await noteRows(world, company, prospect, random)));
+    const notes = random() < 0.35 ? [await demoNote(world, company, prospect, random)] : [];
+    rows.push(...notes.flatMap(noteRows));
+    indexed.push({ row: indexRow(prospect), notes: notes.map(indexNote) });
     if (random() < 0.08) rows.push(...(await appointmentRows(world, company, prospect, random)));
   }
-  return rows;
+  return { rows, indexed };
 }
 
 async function demoProspect(
@@ -125,13 +136,13 @@ function historyRow(company: DemoCompany, prospect: StoredProspect): Row {
   return { ...keys.history(company.id, prospect.id, change.id), ...change };
 }
 
-async function noteRows(
+async function demoNote(
   world: World,
   company: DemoCompany,
   prospect: StoredProspect,
   random: () => number,
-): Promise<Row[]> {
-  const note: StoredNote = {
+): Promise<StoredNote> {
+  return {
     type: "note",
     id: await world.ids.next(),
     companyId: company.id,
@@ -143,8 +154,12 @@ async function noteRows(
     version: 1,
     importId: IMPORT_ID,
   };
-  return putsOf(newNoteWrites(note));
 }
+
+const noteRows = (note: StoredNote): Row[] => [
+  { ...keys.note(note.companyId, note.prospectId, note.id), ...note },
+  ...putsOf([newPlaceWrite(keys.notePlace(note.companyId, note.id), note.prospectId)]),
+];
 
 /** One in three lies behind us; the others on coming days, seen from when the demo is loaded. */
 async function appointmentRows(

@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { addImported } from "#shared/company-index/imported.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { keys } from "#shared/db/keys.ts";
 import { dynamoClient, openTable } from "#shared/db/table.ts";
 import type { StoredTag } from "#shared/tags/schema.ts";
@@ -82,7 +84,8 @@ export async function loadDemo(target: DemoTarget): Promise<void> {
   const world = openWorld(target);
   for (const [index, plan] of [acme, globex].entries()) {
     const company = await createDemoCompany(world, plan);
-    await loadProspects(world, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
+    const indexed = await loadProspects(world, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
+    await addImported(world, company.id, indexed);
     await loadTerritories(world, company);
   }
 }
@@ -92,9 +95,11 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
   const world = openWorld(target);
   const company = await findDemoCompany(world, acme);
   const random = randomSequence(count);
+  const indexed: RowWithNotes[] = [];
   for (let done = 0; done < count; done += CHUNK) {
-    await loadProspects(world, company, Math.min(CHUNK, count - done), random);
+    indexed.push(...(await loadProspects(world, company, Math.min(CHUNK, count - done), random)));
   }
+  await addImported(world, company.id, indexed);
 }
 
 function openWorld({ TableName, DynamoDbEndpoint }: DemoTarget): World {
@@ -155,9 +160,17 @@ async function describeCompany(world: World, id: number, ownerId: number, place:
   };
 }
 
-async function loadProspects(world: World, company: DemoCompany, count: number, random: () => number): Promise<void> {
+/** Gives what the company index is to hold of them. */
+async function loadProspects(
+  world: World,
+  company: DemoCompany,
+  count: number,
+  random: () => number,
+): Promise<readonly RowWithNotes[]> {
   const ids = await world.ids.takeProspects(company.id, count);
-  await world.table.batchPut(await demoRows(world, company, ids, random));
+  const { rows, indexed } = await demoRows(world, company, ids, random);
+  await world.table.batchPut(rows);
+  return indexed;
 }
 
 /** A subject as identity providers make them, the same each time for the same address. */

@@ -7,14 +7,15 @@ import { all, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
+import { replaceProspect } from "#shared/prospects/row-writes.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import type { World } from "#shared/world.ts";
 
-/** Prospects that one transaction changes along with the address. */
-const PROSPECTS_AT_ONCE = 90;
+/** Prospects that one transaction of 100 writes changes along with the address: two writes each. */
+const PROSPECTS_AT_ONCE = 45;
 
 /**
- * Only sent fields change. Up to 90 prospects change in one transaction with the address. More follow in steps, each of
+ * Only sent fields change. Up to 45 prospects change in one transaction with the address. More follow in steps, each of
  * which may be repeated: the row says that the change is spreading until it has reached all, and whoever patches the
  * address next, be it with nothing, goes on with it.
  */
@@ -38,7 +39,7 @@ async function change(world: World, caller: Caller, id: number, patch: AddressPa
   const prospects = await linkedProspects(world, stored);
   const isSpreading = prospects.length > PROSPECTS_AT_ONCE;
   const now = iso(world.clock.now());
-  const writes = isSpreading ? [] : prospects.map((prospect) => copyWrite(prospect, address, caller, now));
+  const writes = isSpreading ? [] : prospects.flatMap((prospect) => copyWrites(prospect, address, caller, now));
   await world.table.transact([addressWrite(stored, address, prospects, now), ...writes]);
   return { address, isSpreading };
 }
@@ -69,7 +70,7 @@ async function spread(world: World, caller: Caller, id: number): Promise<boolean
   const now = iso(world.clock.now());
   for (let done = 0; done < behind.length; done += PROSPECTS_AT_ONCE) {
     const step = behind.slice(done, done + PROSPECTS_AT_ONCE);
-    const copies = step.map((prospect) => copyWrite(prospect, address, caller, now));
+    const copies = step.flatMap((prospect) => copyWrites(prospect, address, caller, now));
     await world.table.transact([{ check: key, when: equals("version", stored.version) }, ...copies]);
   }
   return true;
@@ -90,12 +91,9 @@ async function linkedProspects({ table }: World, address: StoredAddress): Promis
     .filter((prospect) => prospect.deletedAt === undefined && prospect.address?.id === address.id);
 }
 
-function copyWrite({ id, version }: StoredProspect, address: Address, caller: Caller, now: string): Write {
-  return {
-    update: keys.prospect(caller.companyId, id),
-    change: { set: { address, updatedAt: now, updatedBy: caller.userId }, add: { version: 1 } },
-    when: equals("version", version),
-  };
+function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
+  const moved = { updatedAt: now, updatedBy: caller.userId, version: prospect.version + 1 };
+  return replaceProspect(prospect, { ...prospect, ...moved, address });
 }
 
 /** A formatted address that was computed is computed anew; one that was given stays until another is, or null. */

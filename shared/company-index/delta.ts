@@ -14,6 +14,9 @@ export interface Unflushed {
   readonly keys: readonly Key[];
 }
 
+/** Of an entry's item: the stream's filter knows it by this. */
+export const DELTA_TYPE = "delta";
+
 /** Created, status, assignee, tags, city, latitude, longitude, text, digits of the phones: short, since each read pays for it. */
 const Fields = z.tuple([
   z.number(),
@@ -30,16 +33,16 @@ const Fields = z.tuple([
 /** To be written in the transaction of the prospect's own row. */
 export function prospectDelta(companyId: number, entry: IndexEntry): Write {
   const key = keys.prospectDelta(companyId, entry.id, entry.version);
-  if (isTombstone(entry)) return { put: { ...key, type: "delta" } };
+  if (isTombstone(entry)) return { put: { ...key, type: DELTA_TYPE } };
   const { createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
   const fields = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits];
-  return { put: { ...key, type: "delta", row: JSON.stringify(fields) } };
+  return { put: { ...key, type: DELTA_TYPE, row: JSON.stringify(fields) } };
 }
 
 /** To be written in the transaction of the note's own row. */
 export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
-  return { put: { ...key, type: "delta", ...(text !== null && { note: text }) } };
+  return { put: { ...key, type: DELTA_TYPE, ...(text !== null && { note: text }) } };
 }
 
 /** One Query, strongly consistent. */
@@ -58,7 +61,7 @@ export async function readUnflushed(table: Table, companyId: number): Promise<Un
 const DeltaItem = z.object({
   pk: z.string(),
   sk: z.string(),
-  type: z.literal("delta"),
+  type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
   note: z.optional(z.string()),
 });

@@ -21,10 +21,10 @@ const SETTLE_MS = 250;
 export interface Flushed {
   /** Entries that went into segments, or had been there before. */
   readonly entries: number;
+  /** Entries that were left, for they are few or another flush has them. */
+  readonly left: number;
   readonly merges: number;
 }
-
-const nothing: Flushed = { entries: 0, merges: 0 };
 
 /** Safe to repeat, to kill at any point and to run twice at once: the later one finds less or nothing to do. */
 export async function flush(
@@ -33,18 +33,19 @@ export async function flush(
   { least = FLUSH_ENTRIES, settleMs = SETTLE_MS } = {},
 ): Promise<Flushed> {
   const unflushed = await readUnflushed(world.table, companyId);
-  if (unflushed.keys.length < least) return nothing;
+  const entries = unflushed.keys.length;
+  if (entries < least) return { entries: 0, left: entries, merges: 0 };
   let holding: Holding | undefined = {
     head: unflushed.head,
     manifest: await readManifest(world.table, companyId, unflushed.head.manifest),
   };
   const run = await newRun(world.table, companyId, holding.manifest, unflushed);
   if (run !== undefined) holding = await addRun(world, companyId, holding, run);
-  if (holding === undefined) return nothing;
+  if (holding === undefined) return { entries: 0, left: entries, merges: 0 };
   await sleep(settleMs);
   await world.table.batchRemove(unflushed.keys);
   // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
-  return { entries: unflushed.keys.length, merges: await mergeAll(world, companyId, holding) };
+  return { entries, left: 0, merges: await mergeAll(world, companyId, holding) };
 }
 
 /** Gives how many merges there were. */

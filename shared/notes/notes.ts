@@ -3,8 +3,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent, equals } from "#shared/db/expression.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { notFound } from "#shared/http/problem.ts";
@@ -12,6 +11,7 @@ import { type NewNote, type Note, type NotePatch, StoredNote } from "#shared/not
 import { findAttached, newPlaceWrite } from "#shared/prospects/attached.ts";
 import { newestFirst, presentNote } from "#shared/prospects/present.ts";
 import { readProspectRows } from "#shared/prospects/read.ts";
+import { insertNote, removeNote, replaceNote } from "#shared/prospects/row-writes.ts";
 import { requireVisible } from "#shared/prospects/visibility.ts";
 import type { World } from "#shared/world.ts";
 
@@ -39,7 +39,7 @@ export async function createNote(world: World, caller: Caller, prospectId: numbe
 
 /** The note and the place where its id alone finds it. */
 export const newNoteWrites = (note: StoredNote): Write[] => [
-  { put: { ...keyOf(note), ...note }, when: absent },
+  ...insertNote(note),
   newPlaceWrite(keys.notePlace(note.companyId, note.id), note.prospectId),
 ];
 
@@ -59,10 +59,7 @@ export async function updateNote(world: World, caller: Caller, id: number, patch
     const { body = current.body } = patch;
     if (body === current.body) return presentNote(current, dictionary);
     const next = { ...current, body, updatedAt: iso(world.clock.now()), version: current.version + 1 };
-    await world.table.transact([
-      requireVisible(caller, current.prospectId),
-      { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
-    ]);
+    await world.table.transact([requireVisible(caller, current.prospectId), ...replaceNote(current, next)]);
     return presentNote(next, dictionary);
   });
 }
@@ -73,7 +70,7 @@ export function deleteNote(world: World, caller: Caller, id: number): Promise<vo
     const current = await findNote(world, caller, id);
     await world.table.transact([
       requireVisible(caller, current.prospectId),
-      { remove: keyOf(current), when: equals("version", current.version) },
+      ...removeNote(current),
       { remove: keys.notePlace(caller.companyId, id) },
     ]);
   });
@@ -86,8 +83,6 @@ async function findNote(world: World, caller: Caller, id: number): Promise<Store
   if (found === undefined) throw notFound("note");
   return StoredNote.parse(found.item);
 }
-
-const keyOf = ({ companyId, prospectId, id }: StoredNote): Key => keys.note(companyId, prospectId, id);
 
 /** The check of the prospect is the first write of each transaction here. */
 const isInvisible = (error: unknown): boolean =>

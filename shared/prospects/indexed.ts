@@ -1,6 +1,6 @@
 /** What the company index keeps of a prospect and of a note. */
 import { folded } from "#shared/companies/dictionary.ts";
-import type { IndexEntry, IndexRow, NoteEntry } from "#shared/company-index/row.ts";
+import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/row.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
 import { caseless, digitsOf } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
@@ -29,7 +29,7 @@ export function indexRow(prospect: StoredProspect): IndexRow {
 export const indexEntry = (prospect: StoredProspect): IndexEntry =>
   prospect.deletedAt === undefined ? indexRow(prospect) : { id: prospect.id, version: prospect.version, deleted: true };
 
-export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote): NoteEntry => ({
+export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote): NoteText => ({
   prospectId,
   noteId,
   version,

@@ -19,6 +19,8 @@ export interface CompanyProspects {
   readonly appointmentsOf: ReadonlyMap<number, StoredAppointment[]>;
   /** The texts of each prospect's notes. */
   readonly notesOf: ReadonlyMap<number, string[]>;
+  /** All notes, in no order, those of deleted prospects included. */
+  readonly notes: readonly StoredNote[];
 }
 
 /** The prospects that pass a filter, in no order. */
@@ -36,6 +38,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
   const prospects: StoredProspect[] = [];
   const appointmentsOf = new Map<number, StoredAppointment[]>();
   const notesOf = new Map<number, string[]>();
+  const notes: StoredNote[] = [];
 
   async function readBlocks(): Promise<void> {
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
@@ -49,15 +52,14 @@ export async function readAllProspects(table: Table, companyId: number): Promise
       const appointment = StoredAppointment.parse(item);
       append(appointmentsOf, appointment.prospectId, appointment);
     } else if (item.type === "note") {
-      const { prospectId, body } = NoteText.parse(item);
-      append(notesOf, prospectId, body);
+      const note = StoredNote.parse(item);
+      notes.push(note);
+      append(notesOf, note.prospectId, note.body);
     }
   }
   await Promise.all(Array.from({ length: PARALLEL }, readBlocks));
-  return { prospects, appointmentsOf, notesOf };
+  return { prospects, appointmentsOf, notesOf, notes };
 }
-
-const NoteText = z.pick(StoredNote, { prospectId: true, body: true });
 
 function append<T>(lists: Map<number, T[]>, id: number, entry: T): void {
   const list = lists.get(id);

@@ -6,6 +6,7 @@ import type { Item } from "#shared/db/table.ts";
 import { notFound } from "#shared/http/problem.ts";
 import { gatherRows, type ProspectRows, presentDetail } from "#shared/prospects/present.ts";
 import type { ProspectDetail } from "#shared/prospects/schema.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
 import type { World } from "#shared/world.ts";
 
@@ -17,6 +18,14 @@ export async function readProspectRows({ table }: World, caller: Caller, id: num
   const rows = gatherRows(items);
   if (rows === undefined || !isVisible(caller, rows.prospect)) throw notFound("prospect");
   return rows;
+}
+
+/** The prospect's row alone. Throws not_found for what the caller may not see. */
+export async function readVisibleProspect({ table }: World, caller: Caller, id: number): Promise<StoredProspect> {
+  const item = await table.get(keys.prospect(caller.companyId, id));
+  const prospect = item === undefined ? undefined : StoredProspect.parse(item);
+  if (prospect === undefined || !isVisible(caller, prospect)) throw notFound("prospect");
+  return prospect;
 }
 
 export async function readProspect(world: World, caller: Caller, id: number): Promise<ProspectDetail> {

@@ -2,12 +2,11 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
-import { equals } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { badReference } from "#shared/http/problem.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { readProspectRows } from "#shared/prospects/read.ts";
+import { replaceProspect } from "#shared/prospects/row-writes.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import type { TagChoice } from "#shared/tags/schema.ts";
@@ -27,8 +26,7 @@ export function setTags(world: World, caller: Caller, id: number, { tagIds }: Ta
     if (isShown(current, wanted, dictionary)) return presentProspect(current, appointments, dictionary, now);
     const moved = { updatedAt: iso(now), updatedBy: userId, version: current.version + 1 };
     const next: StoredProspect = { ...current, tagIds: wanted, ...moved };
-    const put = { ...keys.prospect(companyId, id), ...next };
-    await world.table.transact([{ put, when: equals("version", current.version) }]);
+    await world.table.transact(replaceProspect(current, next));
     return presentProspect(next, appointments, dictionary, now);
   });
 }

@@ -2,18 +2,16 @@
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent, equals } from "#shared/db/expression.ts";
+import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
-import { notFound } from "#shared/http/problem.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
-import { readProspectRows } from "#shared/prospects/read.ts";
+import { readProspectRows, readVisibleProspect } from "#shared/prospects/read.ts";
 import { type AddressChoice, requireStatus, requireUser, resolveAddress } from "#shared/prospects/references.ts";
+import { insertProspect, replaceProspect } from "#shared/prospects/row-writes.ts";
 import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
 import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
-import { visibleCondition } from "#shared/prospects/visibility.ts";
 import type { World } from "#shared/world.ts";
 
 /** What `source` says of a prospect that came through the interface and does not say it itself. */
@@ -54,7 +52,7 @@ async function create(world: World, caller: Caller, input: NewProspect): Promise
     updatedBy: userId,
     version: 1,
   };
-  const writes: Write[] = [{ put: { ...keys.prospect(companyId, id), ...prospect }, when: absent }];
+  const writes = insertProspect(prospect);
   if (link !== undefined) writes.push(link(id, now));
   if (historyId !== null) writes.push(historyWrite(prospect, null, dictionary));
   const made = presentProspect(prospect, [], dictionary, world.clock.now());
@@ -113,28 +111,21 @@ async function changeWrites(
   link: AddressChoice["link"],
   dictionary: Dictionary,
 ): Promise<Write[]> {
-  const { companyId, id } = next;
   const statusChanged = next.statusId !== current.statusId;
   if (statusChanged) next.statusHistoryId = await world.ids.next();
-  const writes: Write[] = [
-    { put: { ...keys.prospect(companyId, id), ...next }, when: equals("version", current.version) },
-  ];
+  const writes = replaceProspect(current, next);
   if (statusChanged) writes.push(historyWrite(next, current.statusId, dictionary));
-  if (link !== undefined) writes.push(link(id, next.updatedAt));
+  if (link !== undefined) writes.push(link(next.id, next.updatedAt));
   return writes;
 }
 
 /** Hides the prospect at once from every read; its rows stay. */
-export async function deleteProspect(world: World, caller: Caller, id: number): Promise<void> {
-  const now = iso(world.clock.now());
-  const write: Write = {
-    update: keys.prospect(caller.companyId, id),
-    change: { set: { deletedAt: now, updatedAt: now, updatedBy: caller.userId }, add: { version: 1 } },
-    when: visibleCondition(caller),
-  };
-  // A transaction of one: its token tells a repeated delete of ours from one that found nothing.
-  await world.table.transact([write]).catch((error: unknown) => {
-    throw error instanceof ConditionFailed ? notFound("prospect") : error;
+export function deleteProspect(world: World, caller: Caller, id: number): Promise<void> {
+  return optimistic(async () => {
+    const current = await readVisibleProspect(world, caller, id);
+    const now = iso(world.clock.now());
+    const moved = { updatedAt: now, updatedBy: caller.userId, version: current.version + 1 };
+    await world.table.transact(replaceProspect(current, { ...current, ...moved, deletedAt: now }));
   });
 }
 

@@ -1,6 +1,9 @@
 /** The whole service on a DynamoDB that throttles, conflicts and loses replies: every accepted write is there, every event arrives, nothing twice. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { dynamoClient, openTable } from "#shared/db/table.ts";
+import { checkIndex } from "#shared/prospects/index-check.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { startReceiver } from "../api/receiver.ts";
 import { conflict, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
@@ -111,4 +114,18 @@ test(`${WRITES} writes under faults`, async () => {
   expect(created.every((id) => toldIds.has(id))).toBe(true);
   expect(told().size).toBe(expected);
   await receiver.close();
+  await expectIndexed(z.parse(Me, (await call(token, "GET", "/api/me")).body).company.id);
 });
+
+const Me = z.object({ company: Identified });
+
+/** Entries were flushed under the same faults; the index says what the records say, those of the demo included. */
+async function expectIndexed(companyId: number): Promise<void> {
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const client = dynamoClient({ endpoint: db.endpoint, region: "us-east-1", credentials });
+  const table = openTable(service.outputs.TableName, client);
+  const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
+  await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
+  // A flush that is under way changes the places of entries, never what they say together.
+  await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
+}

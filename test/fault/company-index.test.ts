@@ -167,7 +167,7 @@ describe("reads", () => {
   });
 
   test("whose Query comes in many pages find everything, whatever is flushed between two of them", async () => {
-    for (let page = 1; page < 12; page++) {
+    for (let page = 1; page < 10; page++) {
       const records = new Records();
       await change(records, 1);
       await flushAll(db.direct, records.companyId);
@@ -262,8 +262,8 @@ describe("a flush", () => {
 
   test("leaves few entries where they are", async () => {
     const records = new Records();
-    await change(records, 1);
-    expect(await flush({ table: db.direct, clock }, records.companyId)).toEqual({ entries: 0, merges: 0 });
+    for (let id = 1; id <= 5; id++) await records.write(id, id);
+    expect(await flush({ table: db.direct, clock }, records.companyId)).toEqual({ entries: 0, left: 5, merges: 0 });
   });
 });
 

@@ -199,7 +199,7 @@ test("a list holds the rows that the oracle lets through, newest first", () => {
       const notesOf = new Map(rows.map(([, notes], i) => [i + 1, notes]));
       const filter = z.parse(ProspectFilter, raw);
       const passes = prospectPredicate(filter, caller, dictionaryOf(names));
-      const found = matching({ prospects, notesOf, appointmentsOf: new Map() }, passes).sort(newestFirst);
+      const found = matching({ prospects, notesOf, notes: [], appointmentsOf: new Map() }, passes).sort(newestFirst);
       const wanted = prospects.filter((row) => oracle(row, notesOf.get(row.id) ?? [], raw, who, names));
       wanted.sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt) || b.id - a.id);
       expect(found.map(({ id }) => id)).toEqual(wanted.map(({ id }) => id));
