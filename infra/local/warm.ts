@@ -1,10 +1,13 @@
 /** Environments of all functions that wait for work: those that have waited longest make room, and none waits for ever. */
+import { totalmem } from "node:os";
 import type { Environment } from "./environment.ts";
 
 /** Lambda keeps an idle environment for minutes; memory on one machine is dearer. */
 const IDLE_MS = 2 * 60_000;
-/** Idle environments at once: some 30 MB each. */
-const MAX_IDLE = 24;
+/** Of an idle environment. */
+const TYPICAL_BYTES = 30_000_000;
+/** Idle environments at once: an eighth of this machine's memory, and not more than all functions with some to spare. */
+const MAX_IDLE = Math.max(24, Math.min(96, Math.floor(totalmem() / 8 / TYPICAL_BYTES)));
 const LOOK_MS = 10_000;
 
 interface Idle {

@@ -29,7 +29,7 @@ describe("users", () => {
       body: {
         ...input,
         companyId: 1,
-        sub: "mine",
+        sub: uniqueName(),
         isActive: false,
         id: 5,
       },
