@@ -44,7 +44,7 @@ const declared: readonly Route[] = [
   { method: "GET", path: "/docs", file: "docs/page", access: {} },
 
   { method: "GET", path: "/api/me", file: "me", access: { table: caller } },
-  { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary } },
+  { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary }, streamed: true },
   {
     method: "POST",
     path: "/api/users",

@@ -1,11 +1,11 @@
 /** GET /api/users: the company's users. */
 
 import * as z from "zod/mini";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { streamItems } from "#shared/http/stream-endpoint.ts";
 import { User } from "#shared/users/schema.ts";
 import { listUsers } from "#shared/users/users.ts";
 
-export const handler = endpoint(
+export const handler = streamItems(
   {
     summary: "List users",
     description: "All users of the company, the disabled ones included.",

@@ -40,7 +40,7 @@ export async function flush(
     manifest: await readManifest(world.table, companyId, unflushed.head.manifest),
   };
   const run = await newRun(world.table, companyId, holding.manifest, unflushed);
-  if (run !== undefined) holding = await addRun(world, companyId, holding, run);
+  if (run !== undefined) holding = await putRun(world, companyId, holding, holding.manifest.runs.length, run);
   if (holding === undefined) return { entries: 0, left: entries, merges: 0 };
   await sleep(settleMs);
   await world.table.batchRemove(unflushed.keys);
@@ -84,15 +84,17 @@ async function newRun(
   };
 }
 
-/** Undefined when another flush was faster. */
-async function addRun(
+/** Puts a new run in place of those from age `from` on. Undefined when another flush was faster. */
+async function putRun(
   world: IndexWorld,
   companyId: number,
   { head, manifest }: Holding,
+  from: number,
   built: NewRun,
 ): Promise<Holding | undefined> {
   const run = await storeRun(world.table, companyId, built);
-  const next: Manifest = { runs: [...manifest.runs, run] };
+  const staying = manifest.runs.slice(0, from);
+  const next: Manifest = { runs: run.segments.length + run.overrides === 0 ? staying : [...staying, run] };
   const moved = await publish(world, companyId, head, next);
   if (moved !== undefined) return { head: moved, manifest: next };
   await discardRun(world.table, companyId, run);
@@ -120,11 +122,10 @@ const sizeOf = (run: Run | undefined): number => Math.max(1, run?.rows ?? 0);
 async function merge(
   world: IndexWorld,
   companyId: number,
-  { head, manifest }: Holding,
+  holding: Holding,
   from: number,
 ): Promise<Holding | undefined> {
-  const staying = manifest.runs.slice(0, from);
-  const merging = manifest.runs.slice(from);
+  const merging = holding.manifest.runs.slice(from);
   const asides = await readAsides(world.table, companyId, merging);
   const toMerge: RunToMerge[] = [];
   for (const [age, run] of merging.entries()) {
@@ -132,10 +133,5 @@ async function merge(
     if (aside === undefined) throw new Error("a run without what stands beside it");
     toMerge.push({ age, segments: await readSegments(world.table, companyId, run), ...aside });
   }
-  const run = await storeRun(world.table, companyId, mergeRuns(toMerge, from === 0));
-  const next: Manifest = { runs: run.segments.length + run.overrides === 0 ? staying : [...staying, run] };
-  const moved = await publish(world, companyId, head, next);
-  if (moved !== undefined) return { head: moved, manifest: next };
-  await discardRun(world.table, companyId, run);
-  return undefined;
+  return putRun(world, companyId, holding, from, mergeRuns(toMerge, from === 0));
 }
