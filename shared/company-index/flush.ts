@@ -12,7 +12,7 @@ import { readManifest } from "#shared/company-index/store.ts";
 import { newestUnflushed, runsInView } from "#shared/company-index/view.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Fewer unflushed entries are left where they are: a read pays one unit for 14 of them, a flush at least ten for any. */
+/** Fewer unflushed entries are left where they are: a read pays for their few kilobytes, a flush writes six items at least. */
 export const FLUSH_ENTRIES = 64;
 
 /** Queries that were under way when the head moved have read what is removed then. */

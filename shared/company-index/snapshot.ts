@@ -56,10 +56,10 @@ export class Snapshot {
     return bytes;
   }
 
-  /** Loads what the criteria look at and is not here yet: one round, or none. Gives the number of segments it loaded from. */
-  async load(table: Table, criteria: Criteria): Promise<number> {
+  /** Loads what the criteria look at and is not here yet: one round, or none. */
+  async load(table: Table, criteria: Criteria): Promise<void> {
     const loads = [...this.#missing(criteria)];
-    if (loads.length === 0) return 0;
+    if (loads.length === 0) return;
     const bytes = await readPieces(
       table,
       this.#companyId,
@@ -69,7 +69,6 @@ export class Snapshot {
     for (const [i, { piece, keep }] of loads.entries()) {
       keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${this.#companyId}`);
     }
-    return new Set(loads.map(({ piece }) => piece.owner)).size;
   }
 
   *#missing(criteria: Criteria): Generator<Load> {

@@ -1,6 +1,6 @@
 /**
  * The company index on a real table: reads equal the records whatever flushes and merges do meanwhile, wherever they are
- * killed, and however often they are repeated.
+ * killed, and however often they are repeated. One file, over 250 lines: all of it is about the same few records.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
