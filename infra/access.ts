@@ -37,3 +37,5 @@ export const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Quer
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
 /** A prospect's or note's row goes with its entry in the company index. */
 export const indexEntries: TableAccess = { index: ["PutItem"] };
+/** A write of a status, tag or user says in the company's row and in its index that names have changed. */
+export const namesChange: TableAccess = { index: ["UpdateItem"] };

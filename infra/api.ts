@@ -18,6 +18,7 @@ import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { limits } from "#shared/limits.ts";
+import type { DeployConfig } from "./config.ts";
 import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
 import { gatewayAnswers, mockMethods } from "./gateway.ts";
@@ -38,10 +39,17 @@ const GATEWAY_GRACE_SECONDS = 4;
 /** Shared by all tenants; a tenant of 200 reps at one request per second each stays far below. */
 const THROTTLE = { throttlingRateLimit: 1_000, throttlingBurstLimit: 2_000 } as const;
 
-export function createApi(scope: Construct, platform: Platform, allowedOrigins: readonly string[]): RestApi {
+export function createApi(
+  scope: Construct,
+  platform: Platform,
+  { allowedOrigins, serverTiming }: Pick<DeployConfig, "allowedOrigins" | "serverTiming">,
+): RestApi {
   const api = createRestApi(scope);
   gatewayAnswers(api, allowedOrigins);
-  const environment = allowedOrigins.length === 0 ? {} : { ALLOWED_ORIGINS: allowedOrigins.join(",") };
+  const environment = {
+    ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
+    ...(serverTiming && { SERVER_TIMING: "on" }),
+  };
   const made = routes.map((route) => ({
     route,
     run: createFunction(api, platform, { ...route, timeoutSeconds: timeoutOf(route), environment }),

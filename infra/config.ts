@@ -12,9 +12,18 @@ export interface DeployConfig {
   readonly timeScale: number;
   /** Browser origins that may call the API; empty turns CORS off. */
   readonly allowedOrigins: readonly string[];
+  /** Every answer tells in a `Server-Timing` header what it took of the table: for development only. */
+  readonly serverTiming: boolean;
 }
 
-export const contextKeys = ["issuer", "audience", "webhookUrlPolicy", "timeScale", "allowedOrigins"] as const;
+export const contextKeys = [
+  "issuer",
+  "audience",
+  "webhookUrlPolicy",
+  "timeScale",
+  "allowedOrigins",
+  "serverTiming",
+] as const;
 
 /** A context value is text on the command line and may be a list in cdk.json. */
 const List = z.pipe(
@@ -30,6 +39,7 @@ const Context = z.object({
   webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public"),
   timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1),
   allowedOrigins: z._default(List, []),
+  serverTiming: z._default(z.union([z.boolean(), z.stringbool()]), false),
 });
 
 /** `read` gives the context value of a key. Throws an error that names each key at fault. */

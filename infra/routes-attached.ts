@@ -3,8 +3,10 @@
 import { caller, dictionary, indexEntries, newIds, type TableAccess } from "./access.ts";
 import type { Route } from "./routes.ts";
 
-/** A note or appointment by its id alone: its place, then the row with its prospect. */
-const attached: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
+/** A note by its id alone: its place, then the row with its prospect. */
+const note: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
+/** An appointment by its id alone: its place, then all rows of its prospect. */
+const appointment: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["Query"] };
 
 export const attachedRoutes: readonly Route[] = [
   {
@@ -28,12 +30,12 @@ export const attachedRoutes: readonly Route[] = [
       },
     },
   },
-  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: attached } },
+  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: note } },
   {
     method: "PATCH",
     path: "/api/notes/{id}",
     file: "notes/update",
-    access: { table: { ...attached, ...indexEntries, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
+    access: { table: { ...note, ...indexEntries, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
   },
   {
     method: "DELETE",
@@ -57,7 +59,8 @@ export const attachedRoutes: readonly Route[] = [
       table: {
         ...dictionary,
         ...newIds,
-        prospects: ["GetItem", "UpdateItem", "PutItem"],
+        ...indexEntries,
+        prospects: ["Query", "PutItem"],
         places: ["PutItem"],
         calendar: ["PutItem"],
       },
@@ -70,15 +73,16 @@ export const attachedRoutes: readonly Route[] = [
     access: { table: { ...dictionary, calendar: ["Query"], prospects: ["BatchGetItem"] } },
     streamed: true,
   },
-  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: attached } },
+  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: appointment } },
   {
     method: "PATCH",
     path: "/api/appointments/{id}",
     file: "appointments/update",
     access: {
       table: {
-        ...attached,
-        prospects: ["BatchGetItem", "UpdateItem", "PutItem"],
+        ...appointment,
+        ...indexEntries,
+        prospects: ["Query", "PutItem"],
         calendar: ["PutItem", "DeleteItem"],
       },
     },
@@ -90,7 +94,8 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...caller,
-        prospects: ["BatchGetItem", "UpdateItem", "PutItem"],
+        ...indexEntries,
+        prospects: ["Query", "PutItem"],
         places: ["GetItem", "DeleteItem"],
         calendar: ["DeleteItem"],
       },

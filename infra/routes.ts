@@ -1,7 +1,9 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
-import { type Access, caller, dictionary, indexEntries, newIds, type TableAccess } from "./access.ts";
+import { type Access, caller, newIds } from "./access.ts";
 import { attachedRoutes } from "./routes-attached.ts";
 import { placeRoutes } from "./routes-places.ts";
+import { prospectRoutes } from "./routes-prospects.ts";
+import { referenceRoutes } from "./routes-reference.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -12,7 +14,7 @@ export interface Route {
   /** File below `functions/` without its ending; also the function's name. */
   readonly file: string;
   readonly access: Access;
-  /** The answer may pass the 6 MB of a buffered one: the function is made by `streamEndpoint()` or `streamItems()`. */
+  /** The answer may pass the 6 MB of a buffered one: the function is made by one of the ways of `stream-endpoint.ts`. */
   readonly streamed?: true;
 }
 
@@ -24,19 +26,6 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-const prospectWrites: TableAccess = {
-  ...dictionary,
-  ...newIds,
-  ...indexEntries,
-  prospects: ["PutItem", "Query"],
-  addressRanges: ["PutItem"],
-  addresses: ["GetItem", "PutItem", "UpdateItem"],
-};
-/** Of rows with a display value, whose claim moves with it. */
-const valueWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "DeleteItem"] };
-const userWrites: TableAccess = { ...caller, reference: ["GetItem", "PutItem", "ConditionCheckItem"] };
-/** All prospects of the company. */
-const companyReads: TableAccess = { ...dictionary, prospectRanges: ["Query"], prospects: ["Query"] };
 const registrationPath = "/api/webhooks/{id}/registrations";
 
 const declared: readonly Route[] = [
@@ -44,92 +33,10 @@ const declared: readonly Route[] = [
   { method: "GET", path: "/docs", file: "docs/page", access: {} },
 
   { method: "GET", path: "/api/me", file: "me", access: { table: caller } },
-  { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary }, streamed: true },
-  {
-    method: "POST",
-    path: "/api/users",
-    file: "users/create",
-    access: {
-      table: {
-        ...newIds,
-        identity: ["GetItem", "PutItem"],
-        email: ["GetItem", "PutItem"],
-        reference: ["GetItem", "PutItem", "ConditionCheckItem"],
-      },
-      identityProvider: "invite",
-    },
-  },
-  { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: caller } },
-  { method: "PATCH", path: "/api/users/{id}", file: "users/update", access: { table: userWrites } },
-  { method: "DELETE", path: "/api/users/{id}", file: "users/delete", access: { table: userWrites } },
 
-  { method: "GET", path: "/api/statuses", file: "statuses/list", access: { table: dictionary } },
-  {
-    method: "POST",
-    path: "/api/statuses",
-    file: "statuses/create",
-    access: { table: { ...newIds, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
-  },
-  { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: caller } },
-  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: valueWrites } },
-  { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: valueWrites } },
+  ...referenceRoutes,
 
-  { method: "GET", path: "/api/tags", file: "tags/list", access: { table: dictionary } },
-  {
-    method: "POST",
-    path: "/api/tags",
-    file: "tags/create",
-    access: { table: { ...newIds, ...caller, reference: ["GetItem", "Query", "PutItem"] } },
-  },
-  { method: "GET", path: "/api/tags/{id}", file: "tags/get", access: { table: caller } },
-  { method: "PATCH", path: "/api/tags/{id}", file: "tags/update", access: { table: valueWrites } },
-  {
-    method: "DELETE",
-    path: "/api/tags/{id}",
-    file: "tags/delete",
-    access: { table: { ...caller, reference: ["GetItem", "DeleteItem"] } },
-  },
-
-  {
-    method: "GET",
-    path: "/api/prospects",
-    file: "prospects/list",
-    access: { table: companyReads },
-    streamed: true,
-  },
-  {
-    method: "GET",
-    path: "/api/prospects/pins",
-    file: "prospects/pins",
-    access: { table: companyReads },
-    streamed: true,
-  },
-  {
-    method: "POST",
-    path: "/api/prospects",
-    file: "prospects/create",
-    access: { table: { ...prospectWrites, prospects: ["PutItem"], prospectRanges: ["PutItem"] } },
-  },
-  {
-    method: "GET",
-    path: "/api/prospects/{id}",
-    file: "prospects/get",
-    access: { table: { ...dictionary, prospects: ["Query"] } },
-    streamed: true,
-  },
-  { method: "PATCH", path: "/api/prospects/{id}", file: "prospects/update", access: { table: prospectWrites } },
-  {
-    method: "DELETE",
-    path: "/api/prospects/{id}",
-    file: "prospects/delete",
-    access: { table: { ...caller, ...indexEntries, prospects: ["GetItem", "PutItem"] } },
-  },
-  {
-    method: "PUT",
-    path: "/api/prospects/{id}/tags",
-    file: "prospects/tags",
-    access: { table: { ...dictionary, ...indexEntries, prospects: ["Query", "PutItem"] } },
-  },
+  ...prospectRoutes,
 
   ...placeRoutes,
 
@@ -197,7 +104,7 @@ export const eventFunctions = {
     file: "events/publish",
     timeoutSeconds: 60,
     access: {
-      table: { reference: ["Query"], prospects: ["Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
+      table: { reference: ["Query"], prospects: ["GetItem", "Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
       deliveryQueue: "send",
       parkedRecords: "send",
       settings: ["TIME_SCALE"],

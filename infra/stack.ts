@@ -27,7 +27,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     settings: { WEBHOOK_URL_POLICY: config.webhookUrlPolicy, TIME_SCALE: String(config.timeScale) },
   };
   createEvents(stack, platform);
-  const api = createApi(stack, platform, config.allowedOrigins);
+  const api = createApi(stack, platform, config);
   outputs(stack, {
     // Without the slash at the end: paths of the OpenAPI document are appended to it.
     ApiUrl: `https://${api.restApiId}.execute-api.${stack.region}.${stack.urlSuffix}/${api.deploymentStage.stageName}`,

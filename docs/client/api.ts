@@ -301,7 +301,7 @@ export interface paths {
         };
         /**
          * List map pins
-         * @description Takes the filters of the list and no paging: every match that has both coordinates, streamed, gzipped when accepted. An answer that ends early is a broken connection, never a shorter array.
+         * @description Takes the filters of the list and no paging: every match that has both coordinates, in no particular order, streamed, gzipped when accepted. An answer that ends early is a broken connection, never a shorter array.
          *
          *     For every signed-in user.
          */

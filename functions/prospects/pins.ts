@@ -1,14 +1,14 @@
 /** GET /api/prospects/pins: all prospects on the map, filtered as the list is. */
 import * as z from "zod/mini";
-import { streamItems } from "#shared/http/stream-endpoint.ts";
+import { streamText } from "#shared/http/stream-endpoint.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { MapPin, mapPins } from "#shared/prospects/pins.ts";
 
-export const handler = streamItems(
+export const handler = streamText(
   {
     summary: "List map pins",
     description:
-      "Takes the filters of the list and no paging: every match that has both coordinates, streamed, gzipped when accepted. An answer that ends early is a broken connection, never a shorter array.",
+      "Takes the filters of the list and no paging: every match that has both coordinates, in no particular order, streamed, gzipped when accepted. An answer that ends early is a broken connection, never a shorter array.",
     tag: "Prospects",
     allow: "everyone",
     query: ProspectFilter,

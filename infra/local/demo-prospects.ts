@@ -12,7 +12,8 @@ import type { StoredNote } from "#shared/notes/schema.ts";
 import { newPlaceWrite } from "#shared/prospects/attached.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
-import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import type { LastStatusChange, StoredProspect } from "#shared/prospects/stored.ts";
+import { nothingUpcoming, upcomingFields } from "#shared/prospects/upcoming.ts";
 import type { StoredStatus } from "#shared/statuses/schema.ts";
 import type { World } from "#shared/world.ts";
 import { firstNames, lastNames, noteTexts, type Place, suburbs } from "./demo-data.ts";
@@ -52,13 +53,14 @@ export async function demoRows(
   const indexed: RowWithNotes[] = [];
   for (const [index, id] of prospectIds.entries()) {
     const prospect = await demoProspect(world, company, id, index, random);
-    rows.push({ ...keys.prospect(company.id, id), ...prospect });
     if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
-    if (prospect.statusHistoryId !== null) rows.push(historyRow(company, prospect));
     const notes = random() < 0.35 ? [await demoNote(world, company, prospect, random)] : [];
     rows.push(...notes.flatMap(noteRows));
     indexed.push({ row: indexRow(prospect), notes: notes.map(indexNote) });
-    if (random() < 0.08) rows.push(...(await appointmentRows(world, company, prospect, random)));
+    const appointments = random() < 0.08 ? [await demoAppointment(world, company, prospect, random)] : [];
+    rows.push(...appointments.flatMap((appointment) => putsOf(newAppointmentWrites(appointment))));
+    const upcoming = upcomingFields(appointments, world.clock.now());
+    rows.push({ ...keys.prospect(company.id, id), ...prospect, ...upcoming });
   }
   return { rows, indexed };
 }
@@ -95,10 +97,11 @@ async function demoProspect(
       zip: pick(place.zips, random) ?? "",
     }),
     statusId: status?.id ?? null,
-    statusHistoryId: status === undefined ? null : await world.ids.next(),
+    lastStatusChange: status === undefined ? null : firstStatus(await world.ids.next(), company, status, createdAt),
     assignedToUserId: assigned ?? null,
     assignedByUserId: assigned === undefined ? null : company.ownerId,
     tagIds: company.tagIds.filter(() => random() < 0.15),
+    ...nothingUpcoming,
     source: "demo",
     sourceId: null,
     sourceCreatedAt: null,
@@ -120,21 +123,20 @@ function addressRow({ companyId, createdAt, id }: StoredProspect, address: Addre
 
 const putsOf = (writes: readonly Write[]): Row[] => writes.flatMap((write) => ("put" in write ? [write.put] : []));
 
-function historyRow(company: DemoCompany, prospect: StoredProspect): Row {
-  const status = company.statuses.find(({ id }) => id === prospect.statusId);
-  const change: StoredStatusChange = {
-    type: "history",
-    id: prospect.statusHistoryId ?? 0,
-    prospectId: prospect.id,
-    status: statusSummary(status),
-    previousStatus: null,
-    changedBy: company.ownerId,
-    source: "demo",
-    createdAt: prospect.createdAt,
-    version: 1,
-  };
-  return { ...keys.history(company.id, prospect.id, change.id), ...change };
-}
+const firstStatus = (
+  id: number,
+  { ownerId }: DemoCompany,
+  status: StoredStatus,
+  createdAt: string,
+): LastStatusChange => ({
+  id,
+  status: statusSummary(status),
+  previousStatus: null,
+  changedBy: ownerId,
+  source: "demo",
+  createdAt,
+  version: 1,
+});
 
 async function demoNote(
   world: World,
@@ -162,17 +164,17 @@ const noteRows = (note: StoredNote): Row[] => [
 ];
 
 /** One in three lies behind us; the others on coming days, seen from when the demo is loaded. */
-async function appointmentRows(
+async function demoAppointment(
   world: World,
   company: DemoCompany,
   prospect: StoredProspect,
   random: () => number,
-): Promise<Row[]> {
+): Promise<StoredAppointment> {
   const today = Math.floor(world.clock.now() / DAY_MS) * DAY_MS;
   const isPast = random() < 0.33;
   const day = isPast ? -1 - Math.floor(random() * 20) : 1 + Math.floor(random() * 14);
   const start = today + day * DAY_MS + (15 + Math.floor(random() * 8)) * HOUR_MS;
-  const appointment: StoredAppointment = {
+  return {
     type: "appointment",
     id: await world.ids.next(),
     companyId: company.id,
@@ -191,7 +193,6 @@ async function appointmentRows(
     version: 1,
     importId: IMPORT_ID,
   };
-  return putsOf(newAppointmentWrites(appointment));
 }
 
 function pick<T>(from: readonly T[], random: () => number): T {

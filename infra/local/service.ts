@@ -193,7 +193,10 @@ async function makeTemplate(options: LocalOptions, dir: DataDir, { issuer }: Ide
   const { webhookUrlPolicy, timeScale, allowedOrigins = [] } = options;
   // Loaded only where it is needed: the CDK takes a second to load.
   const synthesize = options.synthesize ?? (await import("../synth.ts")).synthesize;
-  return synthesize({ issuer, audience: [AUDIENCE], webhookUrlPolicy, timeScale, allowedOrigins }, dir.assembly);
+  return synthesize(
+    { issuer, audience: [AUDIENCE], webhookUrlPolicy, timeScale, allowedOrigins, serverTiming: true },
+    dir.assembly,
+  );
 }
 
 async function loadData(outputs: Outputs, isNew: boolean, { demo = false, seed = 0 }: LocalOptions): Promise<void> {

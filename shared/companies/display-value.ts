@@ -1,5 +1,5 @@
 /** Display values of statuses and tags: each is unique in its company and kind, without case. */
-import { folded } from "#shared/companies/dictionary.ts";
+import { folded, namesChange } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
@@ -53,7 +53,7 @@ export function changeValuedRow<Row extends ValuedRow & Item>(
     if (folded(next.value) !== folded(current.value)) {
       writes.push(claimValue(companyId, kind, next), releaseValue(companyId, kind, current));
     }
-    await table.transact(writes);
+    await table.transact([...writes, ...namesChange(companyId)]);
     return next;
   };
   return optimistic(work, (error) => error.failed.some(({ index }) => index === 0)).catch(duplicateValue(kind));

@@ -11,5 +11,9 @@ export const Company = named(
 );
 export type Company = z.infer<typeof Company>;
 
-export const StoredCompany = z.extend(Company, { type: z.literal("company") });
+export const StoredCompany = z.extend(Company, {
+  type: z.literal("company"),
+  /** Counts the changes of statuses, tags and users. */
+  dictionaryVersion: z.optional(z.int()),
+});
 export type StoredCompany = z.infer<typeof StoredCompany>;

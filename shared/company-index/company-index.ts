@@ -5,22 +5,54 @@ import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { findMatches, type Matches } from "#shared/company-index/match.ts";
 import { Snapshot } from "#shared/company-index/snapshot.ts";
 import { newestManifest, readManifest } from "#shared/company-index/store.ts";
+import { TableBusy } from "#shared/db/errors.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** A million prospects with their texts take about 300 MB. */
 const CACHE_BYTES = 400_000_000;
 
-/** Attempts at a read whose segments were merged away meanwhile. */
-const TRIES = 3;
+/** Attempts at a read whose segments were merged away meanwhile. What is really missing is missing each time. */
+const UNREADABLE_TRIES = 3;
+/** Attempts at a read of rows that others write again and again. */
+const PASSED_TRIES = 10;
+
+/** What the work looked at beside the index is newer than the index was at its moment. */
+export class MomentPassed extends Error {
+  override readonly name = "MomentPassed";
+}
+
+/** A company's index as it stood at one instant after the read began. */
+export interface IndexMoment {
+  /** Names of this version, or of a newer one, belong to what is found. */
+  readonly dictionaryVersion: number;
+  /** Exact. */
+  find(criteria: Criteria): Promise<Matches>;
+}
 
 export interface CompanyIndex {
-  /** Exact, and no older than the moment of the call. Throws IndexUnreadable. */
-  find(companyId: number, criteria: Criteria): Promise<Matches>;
+  /**
+   * Does the work at a moment, and again at a later one where its moment has passed meanwhile. `alongside` runs at the same time as
+   * the look at the table that makes the moment. Throws IndexUnreadable and, after many moments, TableBusy.
+   */
+  at<Beside, Result>(
+    companyId: number,
+    alongside: () => Promise<Beside>,
+    work: (moment: IndexMoment, beside: Beside) => Promise<Result>,
+  ): Promise<Result>;
 }
 
 interface Cached {
   readonly manifestId: string;
   readonly snapshot: Snapshot;
+}
+
+const opened = new WeakMap<Table, CompanyIndex>();
+
+/** One index per table of a warm function. */
+export function companyIndex(table: Table): CompanyIndex {
+  const known = opened.get(table) ?? openCompanyIndex(table);
+  opened.set(table, known);
+  return known;
 }
 
 export function openCompanyIndex(table: Table, cacheBytes = CACHE_BYTES): CompanyIndex {
@@ -48,7 +80,7 @@ export function openCompanyIndex(table: Table, cacheBytes = CACHE_BYTES): Compan
   }
 
   /** A read that knows nothing of the company asks for the head and the newest manifest at once. */
-  async function current(companyId: number): Promise<{ unflushed: Unflushed; cached: Cached }> {
+  async function moment(companyId: number): Promise<IndexMoment> {
     const isCold = !cache.has(companyId);
     const [unflushed, newest] = await Promise.all([
       readUnflushed(table, companyId),
@@ -58,23 +90,32 @@ export function openCompanyIndex(table: Table, cacheBytes = CACHE_BYTES): Compan
       newest === null
         ? undefined
         : { manifestId: newest.id, snapshot: new Snapshot(companyId, newest.manifest, undefined) };
-    return { unflushed, cached: await snapshotOf(companyId, unflushed, guess) };
-  }
-
-  async function find(companyId: number, criteria: Criteria): Promise<Matches> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const { unflushed, cached } = await current(companyId);
+    const cached = await snapshotOf(companyId, unflushed, guess);
+    return {
+      dictionaryVersion: unflushed.head.dictionaryVersion,
+      find: async (criteria) => {
         await cached.snapshot.load(table, criteria);
         remember(companyId, cached);
         return findMatches(cached.snapshot.view(criteria, unflushed.entries, unflushed.notes), criteria);
-      } catch (error) {
-        // What a slow read began with may be gone; what is really missing is missing again.
-        if (!(error instanceof IndexUnreadable) || attempt === TRIES) throw error;
-        cache.delete(companyId);
-      }
-    }
+      },
+    };
   }
 
-  return { find };
+  return {
+    at: async (companyId, alongside, work) => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const [found, beside] = await Promise.all([moment(companyId), alongside()]);
+          return await work(found, beside);
+        } catch (error) {
+          if (error instanceof MomentPassed) {
+            if (attempt < PASSED_TRIES) continue;
+            throw new TableBusy(`what company ${companyId} reads keeps changing`, { cause: error });
+          }
+          if (!(error instanceof IndexUnreadable) || attempt >= UNREADABLE_TRIES) throw error;
+          cache.delete(companyId);
+        }
+      }
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /** Unflushed entries as the table holds them: one slim, immutable row per write, in one partition with the head. */
 import * as z from "zod/mini";
-import { type Head, readHead } from "#shared/company-index/head.ts";
+import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/head.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/row.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Item, Table, Write } from "#shared/db/table.ts";
@@ -52,7 +52,7 @@ export async function readUnflushed(table: Table, companyId: number): Promise<Un
   const found: Key[] = [];
   let head = readHead(undefined);
   for await (const item of table.query(keys.index(companyId))) {
-    if (item.type === "indexHead") head = readHead(item);
+    if (item.type === HEAD_TYPE) head = readHead(item);
     else found.push(keep(item, entries, notes));
   }
   return { head, entries, notes, keys: found };

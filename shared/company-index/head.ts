@@ -3,7 +3,10 @@ import * as z from "zod/mini";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item, Table } from "#shared/db/table.ts";
+import type { Item, Table, Write } from "#shared/db/table.ts";
+
+/** Of the head's item. */
+export const HEAD_TYPE = "indexHead";
 
 const ManifestName = z.object({ version: z.int(), id: z.string() });
 export type ManifestName = z.infer<typeof ManifestName>;
@@ -20,17 +23,26 @@ const Head = z.object({
   manifest: z._default(z.nullable(ManifestName), null),
   /** Manifests that no longer hold, oldest first: a slow reader may still be reading what they lead to. */
   retired: z._default(z.array(Retired), []),
+  /** Counts the changes of the company's names. Written by those changes alone. */
+  dictionaryVersion: z._default(z.int(), 0),
 });
 export type Head = z.infer<typeof Head>;
 
 export const readHead = (item: Item | undefined): Head => Head.parse(item ?? {});
 
+/** A read of the index learns thereby whether the names that it has in memory still hold. */
+export const namesChangeInHead = (companyId: number): Write => ({
+  update: keys.indexHead(companyId),
+  change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
+});
+
 /** `to` has the next version. False when somebody else moved the head first; nothing is changed then. */
 export async function moveHead(table: Table, companyId: number, from: Head, to: Head): Promise<boolean> {
+  const { version, manifest, retired } = to;
   try {
     await table.write({
       update: keys.indexHead(companyId),
-      change: { set: { type: "indexHead", ...to } },
+      change: { set: { type: HEAD_TYPE, version, manifest, retired } },
       when: from.version === 0 ? missing("version") : equals("version", from.version),
     });
     return true;

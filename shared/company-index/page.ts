@@ -6,8 +6,6 @@ export interface Place {
   /** Of the prospect's row, as the index knows it. */
   readonly version: number;
   readonly createdAt: number;
-  /** Its row was written moments ago: only a strongly consistent read is sure to find it. */
-  readonly isUnflushed: boolean;
 }
 
 const inListOrder = (a: Place, b: Place): number => b.createdAt - a.createdAt || b.id - a.id;
@@ -27,7 +25,7 @@ export function pageOf(matches: Matches, offset: number, count: number): Place[]
 export function* inOrder(matches: Matches): Generator<Place> {
   const heap = new Heap();
   const unflushed = matches.unflushed
-    .map(({ id, version, createdAt }) => ({ id, version, createdAt, isUnflushed: true }))
+    .map(({ id, version, createdAt }) => ({ id, version, createdAt }))
     .sort(inListOrder);
   heap.add(unflushed.values());
   for (const segment of matches.segments) heap.add(newestFirst(segment));
@@ -38,7 +36,7 @@ function* newestFirst({ inView: { segment }, rows }: SegmentMatches): Generator<
   const { ids, versions, createdAt } = segment.main;
   for (const row of segment.newestFirst) {
     if (rows[row] === 0) continue;
-    yield { id: ids[row] ?? 0, version: versions[row] ?? 0, createdAt: createdAt[row] ?? 0, isUnflushed: false };
+    yield { id: ids[row] ?? 0, version: versions[row] ?? 0, createdAt: createdAt[row] ?? 0 };
   }
   return undefined;
 }

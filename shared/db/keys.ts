@@ -17,7 +17,8 @@ export const DUE_SHARDS = 8;
 /** Ids sort as numbers when every key writes them with the 16 digits of 2^53. */
 const padded = (id: number): string => String(id).padStart(16, "0");
 
-const block = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
+/** The block of ids that this one shares a partition with. */
+export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
 
 const reference = (companyId: number): string => `C#${companyId}#REF`;
 const prospectPartition = (companyId: number, partition: number): string => `C#${companyId}#P#${partition}`;
@@ -60,24 +61,30 @@ export const keys = {
   }),
   /** The prospect; `begins_with(sk, prospect.sk)` also reads its notes, history and appointments. */
   prospect: (companyId: number, id: number): Key => ({
-    pk: prospectPartition(companyId, block(id)),
+    pk: prospectPartition(companyId, blockOf(id)),
     sk: `P#${padded(id)}`,
   }),
+  /** The prospects of one id block from one id to another, with what hangs on all of them but the last. */
+  prospectSpan: (companyId: number, first: number, last: number) => ({
+    pk: prospectPartition(companyId, blockOf(first)),
+    from: `P#${padded(first)}`,
+    upTo: `P#${padded(last)}`,
+  }),
   note: (companyId: number, prospectId: number, id: number): Key => ({
-    pk: prospectPartition(companyId, block(prospectId)),
+    pk: prospectPartition(companyId, blockOf(prospectId)),
     sk: `P#${padded(prospectId)}#N#${padded(id)}`,
   }),
   history: (companyId: number, prospectId: number, id: number): Key => ({
-    pk: prospectPartition(companyId, block(prospectId)),
+    pk: prospectPartition(companyId, blockOf(prospectId)),
     sk: `P#${padded(prospectId)}#H#${padded(id)}`,
   }),
   /** Which appointments does the prospect have, and nothing else that hangs on it? */
   appointments: (companyId: number, prospectId: number): { pk: string; begins: string } => ({
-    pk: prospectPartition(companyId, block(prospectId)),
+    pk: prospectPartition(companyId, blockOf(prospectId)),
     begins: `P#${padded(prospectId)}#A#`,
   }),
   appointment: (companyId: number, prospectId: number, id: number): Key => ({
-    pk: prospectPartition(companyId, block(prospectId)),
+    pk: prospectPartition(companyId, blockOf(prospectId)),
     sk: `P#${padded(prospectId)}#A#${padded(id)}`,
   }),
 
@@ -113,7 +120,7 @@ export const keys = {
   }),
 
   address: (companyId: number, id: number): Key => ({
-    pk: addressPartition(companyId, block(id)),
+    pk: addressPartition(companyId, blockOf(id)),
     sk: `A#${padded(id)}`,
   }),
 

@@ -22,6 +22,9 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
   return { result, usage };
 }
 
+/** Of the work that is under way; `undefined` outside of `metered`. */
+export const usageSoFar = (): Usage | undefined => current.getStore();
+
 /** Counts one request of the table; `kind` says which units a plain `CapacityUnits` figure means. */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",

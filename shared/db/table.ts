@@ -1,7 +1,7 @@
 /**
  * The one table. Paging cannot be forgotten, unprocessed keys are asked again, conditions are values and their failure a
  * typed error, and a write whose reply was lost is recognised as done. Reads are strongly consistent, except on an index
- * and where a batch asks for less.
+ * and where less is asked for.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -49,6 +49,8 @@ export interface QuerySpec {
   /** Items per page; the iteration still covers all pages. */
   readonly pageItems?: number;
   readonly index?: typeof DUE_INDEX.name;
+  /** Strong unless it says otherwise; an index has no strong reads. */
+  readonly consistency?: Consistency;
 }
 
 export interface Table {
@@ -105,7 +107,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
         ...asked,
         KeyConditionExpression: parts.join(" AND "),
         ...placeholders.attributes(),
-        ...(spec.index === undefined ? { ConsistentRead: true } : { IndexName: spec.index }),
+        ...(spec.index === undefined ? { ConsistentRead: spec.consistency !== "eventual" } : { IndexName: spec.index }),
         ScanIndexForward: spec.newestFirst !== true,
         Limit: spec.pageItems,
         ExclusiveStartKey: from,

@@ -2,12 +2,14 @@
 import { StoredAppointment } from "#shared/appointments/schema.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item, Table } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 import { type DomainEvent, eventOf } from "#shared/events/catalogue.ts";
 import type { RowChange } from "#shared/events/publish.ts";
 import { StoredNote } from "#shared/notes/schema.ts";
-import { gatherRows, presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
+import { presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
+import { upcomingOf } from "#shared/prospects/upcoming.ts";
 
 /** Only the making of a note is an event. An import tells of itself as a whole, not of each row. */
 export async function noteEvents(table: Table, change: RowChange, dictionary: Dictionary): Promise<DomainEvent[]> {
@@ -50,12 +52,8 @@ async function prospectOf(
   { companyId, prospectId, updatedAt }: Attached,
   dictionary: Dictionary,
 ): Promise<Prospect> {
-  const { pk, sk } = keys.prospect(companyId, prospectId);
-  const items: Item[] = [];
-  for await (const { deletedAt, ...item } of table.query({ pk, begins: sk })) {
-    if (item.type === "prospect" || deletedAt === undefined) items.push(item);
-  }
-  const rows = gatherRows(items);
-  if (rows === undefined) throw new Error("a note or appointment without a prospect");
-  return presentProspect(rows.prospect, rows.appointments, dictionary, Date.parse(updatedAt));
+  const item = await table.get(keys.prospect(companyId, prospectId));
+  if (item === undefined) throw new Error("a note or appointment without a prospect");
+  const prospect = StoredProspect.parse(item);
+  return presentProspect(prospect, await upcomingOf(table, prospect, Date.parse(updatedAt)), dictionary);
 }

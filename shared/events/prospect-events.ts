@@ -1,46 +1,31 @@
 /** Old and new row of a prospect -> what happened to it, told with the prospect as a GET would have shown it. */
 import type * as z from "zod/mini";
-import { StoredAppointment } from "#shared/appointments/schema.ts";
+import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
-import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type ChangedField, catalogue, type DomainEvent, type EventName } from "#shared/events/catalogue.ts";
 import type { RowChange } from "#shared/events/publish.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
+import { upcomingOf } from "#shared/prospects/upcoming.ts";
 import { userSummary } from "#shared/users/users.ts";
 
-/** One Query, unless the prospect is new: nothing can hang on it before it is there. */
+/** The row says all, but where a prospect has more upcoming appointments than it has room for. */
 export async function prospectEvents(table: Table, change: RowChange, dictionary: Dictionary): Promise<DomainEvent[]> {
+  const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
   const after = StoredProspect.parse(change.after);
-  if (change.before === undefined) return eventsBetween(undefined, after, [], dictionary);
-  return eventsBetween(StoredProspect.parse(change.before), after, await appointmentsOf(table, after), dictionary);
-}
-
-/**
- * Those that were there when the prospect changed, as they stand when its event is published. A repeated publication may
- * read others: each delivery keeps the body that it was first written with.
- */
-async function appointmentsOf(
-  table: Table,
-  { companyId, id, updatedAt }: StoredProspect,
-): Promise<StoredAppointment[]> {
-  const appointments: StoredAppointment[] = [];
-  for await (const item of table.query(keys.appointments(companyId, id))) {
-    const appointment = StoredAppointment.parse(item);
-    if (appointment.deletedAt === undefined && appointment.createdAt <= updatedAt) appointments.push(appointment);
-  }
-  return appointments;
+  const upcoming = await upcomingOf(table, after, Date.parse(after.updatedAt));
+  return eventsBetween(before, after, upcoming, dictionary);
 }
 
 /** In the order in which they are told. An import tells of itself as a whole, not of each row. */
 function eventsBetween(
   before: StoredProspect | undefined,
   after: StoredProspect,
-  appointments: readonly StoredAppointment[],
+  upcoming: StoredAppointment | undefined,
   dictionary: Dictionary,
 ): DomainEvent[] {
-  const prospect = presentProspect(after, appointments, dictionary, Date.parse(after.updatedAt));
+  const prospect = presentProspect(after, upcoming, dictionary);
   const event = <Name extends EventName>(name: Name, data: z.input<(typeof catalogue)[Name]>): DomainEvent => ({
     id: `${after.id}-${after.version}-${name}`,
     event: name,
@@ -64,7 +49,7 @@ function eventsBetween(
         prospect,
         previousStatus: status(before.statusId),
         newStatus: status(after.statusId),
-        statusHistoryId: after.statusHistoryId,
+        statusHistoryId: after.lastStatusChange?.id ?? null,
         changedBy: userSummary(users.get(after.updatedBy)),
       }),
     );

@@ -1,6 +1,7 @@
 /** Makes the answer of an endpoint: headers that every response carries, JSON or problem body. */
 import type { APIGatewayProxyResult } from "aws-lambda";
 import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
+import { usageSoFar } from "#shared/db/meter.ts";
 import { isTransient } from "#shared/failure.ts";
 import { ApiError, problemBody, problems } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
@@ -55,7 +56,21 @@ export function commonHeaders(request: Request): Record<string, string> {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...corsHeaders(request),
+    ...serverTiming(),
   };
+}
+
+/** What the request has taken of the table so far: numbers where a browser expects milliseconds, and their names. */
+function serverTiming(): Record<string, string> {
+  const usage = usageSoFar();
+  if (process.env.SERVER_TIMING !== "on" || usage === undefined) return {};
+  const metrics = [
+    ["read-units", usage.readUnits, "DynamoDB read units"],
+    ["write-units", usage.writeUnits, "DynamoDB write units"],
+    ["requests", usage.requests, "DynamoDB requests"],
+    ["rounds", usage.rounds, "DynamoDB rounds, one after the other"],
+  ] as const;
+  return { "Server-Timing": metrics.map(([name, value, text]) => `${name};dur=${value};desc="${text}"`).join(", ") };
 }
 
 /** Exposed headers are those a browser application needs beyond the safelisted ones. */

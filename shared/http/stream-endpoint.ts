@@ -47,6 +47,16 @@ export function streamItems<
   });
 }
 
+/** For an answer that the work writes as JSON text itself, in pieces: what it writes fits the contract by its own tests. */
+export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
+  contract: Contract<Path, Query, Body>,
+  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<string>>,
+): StreamEndpoint {
+  return streaming(contract, async function* (call) {
+    yield* await work(call);
+  });
+}
+
 /** What goes wrong before the first piece is there is answered with a problem; what goes wrong later breaks the connection. */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,

@@ -7,7 +7,7 @@ import type { Item } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";
 import { type Note, StoredNote } from "#shared/notes/schema.ts";
 import type { Prospect, ProspectDetail, StatusChange } from "#shared/prospects/schema.ts";
-import { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import { type LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import type { StatusSummary, StoredStatus } from "#shared/statuses/schema.ts";
 import type { UserSummary } from "#shared/users/schema.ts";
 import { userSummary } from "#shared/users/users.ts";
@@ -37,20 +37,15 @@ export function gatherRows(items: Iterable<Item>): ProspectRows | undefined {
   return { prospect, notes, appointments, history };
 }
 
-/** As lists show it; `nowMs` decides which appointments are still to come. */
+/** As lists show it; `upcoming` is what `upcomingOf` found. */
 export function presentProspect(
   prospect: StoredProspect,
-  appointments: readonly StoredAppointment[],
+  upcoming: StoredAppointment | undefined,
   dictionary: Dictionary,
-  nowMs: number,
 ): Prospect {
-  const upcoming = appointments
-    .filter(({ status, startAt }) => status === "scheduled" && Date.parse(startAt) >= nowMs)
-    .sort(soonestFirst)
-    .slice(0, 1);
   return {
     ...presentFields(prospect, dictionary),
-    appointments: upcoming.map((appointment) => presentAppointment(appointment, dictionary)),
+    appointments: upcoming === undefined ? [] : [presentAppointment(upcoming, dictionary)],
   };
 }
 
@@ -60,10 +55,14 @@ export function presentDetail(rows: ProspectRows, dictionary: Dictionary): Prosp
     ...presentFields(rows.prospect, dictionary),
     notes: newestNotes.map((note) => presentNote(note, dictionary)),
     appointments: rows.appointments.sort(soonestFirst).map((entry) => presentAppointment(entry, dictionary)),
-    statusHistory: rows.history
+    statusHistory: statusChanges(rows)
       .sort((a, b) => b.version - a.version)
       .map((change) => presentStatusChange(change, dictionary)),
   };
+}
+
+function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows): LastStatusChange[] {
+  return lastStatusChange === null ? history : [lastStatusChange, ...history];
 }
 
 function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dictionary) {
@@ -103,7 +102,7 @@ export const presentAppointment = (appointment: StoredAppointment, dictionary: D
   createdBy: summaryOf(appointment.createdBy, dictionary),
 });
 
-const presentStatusChange = (change: StoredStatusChange, dictionary: Dictionary): StatusChange => ({
+const presentStatusChange = (change: LastStatusChange, dictionary: Dictionary): StatusChange => ({
   ...change,
   changedBy: summaryOf(change.changedBy, dictionary),
 });

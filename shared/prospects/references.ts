@@ -9,16 +9,59 @@ import {
 } from "#shared/addresses/addresses.ts";
 import type { Address, NewAddress } from "#shared/addresses/schema.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
+import { freshDictionary, recentDictionary } from "#shared/companies/recent-dictionary.ts";
+import { equals } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
 import { badReference } from "#shared/http/problem.ts";
+import type { NewProspect } from "#shared/prospects/schema.ts";
+import type { StoredStatus } from "#shared/statuses/schema.ts";
+import type { StoredUser } from "#shared/users/schema.ts";
 import type { World } from "#shared/world.ts";
 
-export function requireStatus(dictionary: Dictionary, id: number): void {
-  if (dictionary.statuses.get(id)?.isActive !== true) throw badReference("currentStatusId");
+export function requireStatus(dictionary: Dictionary, id: number): StoredStatus {
+  const status = dictionary.statuses.get(id);
+  if (status?.isActive !== true) throw badReference("currentStatusId");
+  return status;
 }
 
-export function requireUser(dictionary: Dictionary, field: "assignedToUserId" | "assignedByUserId", id: number): void {
-  if (dictionary.users.get(id)?.isActive !== true) throw badReference(field);
+export function requireUser(
+  dictionary: Dictionary,
+  field: "assignedToUserId" | "assignedByUserId",
+  id: number,
+): StoredUser {
+  const user = dictionary.users.get(id);
+  if (user?.isActive !== true) throw badReference(field);
+  return user;
+}
+
+interface Named {
+  readonly dictionary: Dictionary;
+  /** Go into the transaction of the write: it fails where a name has changed since. */
+  readonly checks: readonly Write[];
+}
+
+/** What a new prospect refers to, looked up in memory where it is known there. */
+export async function requireNamed(
+  world: World,
+  companyId: number,
+  { currentStatusId, assignedToUserId }: Pick<NewProspect, "currentStatusId" | "assignedToUserId">,
+): Promise<Named> {
+  const names = ({ statuses, users }: Dictionary): boolean =>
+    (currentStatusId == null || statuses.get(currentStatusId)?.isActive === true) &&
+    (assignedToUserId == null || users.get(assignedToUserId)?.isActive === true);
+  const recent = await recentDictionary(world, companyId);
+  const dictionary = names(recent) ? recent : await freshDictionary(world, companyId);
+  const checks: Write[] = [];
+  if (currentStatusId != null) {
+    const { version } = requireStatus(dictionary, currentStatusId);
+    checks.push({ check: keys.status(companyId, currentStatusId), when: equals("version", version) });
+  }
+  if (assignedToUserId != null) {
+    const { version } = requireUser(dictionary, "assignedToUserId", assignedToUserId);
+    checks.push({ check: keys.user(companyId, assignedToUserId), when: equals("version", version) });
+  }
+  return { dictionary, checks };
 }
 
 export interface AddressInput {

@@ -2,8 +2,27 @@
 
 import * as z from "zod/mini";
 import { Address } from "#shared/addresses/schema.ts";
+import { StoredAppointment } from "#shared/appointments/schema.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 import { StatusSummary } from "#shared/statuses/schema.ts";
+
+const statusChange = {
+  id: Id,
+  status: z.nullable(StatusSummary),
+  previousStatus: z.nullable(StatusSummary),
+  changedBy: Id,
+  source: z.string(),
+  createdAt: Timestamp,
+  /** Version of the prospect that this change made: exact order within one millisecond. */
+  version: z.int(),
+};
+
+/** The last status change stands in the prospect's row. The next one moves it into a row of its own. */
+export const LastStatusChange = z.object(statusChange);
+export type LastStatusChange = z.infer<typeof LastStatusChange>;
+
+export const StoredStatusChange = z.object({ ...statusChange, type: z.literal("history"), prospectId: Id });
+export type StoredStatusChange = z.infer<typeof StoredStatusChange>;
 
 export const StoredProspect = z.object({
   type: z.literal("prospect"),
@@ -18,8 +37,11 @@ export const StoredProspect = z.object({
   /** A copy of the address row, so that a page of prospects needs no second look-up. */
   address: z.nullable(Address),
   statusId: z.nullable(Id),
-  /** The history entry of the last status change. */
-  statusHistoryId: z.nullable(Id),
+  lastStatusChange: z.nullable(LastStatusChange),
+  /** Scheduled appointments that were to come at the last write of one, soonest first; `upcoming.ts` says which. */
+  upcoming: z.array(StoredAppointment),
+  /** There are more of them than stand here. */
+  hasMoreUpcoming: z.boolean(),
   assignedToUserId: z.nullable(Id),
   assignedByUserId: z.nullable(Id),
   tagIds: z.array(Id),
@@ -39,17 +61,3 @@ export const StoredProspect = z.object({
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
-
-export const StoredStatusChange = z.object({
-  type: z.literal("history"),
-  id: Id,
-  prospectId: Id,
-  status: z.nullable(StatusSummary),
-  previousStatus: z.nullable(StatusSummary),
-  changedBy: Id,
-  source: z.string(),
-  createdAt: Timestamp,
-  /** Version of the prospect that this change made: exact order within one millisecond. */
-  version: z.int(),
-});
-export type StoredStatusChange = z.infer<typeof StoredStatusChange>;

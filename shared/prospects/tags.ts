@@ -5,10 +5,11 @@ import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts
 import { optimistic } from "#shared/db/optimistic.ts";
 import { badReference } from "#shared/http/problem.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
-import { readProspectRows } from "#shared/prospects/read.ts";
+import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/row-writes.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { upcomingOf } from "#shared/prospects/upcoming.ts";
 import type { TagChoice } from "#shared/tags/schema.ts";
 import type { World } from "#shared/world.ts";
 
@@ -16,18 +17,19 @@ import type { World } from "#shared/world.ts";
 export function setTags(world: World, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
   const { companyId, userId } = caller;
   return optimistic(async () => {
-    const [{ prospect: current, appointments }, dictionary] = await Promise.all([
-      readProspectRows(world, caller, id),
+    const [current, dictionary] = await Promise.all([
+      readVisibleProspect(world, caller, id),
       loadDictionary(world.table, companyId),
     ]);
     requireTags(dictionary, tagIds);
     const wanted = [...new Set(tagIds)];
     const now = world.clock.now();
-    if (isShown(current, wanted, dictionary)) return presentProspect(current, appointments, dictionary, now);
+    const upcoming = await upcomingOf(world.table, current, now);
+    if (isShown(current, wanted, dictionary)) return presentProspect(current, upcoming, dictionary);
     const moved = { updatedAt: iso(now), updatedBy: userId, version: current.version + 1 };
     const next: StoredProspect = { ...current, tagIds: wanted, ...moved };
     await world.table.transact(replaceProspect(current, next));
-    return presentProspect(next, appointments, dictionary, now);
+    return presentProspect(next, upcoming, dictionary);
   });
 }
 

@@ -2,35 +2,49 @@
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { forgetDictionary } from "#shared/companies/recent-dictionary.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
-import { readProspectRows, readVisibleProspect } from "#shared/prospects/read.ts";
-import { type AddressChoice, requireStatus, requireUser, resolveAddress } from "#shared/prospects/references.ts";
+import { readVisibleProspect } from "#shared/prospects/read.ts";
+import {
+  type AddressChoice,
+  requireNamed,
+  requireStatus,
+  requireUser,
+  resolveAddress,
+} from "#shared/prospects/references.ts";
 import { insertProspect, replaceProspect } from "#shared/prospects/row-writes.ts";
 import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
-import type { StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import { nothingUpcoming, upcomingOf } from "#shared/prospects/upcoming.ts";
 import type { World } from "#shared/world.ts";
 
 /** What `source` says of a prospect that came through the interface and does not say it itself. */
 const DEFAULT_SOURCE = "api";
 
-/** Begins anew when the address that the prospect is to have changes meanwhile. */
+/** Begins anew when what the prospect refers to changes meanwhile. */
 export const createProspect = (world: World, caller: Caller, input: NewProspect): Promise<Prospect> =>
-  optimistic(() => create(world, caller, input));
+  optimistic(() =>
+    create(world, caller, input).catch((error: unknown) => {
+      if (error instanceof ConditionFailed) forgetDictionary(world, caller.companyId);
+      throw error;
+    }),
+  );
 
+/** One round where the ids and the names are in memory: the transaction itself checks that the names still hold. */
 async function create(world: World, caller: Caller, input: NewProspect): Promise<Prospect> {
   const { companyId, userId } = caller;
-  const [dictionary, id, historyId, { address = null, link }] = await Promise.all([
-    loadDictionary(world.table, companyId),
+  const { currentStatusId: statusId = null } = input;
+  const [{ dictionary, checks }, id, changeId, { address = null, link }] = await Promise.all([
+    requireNamed(world, companyId, input),
     world.ids.nextProspect(companyId),
-    input.currentStatusId == null ? null : world.ids.next(),
+    statusId === null ? null : world.ids.next(),
     resolveAddress(world, companyId, input, null),
   ]);
-  if (input.currentStatusId != null) requireStatus(dictionary, input.currentStatusId);
-  if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
   // A rep who sees only own prospects would lose sight of one that nobody is assigned to.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   const now = iso(world.clock.now());
@@ -40,11 +54,12 @@ async function create(world: World, caller: Caller, input: NewProspect): Promise
     companyId,
     ...givenFields(input, emptyFields),
     address,
-    statusId: input.currentStatusId ?? null,
-    statusHistoryId: historyId,
+    statusId,
+    lastStatusChange: null,
     assignedToUserId,
     assignedByUserId: assignedToUserId === null ? null : userId,
     tagIds: [],
+    ...nothingUpcoming,
     sourceCreatedAt: input.sourceCreatedAt ?? null,
     createdAt: now,
     updatedAt: now,
@@ -52,10 +67,10 @@ async function create(world: World, caller: Caller, input: NewProspect): Promise
     updatedBy: userId,
     version: 1,
   };
-  const writes = insertProspect(prospect);
+  if (changeId !== null) prospect.lastStatusChange = statusChange(changeId, prospect, null, dictionary);
+  const writes = [...insertProspect(prospect), ...checks];
   if (link !== undefined) writes.push(link(id, now));
-  if (historyId !== null) writes.push(historyWrite(prospect, null, dictionary));
-  const made = presentProspect(prospect, [], dictionary, world.clock.now());
+  const made = presentProspect(prospect, undefined, dictionary);
   await world.commit(writes, made);
   return made;
 }
@@ -63,20 +78,18 @@ async function create(world: World, caller: Caller, input: NewProspect): Promise
 /** Only sent fields change. A patch that changes nothing writes nothing and bumps nothing. */
 export function updateProspect(world: World, caller: Caller, id: number, patch: ProspectPatch): Promise<Prospect> {
   return optimistic(async () => {
-    const [rows, dictionary] = await Promise.all([
-      readProspectRows(world, caller, id),
+    const [current, dictionary] = await Promise.all([
+      readVisibleProspect(world, caller, id),
       loadDictionary(world.table, caller.companyId),
     ]);
-    const { prospect: current, appointments } = rows;
     const { next, link } = await changed(world, caller, current, patch, dictionary);
     if (!sameProspect(current, next)) {
       await world.table.transact(await changeWrites(world, current, next, link, dictionary));
     }
-    return presentProspect(next, appointments, dictionary, world.clock.now());
+    return presentProspect(next, await upcomingOf(world.table, next, world.clock.now()), dictionary);
   });
 }
 
-/** The row after the patch, with the counters moved in case anything of it changed. */
 async function changed(
   world: World,
   caller: Caller,
@@ -103,7 +116,7 @@ async function changed(
   return { next: { ...next, ...moved }, link };
 }
 
-/** `next` gets the id of its history entry here, when its status changed. */
+/** `next` gets its last status change here, when there is a new one; the one before moves into a row of its own. */
 async function changeWrites(
   world: World,
   current: StoredProspect,
@@ -112,9 +125,11 @@ async function changeWrites(
   dictionary: Dictionary,
 ): Promise<Write[]> {
   const statusChanged = next.statusId !== current.statusId;
-  if (statusChanged) next.statusHistoryId = await world.ids.next();
+  if (statusChanged) {
+    next.lastStatusChange = statusChange(await world.ids.next(), next, current.statusId, dictionary);
+  }
   const writes = replaceProspect(current, next);
-  if (statusChanged) writes.push(historyWrite(next, current.statusId, dictionary));
+  if (statusChanged && current.lastStatusChange !== null) writes.push(historyWrite(current, current.lastStatusChange));
   if (link !== undefined) writes.push(link(next.id, next.updatedAt));
   return writes;
 }
@@ -129,14 +144,16 @@ export function deleteProspect(world: World, caller: Caller, id: number): Promis
   });
 }
 
-function historyWrite(prospect: StoredProspect, previousStatusId: number | null, dictionary: Dictionary): Write {
-  const { companyId, id: prospectId, statusId, statusHistoryId, updatedBy, updatedAt, version } = prospect;
-  if (statusHistoryId === null) throw new Error("a status change without a history id");
-  const summary = (id: number | null) => (id === null ? null : statusSummary(dictionary.statuses.get(id)));
-  const change: StoredStatusChange = {
-    type: "history",
-    id: statusHistoryId,
-    prospectId,
+/** From the previous status to the one that the prospect has now. */
+function statusChange(
+  id: number,
+  { statusId, updatedBy, updatedAt, version }: StoredProspect,
+  previousStatusId: number | null,
+  dictionary: Dictionary,
+): LastStatusChange {
+  const summary = (of: number | null) => (of === null ? null : statusSummary(dictionary.statuses.get(of)));
+  return {
+    id,
     status: summary(statusId),
     previousStatus: summary(previousStatusId),
     changedBy: updatedBy,
@@ -144,7 +161,11 @@ function historyWrite(prospect: StoredProspect, previousStatusId: number | null,
     createdAt: updatedAt,
     version,
   };
-  return { put: { ...keys.history(companyId, prospectId, change.id), ...change }, when: absent };
+}
+
+function historyWrite({ companyId, id: prospectId }: StoredProspect, change: LastStatusChange): Write {
+  const row: StoredStatusChange = { ...change, type: "history", prospectId };
+  return { put: { ...keys.history(companyId, prospectId, change.id), ...row }, when: absent };
 }
 
 const emptyFields = {

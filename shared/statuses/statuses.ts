@@ -1,6 +1,6 @@
 /** Reads and writes the lead statuses of a company. Display values are unique without case. */
 import { iso } from "#shared/clock.ts";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { loadDictionary, namesChange } from "#shared/companies/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/companies/display-value.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
@@ -38,7 +38,8 @@ export async function createStatus(world: World, companyId: number, input: NewSt
     createdAt: now,
     updatedAt: now,
   };
-  await world.commit(newStatusWrites(companyId, status), status).catch(duplicateValue("STATUS"));
+  const writes = [...newStatusWrites(companyId, status), ...namesChange(companyId)];
+  await world.commit(writes, status).catch(duplicateValue("STATUS"));
   return status;
 }
 

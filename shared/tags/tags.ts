@@ -1,6 +1,6 @@
 /** Reads and writes the tags of a company. Display values are unique without case. */
 import { iso } from "#shared/clock.ts";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { loadDictionary, namesChange } from "#shared/companies/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow, releaseValue } from "#shared/companies/display-value.ts";
 import { equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -32,7 +32,8 @@ export async function createTag(world: World, companyId: number, input: NewTag):
   const now = iso(world.clock.now());
   const { value, color = DEFAULT_COLOR } = input;
   const tag: StoredTag = { type: "tag", id, value, color, version: 1, createdAt: now, updatedAt: now };
-  await world.commit(newTagWrites(companyId, tag), tag).catch(duplicateValue("TAG"));
+  const writes = [...newTagWrites(companyId, tag), ...namesChange(companyId)];
+  await world.commit(writes, tag).catch(duplicateValue("TAG"));
   return tag;
 }
 
@@ -57,6 +58,7 @@ export async function deleteTag(world: World, companyId: number, id: number): Pr
     await world.table.transact([
       { remove: keys.tag(companyId, id), when: equals("version", tag.version) },
       releaseValue(companyId, "TAG", tag),
+      ...namesChange(companyId),
     ]);
   });
 }

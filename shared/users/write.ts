@@ -1,6 +1,7 @@
 /** Creates, changes and disables the users of a company. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
+import { namesChange } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -41,7 +42,8 @@ export async function createUser(
     createdAt: now,
     updatedAt: now,
   };
-  await world.commit([stillInOffice(caller), ...newUserWrites(user)], user).catch((error: unknown) => {
+  const writes = [stillInOffice(caller), ...newUserWrites(user), ...namesChange(caller.companyId)];
+  await world.commit(writes, user).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
     throw newUserFault(error, named !== undefined);
   });
@@ -66,7 +68,8 @@ export function updateUser(world: World, caller: Caller, id: number, patch: User
     const written = { ...next, version: current.version + 1, updatedAt: iso(world.clock.now()) };
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
     // A transaction names each row once, and the caller's own row is under its own condition already.
-    await world.table.transact(id === caller.userId ? [put] : [put, stillInOffice(caller)]);
+    const office = id === caller.userId ? [] : [stillInOffice(caller)];
+    await world.table.transact([put, ...office, ...namesChange(caller.companyId)]);
     return written;
   };
   const isConflict = ({ failed }: ConditionFailed) => failed.every(({ index }) => index === 0);

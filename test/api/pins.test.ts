@@ -10,7 +10,8 @@ import { newTeam } from "./team.ts";
 
 const as = await newTeam();
 
-const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id);
+/** Pins have no order. */
+const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id).sort((a, b) => a - b);
 const create = async (body: NewProspect, client = as.rep): Promise<number> =>
   dataOf(await client.POST("/api/prospects", { body }), 201).id;
 type Filters = NonNullable<operations["prospectsPins"]["parameters"]["query"]>;
@@ -50,9 +51,9 @@ describe("pins", () => {
     await create({ name });
     const gone = await create({ name, lat: 1, lng: 1 });
     await as.rep.DELETE("/api/prospects/{id}", at(gone));
-    expect(await pins({ search: name })).toEqual([
-      { id: colored, lat: 0, lng: 0, statusColor: status.color },
+    expect((await pins({ search: name })).sort((a, b) => a.id - b.id)).toEqual([
       { id: plain, lat: 39.5, lng: -105.25, statusColor: "#9CA3AF" },
+      { id: colored, lat: 0, lng: 0, statusColor: status.color },
     ]);
     const paged = `/api/prospects/pins?search=${name}&bbox=-106,39,-105,40&page=2&pageSize=1`;
     expect(idsOf(bodyOf(await as.rep("GET", paged), 200, z.array(Identified)))).toEqual([plain]);

@@ -91,7 +91,7 @@ const watching =
     return plan(operation, number, body);
   };
 
-/** Every note and appointment has its place; every appointment its entry, which is a copy; nothing is left of others. */
+/** Every note and appointment has its place; every appointment its entry, which is a copy, and another in the prospect's row; nothing is left of others. */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
   const { companyId } = at.caller;
@@ -112,7 +112,10 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
   }));
   const byKey = (a: Item, b: Item): number => (keyOf(a) < keyOf(b) ? -1 : 1);
   expect(ofType("calendarEntry").toSorted(byKey), place).toEqual(entries.toSorted(byKey));
-  expect(ofType("prospect")).toMatchObject([{ id: at.prospectId, version: 1 }]);
+  const upcoming = appointments
+    .toSorted((a, b) => (String(a.startAt) < String(b.startAt) ? -1 : 1))
+    .map(({ pk: _, sk: __, ...row }) => row);
+  expect(ofType("prospect"), place).toMatchObject([{ id: at.prospectId, upcoming, hasMoreUpcoming: false }]);
 }
 
 interface Operation {

@@ -4,8 +4,10 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
+import type { Criteria } from "#shared/company-index/criteria.ts";
 import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
+import type { Matches } from "#shared/company-index/match.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import { RETIRED_MS } from "#shared/company-index/publish.ts";
 import type { IndexEntry, IndexRow } from "#shared/company-index/row.ts";
@@ -26,6 +28,13 @@ const newCompany = (): number => 1_000 + companies++;
 const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
 const everything = { least: 1, settleMs: 0 };
 const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
+
+const find = (index: CompanyIndex, companyId: number, criteria: Criteria): Promise<Matches> =>
+  index.at(
+    companyId,
+    async () => undefined,
+    (moment) => moment.find(criteria),
+  );
 
 /** What was written, as it should be found. */
 class Records {
@@ -94,7 +103,7 @@ class Records {
     ];
     for (const { criteria, passes } of asked) {
       const ids = rows.filter(passes).map(({ id }) => id);
-      const matches = await index.find(this.companyId, criteria);
+      const matches = await find(index, this.companyId, criteria);
       expect(matches.total).toBe(ids.length);
       expect(pageOf(matches, 0, 1_000).map(({ id }) => id)).toEqual(ids);
     }
@@ -279,7 +288,7 @@ describe("a piece that is missing", () => {
     const manifest = await readManifest(db.direct, records.companyId, head.manifest);
     const [segment] = manifest.runs[0]?.segments ?? [];
     await db.direct.batchRemove([{ pk: `C#${records.companyId}#XS#${segment?.id}`, sk: "main#0" }]);
-    await expect(openCompanyIndex(db.direct).find(records.companyId, { words: [] })).rejects.toThrow(
+    await expect(find(openCompanyIndex(db.direct), records.companyId, { words: [] })).rejects.toThrow(
       "lacks a part of main",
     );
   });

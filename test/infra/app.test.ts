@@ -44,12 +44,24 @@ describe("settings", () => {
   const read = (context: Record<string, unknown>) => () => readConfig((key) => context[key]);
 
   it("have defaults for a deployment with its own user pool", () => {
-    expect(read({})()).toEqual({ audience: [], webhookUrlPolicy: "public", timeScale: 1, allowedOrigins: [] });
+    expect(read({})()).toEqual({
+      audience: [],
+      webhookUrlPolicy: "public",
+      timeScale: 1,
+      allowedOrigins: [],
+      serverTiming: false,
+    });
   });
 
   it("come from the command line as text and from cdk.json as they are", () => {
-    const asText = { issuer: "https://id.example.com", audience: "web, mobile", timeScale: "60", allowedOrigins: "" };
-    const asJson = { ...asText, audience: ["web", "mobile"], timeScale: 60, allowedOrigins: [] };
+    const asText = {
+      issuer: "https://id.example.com",
+      audience: "web, mobile",
+      timeScale: "60",
+      allowedOrigins: "",
+      serverTiming: "true",
+    };
+    const asJson = { ...asText, audience: ["web", "mobile"], timeScale: 60, allowedOrigins: [], serverTiming: true };
     expect(read(asText)()).toEqual(read(asJson)());
     expect(read(asText)()).toMatchObject({ audience: ["web", "mobile"], timeScale: 60 });
   });
@@ -61,6 +73,7 @@ describe("settings", () => {
     [{ webhookUrlPolicy: "open" }, "webhookUrlPolicy"],
     [{ timeScale: "0" }, "timeScale"],
     [{ timeScale: "fast" }, "timeScale"],
+    [{ serverTiming: "perhaps" }, "serverTiming"],
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
   ])("%j are refused with the key at fault", (context, fault) => {
     expect(read(context)).toThrow(fault);

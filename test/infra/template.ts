@@ -9,6 +9,7 @@ export const ownIdentity: DeployConfig = {
   audience: [],
   webhookUrlPolicy: "public",
   timeScale: 1,
+  serverTiming: false,
   allowedOrigins: ["https://app.example.com"],
 };
 

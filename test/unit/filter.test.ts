@@ -23,6 +23,7 @@ interface Names {
 }
 
 const dictionaryOf = ({ statuses, tags, people }: Names): Dictionary => ({
+  version: 1,
   statuses: byId(101, statuses, (value) => ({
     type: "status" as const,
     value,
@@ -55,7 +56,9 @@ const empty: StoredProspect = {
   lng: null,
   address: null,
   statusId: null,
-  statusHistoryId: null,
+  lastStatusChange: null,
+  upcoming: [],
+  hasMoreUpcoming: false,
   assignedToUserId: null,
   assignedByUserId: null,
   tagIds: [],

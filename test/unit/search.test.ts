@@ -20,7 +20,9 @@ const empty: StoredProspect = {
   lng: null,
   address: null,
   statusId: null,
-  statusHistoryId: null,
+  lastStatusChange: null,
+  upcoming: [],
+  hasMoreUpcoming: false,
   assignedToUserId: null,
   assignedByUserId: null,
   tagIds: [],
@@ -36,7 +38,7 @@ const empty: StoredProspect = {
 };
 
 const admin: Caller = { companyId: 1, userId: 9, role: "admin", permissions: [] };
-const nothingNamed = { statuses: new Map(), tags: new Map(), users: new Map() };
+const nothingNamed = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 const finds = (query: string, prospect: Partial<StoredProspect>, notes: string[] = []): boolean =>
   prospectPredicate({ search: Search.parse(query) }, admin, nothingNamed)({ ...empty, ...prospect }, notes);
 

@@ -1,0 +1,70 @@
+/** The part of the route table for what names things in a company: users, statuses and tags. */
+import { caller, dictionary, namesChange, newIds, type TableAccess } from "./access.ts";
+import type { Route } from "./routes.ts";
+
+/** Of rows with a display value, whose claim moves with it. */
+const newValue: TableAccess = {
+  ...caller,
+  ...newIds,
+  ...namesChange,
+  reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
+};
+const valueWrites: TableAccess = {
+  ...caller,
+  ...namesChange,
+  reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
+};
+const userWrites: TableAccess = {
+  ...caller,
+  ...namesChange,
+  reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
+};
+
+export const referenceRoutes: readonly Route[] = [
+  { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary }, streamed: true },
+  {
+    method: "POST",
+    path: "/api/users",
+    file: "users/create",
+    access: {
+      table: {
+        ...newIds,
+        identity: ["GetItem", "PutItem"],
+        email: ["GetItem", "PutItem"],
+        ...namesChange,
+        reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
+      },
+      identityProvider: "invite",
+    },
+  },
+  { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: caller } },
+  { method: "PATCH", path: "/api/users/{id}", file: "users/update", access: { table: userWrites } },
+  { method: "DELETE", path: "/api/users/{id}", file: "users/delete", access: { table: userWrites } },
+
+  { method: "GET", path: "/api/statuses", file: "statuses/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/statuses",
+    file: "statuses/create",
+    access: { table: newValue },
+  },
+  { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: caller } },
+  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: valueWrites } },
+  { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: valueWrites } },
+
+  { method: "GET", path: "/api/tags", file: "tags/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/tags",
+    file: "tags/create",
+    access: { table: newValue },
+  },
+  { method: "GET", path: "/api/tags/{id}", file: "tags/get", access: { table: caller } },
+  { method: "PATCH", path: "/api/tags/{id}", file: "tags/update", access: { table: valueWrites } },
+  {
+    method: "DELETE",
+    path: "/api/tags/{id}",
+    file: "tags/delete",
+    access: { table: { ...caller, ...namesChange, reference: ["GetItem", "UpdateItem", "DeleteItem"] } },
+  },
+];
