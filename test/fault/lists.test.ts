@@ -1,0 +1,195 @@
+/** Lists and new prospects in warm functions: what is kept in memory is never older than what others have written. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { metered } from "#shared/db/meter.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list.ts";
+import { mapPins } from "#shared/prospects/pins.ts";
+import type { NewProspect } from "#shared/prospects/schema.ts";
+import { setTags } from "#shared/prospects/tags.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createStatus, deactivateStatus, updateStatus } from "#shared/statuses/statuses.ts";
+import { createTag, deleteTag, updateTag } from "#shared/tags/tags.ts";
+import { disableUser, updateUser } from "#shared/users/write.ts";
+import { type World, worldOn } from "#shared/world.ts";
+import { type FaultPlan, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { type Company, newCompany, warmFunction } from "./warm-function.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const clock = { now: () => now.ms };
+
+const newFunction = (): World => warmFunction(db, clock);
+const list = (world: World, { caller }: Company, query: Record<string, string> = {}) =>
+  listProspects(world, caller, ListQuery.parse(query));
+const create = (world: World, { caller }: Company, input: NewProspect) => createProspect(world, caller, input);
+const newStatus = (world: World, { caller }: Company, value: string) =>
+  createStatus(world, caller.companyId, { value });
+
+/** Eventual reads find no prospect, as in a copy of the table that has not heard of them. */
+const behind: FaultPlan = (_, __, body) => {
+  if (!JSON.stringify(body).includes('"ConsistentRead":false')) return pass;
+  return { kind: "ask", change: (asked) => JSON.parse(JSON.stringify(asked).replaceAll(/#P#\d+"/g, '#P#x"')) };
+};
+
+describe("the rows of a page", () => {
+  test.each([
+    ["one by one", 3],
+    ["by their span", 40],
+  ])("%s: a copy that is behind is read again", async (_, count) => {
+    const company = await newCompany(newFunction());
+    for (let i = 0; i < count; i++) await create(newFunction(), company, { name: `n${i}` });
+    db.plan(behind);
+    const { result, usage } = await metered(() => list(worldOn(db.table, clock), company));
+    expect(result.items).toHaveLength(count);
+    expect(result.total).toBe(count);
+    // The moment, the copy that is behind, the rows themselves.
+    expect(usage.rounds).toBe(3);
+    db.plan(() => pass);
+    expect((await metered(() => list(worldOn(db.table, clock), company))).usage.rounds).toBe(2);
+  });
+
+  test("that are written after the moment are looked up at a later one", async () => {
+    const company = await newCompany(newFunction());
+    const [open, closed] = [
+      await newStatus(newFunction(), company, "Open"),
+      await newStatus(newFunction(), company, "Closed"),
+    ];
+    const made = [];
+    for (let i = 0; i < 3; i++) made.push(await create(newFunction(), company, { currentStatusId: open.id }));
+    const [first, second, third] = made.map(({ id }) => id);
+    const others = newFunction();
+    const writes = [
+      () => updateProspect(others, company.caller, first ?? 0, { currentStatusId: closed.id }),
+      () => deleteProspect(others, company.caller, second ?? 0),
+    ];
+    const world = worldOn(db.table, clock);
+    await list(world, company);
+    db.plan((operation, _, body) => {
+      const write = isLook(operation, body) ? writes.shift() : undefined;
+      return write === undefined ? pass : { kind: "late", meanwhile: write };
+    });
+    const page = await list(world, company, { status: "Open" });
+    expect(writes).toEqual([]);
+    expect(page.items.map(({ id }) => id)).toEqual([third]);
+    expect(page.total).toBe(1);
+  });
+
+  test("that others write without end are given up, and never shown half", async () => {
+    const company = await newCompany(newFunction());
+    const { id } = await create(newFunction(), company, { name: "0" });
+    const world = worldOn(db.table, clock);
+    const others = newFunction();
+    let writes = 0;
+    db.plan((operation, _, body) =>
+      isLook(operation, body)
+        ? { kind: "late", meanwhile: () => updateProspect(others, company.caller, id, { name: `${++writes}` }) }
+        : pass,
+    );
+    await expect(list(world, company)).rejects.toThrow("keeps changing");
+    db.plan(() => pass);
+    expect((await list(world, company)).items).toMatchObject([{ id, name: `${writes}` }]);
+  });
+
+  test("fit their filter while eight writers change what it looks at", async () => {
+    const company = await newCompany(newFunction());
+    const statuses = [
+      await newStatus(newFunction(), company, "Open"),
+      await newStatus(newFunction(), company, "Closed"),
+    ];
+    const writer = newFunction();
+    const ids: number[] = [];
+    for (let i = 0; i < 24; i++) ids.push((await create(writer, company, { currentStatusId: statuses[0]?.id })).id);
+    let writing = true;
+    const writers = Array.from({ length: 8 }, async (_, w) => {
+      for (let i = 0; i < 12; i++) {
+        const id = ids[(w * 3 + i) % ids.length] ?? 0;
+        await updateProspect(writer, company.caller, id, { currentStatusId: statuses[(w + i) % 2]?.id });
+      }
+    });
+    const done = Promise.all(writers).finally(() => {
+      writing = false;
+    });
+    const reader = newFunction();
+    let pages = 0;
+    while (writing || pages === 0) {
+      const { items, total } = await list(reader, company, { status: "Open" });
+      pages++;
+      expect(items).toHaveLength(total);
+      for (const { currentStatus } of items) expect(currentStatus?.value).toBe("Open");
+    }
+    await done;
+    const [open, closed] = [
+      await list(reader, company, { status: "Open" }),
+      await list(reader, company, { status: "Closed" }),
+    ];
+    expect(open.total + closed.total).toBe(ids.length);
+  });
+});
+
+/** The one Query of a read that finds the moment. */
+function isLook(operation: string, body: Record<string, unknown>): boolean {
+  return operation === "Query" && /"C#\d+#X"/.test(JSON.stringify(body));
+}
+
+describe("names that another process changes", () => {
+  test("hold for the next list, the next pins and the next filter", async () => {
+    const company = await newCompany(newFunction());
+    const { companyId } = company.caller;
+    const [warm, other] = [newFunction(), newFunction()];
+    const status = await newStatus(other, company, "Before");
+    const tag = await createTag(other, companyId, { value: "Tag" });
+    const { repId } = company;
+    const { id } = await create(other, company, {
+      currentStatusId: status.id,
+      assignedToUserId: repId,
+      lat: 1,
+      lng: 1,
+    });
+    await setTags(other, company.caller, id, { tagIds: [tag.id] });
+    const shown = async () => (await list(warm, company)).items[0];
+    const pins = async () => JSON.parse([...(await mapPins(warm, company.caller, {}))].join(""));
+    expect(await shown()).toMatchObject({ currentStatus: { value: "Before" }, assignedTo: { firstName: "A" } });
+
+    await updateStatus(other, companyId, status.id, { value: "After", color: "#123456" });
+    expect(await shown()).toMatchObject({ currentStatus: { value: "After" } });
+    expect(await pins()).toEqual([{ id, lat: 1, lng: 1, statusColor: "#123456" }]);
+    expect((await list(warm, company, { status: "before" })).total).toBe(0);
+    expect((await list(warm, company, { status: "after" })).total).toBe(1);
+
+    await updateUser(other, company.caller, repId, { firstName: "Zoe" });
+    expect(await shown()).toMatchObject({ assignedTo: { firstName: "Zoe" } });
+    await updateTag(other, companyId, tag.id, { value: "Renamed" });
+    expect(await shown()).toMatchObject({ tags: [{ tag: { value: "Renamed" } }] });
+    await deleteTag(other, companyId, tag.id);
+    expect(await shown()).toMatchObject({ tags: [] });
+  });
+
+  test("refuse a new prospect that refers to what is gone, and take one that refers to what is new", async () => {
+    const company = await newCompany(newFunction());
+    const { companyId } = company.caller;
+    const [warm, other] = [newFunction(), newFunction()];
+    const status = await newStatus(other, company, "Open");
+    await create(warm, company, { currentStatusId: status.id, assignedToUserId: company.repId });
+
+    await updateStatus(other, companyId, status.id, { value: "Renamed" });
+    const named = await create(warm, company, { currentStatusId: status.id });
+    expect(named.currentStatus).toMatchObject({ value: "Renamed" });
+
+    const newer = await newStatus(other, company, "Newer");
+    expect((await create(warm, company, { currentStatusId: newer.id })).currentStatus).toMatchObject({
+      value: "Newer",
+    });
+
+    await deactivateStatus(other, companyId, status.id);
+    const refused = { code: "validation_failed" };
+    await expect(create(warm, company, { currentStatusId: status.id })).rejects.toMatchObject(refused);
+    await disableUser(other, company.caller, company.repId);
+    await expect(create(warm, company, { assignedToUserId: company.repId })).rejects.toMatchObject(refused);
+    expect((await list(warm, company)).total).toBe(3);
+  });
+});
