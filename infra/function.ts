@@ -10,6 +10,7 @@ import { Construct } from "constructs";
 import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
 import type { Access, Setting, TableAction } from "./access.ts";
 import { accept } from "./finding.ts";
+import { countUnreadable } from "./monitoring.ts";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
 const MEMORY_MB = 1024;
@@ -43,6 +44,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     retention: RetentionDays.THREE_MONTHS,
     removalPolicy: RemovalPolicy.DESTROY,
   });
+  if (spec.access.table?.segments !== undefined) countUnreadable(home, logGroup);
   const logs = allow(["logs:CreateLogStream", "logs:PutLogEvents"], [logGroup.logGroupArn]);
   const role = new Role(home, "Role", {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),

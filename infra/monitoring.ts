@@ -1,7 +1,8 @@
 /** A queue is never without its dead letters, redrive, alarm and a sentence that says what the alarm means. */
-import { Alarm, ComparisonOperator, type Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { Alarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { FilterPattern, type ILogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
-import { Duration } from "aws-cdk-lib/core";
+import { Duration, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { accept } from "./finding.ts";
 
@@ -57,5 +58,29 @@ export function alarm(scope: Construct, id: string, { metric, above, impact, per
     evaluationPeriods: periods,
     treatMissingData: TreatMissingData.NOT_BREACHING,
     alarmDescription: impact,
+  });
+}
+
+const UNREADABLE = "IndexUnreadable";
+
+/** Counts the log lines of a function that came upon a company index with a part missing or damaged. */
+export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
+  new MetricFilter(scope, UNREADABLE, {
+    logGroup,
+    // Named as the error is, in the field that every logged error has.
+    filterPattern: FilterPattern.stringValue("$.error", "=", UNREADABLE),
+    metricNamespace: Stack.of(scope).stackName,
+    metricName: UNREADABLE,
+    metricValue: "1",
+  });
+}
+
+export function unreadableAlarm(stack: Stack): Alarm {
+  const about = { namespace: stack.stackName, metricName: UNREADABLE };
+  return alarm(stack, UNREADABLE, {
+    metric: new Metric({ ...about, period: Duration.minutes(1), statistic: "Sum" }),
+    above: 0,
+    impact:
+      "The index of a company is damaged: its lists and maps answer 503 until `npm run index -- rebuild` has run.",
   });
 }

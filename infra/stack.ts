@@ -6,6 +6,7 @@ import type { DeployConfig } from "./config.ts";
 import { createDeliveryQueue, createEvents, createParkedRecords } from "./events.ts";
 import type { Platform } from "./function.ts";
 import { createIdentity } from "./identity.ts";
+import { unreadableAlarm } from "./monitoring.ts";
 import { createBucket, createTable } from "./storage.ts";
 
 export const STACK_NAME = "Canvassing";
@@ -28,6 +29,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
   };
   createEvents(stack, platform);
   const api = createApi(stack, platform, config);
+  unreadableAlarm(stack);
   outputs(stack, {
     // Without the slash at the end: paths of the OpenAPI document are appended to it.
     ApiUrl: `https://${api.restApiId}.execute-api.${stack.region}.${stack.urlSuffix}/${api.deploymentStage.stageName}`,

@@ -2,17 +2,26 @@
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { freshDictionary, recentDictionary } from "#shared/companies/recent-dictionary.ts";
 import { companyIndex, type IndexMoment } from "#shared/company-index/company-index.ts";
+import { IndexUnreadable } from "#shared/company-index/compress.ts";
+import { ApiError } from "#shared/http/problem.ts";
 import type { World } from "#shared/world.ts";
 
 export interface Moment extends Pick<IndexMoment, "find"> {
   readonly dictionary: Dictionary;
 }
 
-/** `work` may be done again, at a later moment. Where the function is warm, one Query makes the moment. */
+/**
+ * `work` may be done again, at a later moment. Where the function is warm, one Query makes the moment. Throws unavailable where the
+ * index is damaged: a part of a company is never shown as the whole.
+ */
 export function atMoment<T>(world: World, companyId: number, work: (moment: Moment) => Promise<T>): Promise<T> {
   const recent = (): Promise<Dictionary> => recentDictionary(world, companyId);
-  return companyIndex(world.table).at(companyId, recent, async ({ dictionaryVersion, find }, names) => {
+  const moment = companyIndex(world.table).at(companyId, recent, async ({ dictionaryVersion, find }, names) => {
     const dictionary = names.version < dictionaryVersion ? await freshDictionary(world, companyId) : names;
     return work({ dictionary, find });
+  });
+  return moment.catch((error: unknown) => {
+    if (!(error instanceof IndexUnreadable)) throw error;
+    throw new ApiError("unavailable", "The index of the company cannot be read.", { cause: error });
   });
 }

@@ -1,5 +1,9 @@
 /** Lists and new prospects in warm functions: what is kept in memory is never older than what others have written. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { piecesOf, readManifest } from "#shared/company-index/store.ts";
+import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { mapPins } from "#shared/prospects/pins.ts";
@@ -192,4 +196,19 @@ describe("names that another process changes", () => {
     await expect(create(warm, company, { assignedToUserId: company.repId })).rejects.toMatchObject(refused);
     expect((await list(warm, company)).total).toBe(3);
   });
+});
+
+test("a damaged index is answered as unavailable", async () => {
+  const company = await newCompany(newFunction());
+  const { companyId } = company.caller;
+  const world = newFunction();
+  for (let i = 0; i < 3; i++) await create(world, company, { lat: i, lng: i });
+  await flush(world, companyId, { least: 1, settleMs: 0 });
+  const { head } = await readUnflushed(world.table, companyId);
+  const { runs } = await readManifest(world.table, companyId, head.manifest);
+  const [piece] = piecesOf({ runs }).filter(({ name }) => name === "main");
+  await world.table.batchRemove([keys.indexPart(companyId, piece?.owner ?? "", "main", 0)]);
+  const refused = { code: "unavailable", cause: { name: "IndexUnreadable" } };
+  await expect(list(newFunction(), company)).rejects.toMatchObject(refused);
+  await expect(mapPins(newFunction(), company.caller, {})).rejects.toMatchObject(refused);
 });

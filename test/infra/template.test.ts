@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { API_TIMEOUT_SECONDS } from "../../infra/api.ts";
 import { BUNDLE_BUDGET_BYTES } from "../../infra/bundle.ts";
@@ -226,6 +227,13 @@ describe("alarms and outputs", () => {
     for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
       expect(properties.AlarmDescription, id).toMatch(/^[A-Z].{30,}\.$/s);
     }
+  });
+
+  it("count a damaged company index wherever one is read", () => {
+    const filters = template.all("AWS::Logs::MetricFilter").map(({ properties }) => properties);
+    expect(filters).toHaveLength(3);
+    const FilterPattern = `{ $.error = "${new IndexUnreadable().name}" }`;
+    for (const filter of filters) expect(filter).toMatchObject({ FilterPattern });
   });
 
   it("name what clients and operators need", () => {
