@@ -112,6 +112,11 @@ const components: Readonly<Record<string, unknown>> = {
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
   Registration,
   Webhook,
+  EventType: {
+    event: "territory.deleted",
+    description: "A territory was deleted.",
+    schema: { type: "object", properties: { territory: { type: "object" } }, required: ["territory"] },
+  },
   Deleted: { id: 1030 },
 };
 
@@ -119,6 +124,7 @@ const components: Readonly<Record<string, unknown>> = {
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
+  "webhooks/rotate-secret": { ...Webhook, secretKey: "1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a" },
   "webhooks/create": { ...Webhook, secretKey: "6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a" },
 };
 

@@ -46,5 +46,8 @@ export const examples: Readonly<Record<string, unknown>> = {
     url: "https://crm.example.com/hooks/canvassing",
     registrations: [{ event: "prospect.status_changed", filter: { "newStatus.value": ["Sold", "Appointment set"] } }],
   },
+  "webhooks/update": { url: "https://crm.example.com/hooks/canvassing-2" },
+  "webhooks/rotate-secret": { secretKey: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" },
+  "registrations/update": { delayMinutes: 30 },
   "registrations/create": { event: "prospect.created", delayMinutes: 15 },
 };

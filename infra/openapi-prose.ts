@@ -36,6 +36,9 @@ export const schemas: Readonly<Record<string, string>> = {
   NewTerritory: "A new zone. Every field is optional.",
   NewUser: "Who is invited, in which role.",
   NewWebhook: "A new receiver of events, with its first registrations.",
+  RegistrationPatch: "Only sent fields change; null as `filter` means every event of that name.",
+  SecretChoice: "The new secret, if it is not to be made here.",
+  WebhookPatch: "Only sent fields change.",
   ProspectPatch: "Only sent fields change; null clears. `address` and `addressId` exclude each other.",
   TerritoryPatch: "Only sent fields change; null as `assignedToUserId` unassigns.",
 };
@@ -89,8 +92,11 @@ export const fields: Readonly<Record<string, string>> = {
   permissions: "What a sales user may do beyond their own prospects. Admins and owners hold every permission.",
   email: "Unique in the whole service; cannot be changed.",
   url: "Must be https and lead to public addresses only.",
-  secretKey: "Key of the signature in `X-Service-Signature`. Shown in full only by the answer that made it.",
+  secretKey:
+    "Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters.",
   registrations: `At most ${limits.registrationsPerWebhook}.`,
+  schema: "JSON Schema, draft 2020-12, of the `data` of a delivery.",
+  description: "What it means.",
   event: "Name of the event, such as `prospect.status_changed`.",
   filter: "Criteria that the event's `data` must meet, every one of them; null means every event of that name.",
   delayMinutes: `Minutes from the event to its delivery, 0 to ${limits.delayMinutesMax}.`,

@@ -1,9 +1,10 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
-import { type Access, caller, newIds } from "./access.ts";
+import { type Access, caller } from "./access.ts";
 import { attachedRoutes } from "./routes-attached.ts";
 import { placeRoutes } from "./routes-places.ts";
 import { prospectRoutes } from "./routes-prospects.ts";
 import { referenceRoutes } from "./routes-reference.ts";
+import { webhookRoutes } from "./routes-webhooks.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -26,8 +27,6 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-const registrationPath = "/api/webhooks/{id}/registrations";
-
 const declared: readonly Route[] = [
   { method: "GET", path: "/openapi.json", file: "docs/openapi", access: { settings: ["WEBHOOK_URL_POLICY"] } },
   { method: "GET", path: "/docs", file: "docs/page", access: {} },
@@ -42,51 +41,7 @@ const declared: readonly Route[] = [
 
   ...attachedRoutes,
 
-  {
-    method: "GET",
-    path: "/api/webhooks",
-    file: "webhooks/list",
-    access: { table: { ...caller, webhooks: ["Query"] } },
-  },
-  {
-    method: "POST",
-    path: "/api/webhooks",
-    file: "webhooks/create",
-    access: {
-      table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] },
-      settings: ["WEBHOOK_URL_POLICY"],
-    },
-  },
-  {
-    method: "GET",
-    path: "/api/webhooks/{id}",
-    file: "webhooks/get",
-    access: { table: { ...caller, webhooks: ["Query"] } },
-  },
-  {
-    method: "DELETE",
-    path: "/api/webhooks/{id}",
-    file: "webhooks/delete",
-    access: { table: { ...caller, webhooks: ["Query", "UpdateItem", "DeleteItem"] } },
-  },
-  {
-    method: "GET",
-    path: registrationPath,
-    file: "registrations/list",
-    access: { table: { ...caller, webhooks: ["Query"] } },
-  },
-  {
-    method: "POST",
-    path: registrationPath,
-    file: "registrations/create",
-    access: { table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] } },
-  },
-  {
-    method: "DELETE",
-    path: `${registrationPath}/{registrationId}`,
-    file: "registrations/delete",
-    access: { table: { ...caller, webhooks: ["UpdateItem", "DeleteItem"] } },
-  },
+  ...webhookRoutes,
 ];
 
 /** Every POST of the API takes an idempotency key. */

@@ -713,6 +713,60 @@ export interface paths {
         delete: operations["webhooksDelete"];
         options?: never;
         head?: never;
+        /**
+         * Change a webhook
+         * @description Only sent fields change. Deliveries that wait go to the new url. The secret is masked.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        patch: operations["webhooksUpdate"];
+        trace?: never;
+    };
+    "/api/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate a webhook's secret
+         * @description This answer shows the new `secretKey` in full; it is not shown again. Without one in the body, a UUID is made. For 24 hours the old secret signs as well: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        post: operations["webhooksRotateSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List event types
+         * @description Every event that a registration can name, with the JSON Schema of the `data` that it is delivered with.
+         *
+         *     For admins and owners.
+         */
+        get: operations["webhooksEventTypes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -753,7 +807,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get a registration
+         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        get: operations["registrationsGet"];
         put?: never;
         post?: never;
         /**
@@ -767,7 +827,15 @@ export interface paths {
         delete: operations["registrationsDelete"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a registration
+         * @description Only sent fields change. Deliveries that wait keep the time and the body that they have.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        patch: operations["registrationsUpdate"];
         trace?: never;
     };
 }
@@ -873,6 +941,17 @@ export interface components {
         Deleted: {
             /** @description Unique in the whole service. */
             id: number;
+        };
+        /** @description An event that a registration can name. */
+        EventType: {
+            /** @description Name of the event, such as `prospect.status_changed`. */
+            event: string;
+            /** @description What it means. */
+            description: string;
+            /** @description JSON Schema, draft 2020-12, of the `data` of a delivery. */
+            schema: {
+                [key: string]: unknown;
+            };
         };
         /** @description A prospect on the map. Without a status its colour is `#9CA3AF`. */
         MapPin: {
@@ -1026,7 +1105,7 @@ export interface components {
              * @description Must be https and lead to public addresses only.
              */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answer that made it. */
+            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters. */
             secretKey?: string;
             /**
              * @description At most 50.
@@ -1223,6 +1302,29 @@ export interface components {
             /** @description Label of that button. */
             manualTriggerButtonText: string | null;
         };
+        /** @description Only sent fields change; null as `filter` means every event of that name. */
+        RegistrationPatch: {
+            /** @description Name of the event, such as `prospect.status_changed`. */
+            event?: string;
+            /** @description Criteria that the event's `data` must meet, every one of them; null means every event of that name. */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Minutes from the event to its delivery, 0 to 43200. */
+            delayMinutes?: number;
+            /**
+             * @description `manual` waits until somebody presses a button.
+             * @enum {string}
+             */
+            triggerMode?: "automatic" | "manual";
+            /** @description Label of that button. */
+            manualTriggerButtonText?: string | null;
+        };
+        /** @description The new secret, if it is not to be made here. */
+        SecretChoice: {
+            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters. */
+            secretKey?: string;
+        };
         /** @description A lead status. One that is not active stays on the prospects that have it and cannot be given to others. */
         Status: {
             /** @description Unique in the whole service. */
@@ -1366,7 +1468,7 @@ export interface components {
             name: string;
             /** @description Must be https and lead to public addresses only. */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answer that made it. */
+            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters. */
             secretKey: string;
             /** @enum {string} */
             status: "active" | "paused";
@@ -1384,6 +1486,15 @@ export interface components {
             updatedAt: string;
             /** @description At most 50. */
             registrations: components["schemas"]["Registration"][];
+        };
+        /** @description Only sent fields change. */
+        WebhookPatch: {
+            name?: string;
+            /**
+             * Format: uri
+             * @description Must be https and lead to public addresses only.
+             */
+            url?: string;
         };
     };
     responses: {
@@ -1698,6 +1809,7 @@ export type Appointment = components['schemas']['Appointment'];
 export type AppointmentPatch = components['schemas']['AppointmentPatch'];
 export type Company = components['schemas']['Company'];
 export type Deleted = components['schemas']['Deleted'];
+export type EventType = components['schemas']['EventType'];
 export type MapPin = components['schemas']['MapPin'];
 export type Me = components['schemas']['Me'];
 export type NewAddress = components['schemas']['NewAddress'];
@@ -1714,6 +1826,8 @@ export type ProspectDetail = components['schemas']['ProspectDetail'];
 export type ProspectPage = components['schemas']['ProspectPage'];
 export type ProspectPatch = components['schemas']['ProspectPatch'];
 export type Registration = components['schemas']['Registration'];
+export type RegistrationPatch = components['schemas']['RegistrationPatch'];
+export type SecretChoice = components['schemas']['SecretChoice'];
 export type Status = components['schemas']['Status'];
 export type StatusChange = components['schemas']['StatusChange'];
 export type StatusSummary = components['schemas']['StatusSummary'];
@@ -1724,6 +1838,7 @@ export type User = components['schemas']['User'];
 export type UserPatch = components['schemas']['UserPatch'];
 export type UserSummary = components['schemas']['UserSummary'];
 export type Webhook = components['schemas']['Webhook'];
+export type WebhookPatch = components['schemas']['WebhookPatch'];
 export type ResponseProblem400 = components['responses']['Problem400'];
 export type ResponseProblem401 = components['responses']['Problem401'];
 export type ResponseProblem403 = components['responses']['Problem403'];
@@ -4857,6 +4972,211 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
+    webhooksUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://crm.example.com/hooks/canvassing-2"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 2047,
+                     *       "name": "CRM",
+                     *       "url": "https://crm.example.com/hooks/canvassing",
+                     *       "secretKey": "••••1f9a",
+                     *       "status": "active",
+                     *       "companyId": 3,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "registrations": [
+                     *         {
+                     *           "id": 2048,
+                     *           "event": "prospect.status_changed",
+                     *           "filter": {
+                     *             "newStatus.value": [
+                     *               "Sold"
+                     *             ]
+                     *           },
+                     *           "delayMinutes": 0,
+                     *           "triggerMode": "automatic",
+                     *           "manualTriggerButtonText": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    webhooksRotateSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "secretKey": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecretChoice"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 2047,
+                     *       "name": "CRM",
+                     *       "url": "https://crm.example.com/hooks/canvassing",
+                     *       "secretKey": "1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a",
+                     *       "status": "active",
+                     *       "companyId": 3,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "registrations": [
+                     *         {
+                     *           "id": 2048,
+                     *           "event": "prospect.status_changed",
+                     *           "filter": {
+                     *             "newStatus.value": [
+                     *               "Sold"
+                     *             ]
+                     *           },
+                     *           "delayMinutes": 0,
+                     *           "triggerMode": "automatic",
+                     *           "manualTriggerButtonText": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    webhooksEventTypes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "event": "territory.deleted",
+                     *         "description": "A territory was deleted.",
+                     *         "schema": {
+                     *           "type": "object",
+                     *           "properties": {
+                     *             "territory": {
+                     *               "type": "object"
+                     *             }
+                     *           },
+                     *           "required": [
+                     *             "territory"
+                     *           ]
+                     *         }
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["EventType"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
     registrationsList: {
         parameters: {
             query?: never;
@@ -4981,6 +5301,61 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
+    registrationsGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+                /**
+                 * @description Id of the registration.
+                 * @example 2048
+                 */
+                registrationId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 2048,
+                     *       "event": "prospect.status_changed",
+                     *       "filter": {
+                     *         "newStatus.value": [
+                     *           "Sold"
+                     *         ]
+                     *       },
+                     *       "delayMinutes": 0,
+                     *       "triggerMode": "automatic",
+                     *       "manualTriggerButtonText": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Registration"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
     registrationsDelete: {
         parameters: {
             query?: never;
@@ -5021,6 +5396,73 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    registrationsUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+                /**
+                 * @description Id of the registration.
+                 * @example 2048
+                 */
+                registrationId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "delayMinutes": 30
+                 *     }
+                 */
+                "application/json": components["schemas"]["RegistrationPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 2048,
+                     *       "event": "prospect.status_changed",
+                     *       "filter": {
+                     *         "newStatus.value": [
+                     *           "Sold"
+                     *         ]
+                     *       },
+                     *       "delayMinutes": 0,
+                     *       "triggerMode": "automatic",
+                     *       "manualTriggerButtonText": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Registration"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];

@@ -79,7 +79,7 @@ async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: Sto
       "X-Service-Event": event,
       "X-Service-Delivery": id,
       "X-Service-Attempt": String(delivery.attempt),
-      ...signatureHeaders(webhook.secretKey, id, body, startedMs),
+      ...signatureHeaders(webhook, id, body, startedMs),
     },
   });
   const record: StoredAttempt = {

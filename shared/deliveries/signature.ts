@@ -1,24 +1,42 @@
 /** Signs the exact bytes of a delivery: the service's own header and the Standard Webhooks trio. */
 import { createHmac } from "node:crypto";
+import type { StoredWebhook } from "#shared/webhooks/schema.ts";
 
 export interface SignatureHeaders {
   readonly "X-Service-Signature": string;
+  /** For a day after a rotation. */
+  readonly "X-Service-Signature-Previous"?: string;
   readonly "webhook-id": string;
   readonly "webhook-timestamp": string;
   readonly "webhook-signature": string;
 }
 
-/** `secretKey` keys the first as UTF-8; `whsec_…` is base64 for the second, as its verifiers read it. */
-export function signatureHeaders(secretKey: string, deliveryId: string, body: string, nowMs: number): SignatureHeaders {
+/**
+ * The secret keys the first as UTF-8; `whsec_…` is base64 for the second, as its verifiers read it. While the previous secret
+ * still signs, a receiver that has either of the two accepts the delivery.
+ */
+export function signatureHeaders(
+  { secretKey, previousSecret }: Pick<StoredWebhook, "secretKey" | "previousSecret">,
+  deliveryId: string,
+  body: string,
+  nowMs: number,
+): SignatureHeaders {
   const timestamp = String(Math.floor(nowMs / 1_000));
-  const standard = createHmac("sha256", standardKey(secretKey)).update(`${deliveryId}.${timestamp}.${body}`);
+  const previous =
+    previousSecret !== undefined && Date.parse(previousSecret.until) > nowMs ? [previousSecret.secretKey] : [];
+  const standard = (secret: string): string =>
+    `v1,${createHmac("sha256", standardKey(secret)).update(`${deliveryId}.${timestamp}.${body}`).digest("base64")}`;
+  const [ownPrevious] = previous.map((secret) => own(secret, body));
   return {
-    "X-Service-Signature": createHmac("sha256", secretKey).update(body).digest("hex"),
+    "X-Service-Signature": own(secretKey, body),
+    ...(ownPrevious !== undefined && { "X-Service-Signature-Previous": ownPrevious }),
     "webhook-id": deliveryId,
     "webhook-timestamp": timestamp,
-    "webhook-signature": `v1,${standard.digest("base64")}`,
+    "webhook-signature": [secretKey, ...previous].map(standard).join(" "),
   };
 }
+
+const own = (secret: string, body: string): string => createHmac("sha256", secret).update(body).digest("hex");
 
 const standardKey = (secretKey: string): Buffer =>
   secretKey.startsWith("whsec_")

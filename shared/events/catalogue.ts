@@ -28,30 +28,42 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
+/** With what the event means, for those who subscribe to it. */
+const told = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
+
 /** Event name -> schema of its `data`. */
 export const catalogue = {
-  "prospect.created": z.object({ prospect: Prospect }),
-  "prospect.updated": z.object({ prospect: Prospect, changedFields: z.array(ChangedField) }),
-  "prospect.status_changed": z.object({
-    prospect: Prospect,
-    previousStatus: z.nullable(StatusSummary),
-    newStatus: z.nullable(StatusSummary),
-    statusHistoryId: z.nullable(Id),
-    changedBy: z.nullable(UserSummary),
-  }),
-  "prospect.assigned": z.object({
-    prospect: Prospect,
-    previousAssignee: z.nullable(UserSummary),
-    newAssignee: z.nullable(UserSummary),
-  }),
-  "prospect.deleted": z.object({ prospect: Prospect }),
-  "territory.created": z.object({ territory: Territory }),
-  "territory.updated": z.object({ territory: Territory }),
-  "territory.deleted": z.object({ territory: Territory }),
-  "note.created": z.object({ note: Note, prospect: Prospect }),
-  "appointment.created": AppointmentData,
-  "appointment.updated": AppointmentData,
-  "appointment.cancelled": AppointmentData,
+  "prospect.created": told(z.object({ prospect: Prospect }), "A prospect was made, with or without a status."),
+  "prospect.updated": told(
+    z.object({ prospect: Prospect, changedFields: z.array(ChangedField) }),
+    "A prospect changed: `changedFields` says what of it.",
+  ),
+  "prospect.status_changed": told(
+    z.object({
+      prospect: Prospect,
+      previousStatus: z.nullable(StatusSummary),
+      newStatus: z.nullable(StatusSummary),
+      statusHistoryId: z.nullable(Id),
+      changedBy: z.nullable(UserSummary),
+    }),
+    "A prospect's status changed, or was cleared.",
+  ),
+  "prospect.assigned": told(
+    z.object({
+      prospect: Prospect,
+      previousAssignee: z.nullable(UserSummary),
+      newAssignee: z.nullable(UserSummary),
+    }),
+    "A prospect was given to another user, or to nobody.",
+  ),
+  "prospect.deleted": told(z.object({ prospect: Prospect }), "A prospect was deleted."),
+  "territory.created": told(z.object({ territory: Territory }), "A territory was made."),
+  "territory.updated": told(z.object({ territory: Territory }), "A territory changed."),
+  "territory.deleted": told(z.object({ territory: Territory }), "A territory was deleted."),
+  "note.created": told(z.object({ note: Note, prospect: Prospect }), "A note was written on a prospect."),
+  "appointment.created": told(AppointmentData, "An appointment was made with a prospect."),
+  "appointment.updated": told(AppointmentData, "An appointment changed."),
+  "appointment.cancelled": told(AppointmentData, "An appointment was cancelled or deleted."),
 } as const;
 
 export type EventName = keyof typeof catalogue;

@@ -23,17 +23,28 @@ export const Registration = named(
 );
 export type Registration = z.infer<typeof Registration>;
 
+const input = {
+  event: text(limits.eventName, 1),
+  filter: z.nullable(EventFilter),
+  delayMinutes: z.int().check(z.minimum(0), z.maximum(limits.delayMinutesMax)),
+  triggerMode: TriggerMode,
+  manualTriggerButtonText: z.nullable(text(limits.buttonText)),
+};
+
 export const NewRegistration = named(
   "NewRegistration",
   z.object({
-    event: text(limits.eventName, 1),
-    filter: z._default(z.nullable(EventFilter), null),
-    delayMinutes: z._default(z.int().check(z.minimum(0), z.maximum(limits.delayMinutesMax)), 0),
-    triggerMode: z._default(TriggerMode, "automatic"),
-    manualTriggerButtonText: z._default(z.nullable(text(limits.buttonText)), null),
+    event: input.event,
+    filter: z._default(input.filter, null),
+    delayMinutes: z._default(input.delayMinutes, 0),
+    triggerMode: z._default(input.triggerMode, "automatic"),
+    manualTriggerButtonText: z._default(input.manualTriggerButtonText, null),
   }),
 );
 export type NewRegistration = z.output<typeof NewRegistration>;
+
+export const RegistrationPatch = named("RegistrationPatch", z.partial(z.object(input)));
+export type RegistrationPatch = z.output<typeof RegistrationPatch>;
 
 export const Webhook = named(
   "Webhook",
@@ -53,16 +64,26 @@ export const Webhook = named(
 );
 export type Webhook = z.infer<typeof Webhook>;
 
+const Name = text(limits.name, 1);
+const Url = z.url("must be a valid URL").check(z.maxLength(limits.url));
+const Secret = text(limits.secretKey, 1);
+
 export const NewWebhook = named(
   "NewWebhook",
   z.object({
-    name: text(limits.name, 1),
-    url: z.url("must be a valid URL").check(z.maxLength(limits.url)),
-    secretKey: z.optional(text(limits.secretKey, 1)),
+    name: Name,
+    url: Url,
+    secretKey: z.optional(Secret),
     registrations: z._default(z.array(NewRegistration).check(z.maxLength(limits.registrationsPerWebhook)), []),
   }),
 );
 export type NewWebhook = z.output<typeof NewWebhook>;
+
+export const WebhookPatch = named("WebhookPatch", z.partial(z.object({ name: Name, url: Url })));
+export type WebhookPatch = z.output<typeof WebhookPatch>;
+
+export const SecretChoice = named("SecretChoice", z.object({ secretKey: z.optional(Secret) }));
+export type SecretChoice = z.output<typeof SecretChoice>;
 
 export const StoredWebhook = z.object({
   type: z.literal("webhook"),
@@ -71,6 +92,8 @@ export const StoredWebhook = z.object({
   name: z.string(),
   url: z.string(),
   secretKey: z.string(),
+  /** Signs too, until then. */
+  previousSecret: z.optional(z.object({ secretKey: z.string(), until: Timestamp })),
   status: z.enum(["active", "paused"]),
   registrationCount: z.int(),
   createdAt: Timestamp,

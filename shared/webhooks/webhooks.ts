@@ -44,11 +44,11 @@ export async function readWebhooks(table: Table, companyId: number): Promise<Web
 }
 
 export async function listWebhooks({ table }: World, companyId: number): Promise<Webhook[]> {
-  return (await readWebhooks(table, companyId)).map(masked);
+  return (await readWebhooks(table, companyId)).map(maskedWebhook);
 }
 
 export async function getWebhook(world: World, companyId: number, id: number): Promise<Webhook> {
-  return masked(await readWebhook(world, companyId, id));
+  return maskedWebhook(await readWebhook(world, companyId, id));
 }
 
 export async function readWebhook({ table }: World, companyId: number, id: number): Promise<WebhookRows> {
@@ -88,7 +88,7 @@ export async function createWebhook(world: World, companyId: number, input: NewW
     when: any(missing("webhooks"), below("webhooks", limits.webhooksPerCompany)),
   };
   const writes: Write[] = [counted, { put: { ...keys.webhook(companyId, id), ...webhook }, when: absent }];
-  const made = { ...webhook, registrations: registrations.map(presentRegistration) };
+  const made = presentWebhook({ webhook, registrations });
   await world.commit([...writes, ...registrations.map(registrationWrite)], made).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
     throw new ApiError("conflict", `A company may have at most ${limits.webhooksPerCompany} webhooks.`);
@@ -134,9 +134,12 @@ export const registrationWrite = (registration: StoredRegistration): Write => {
   return { put: { ...keys.registration(companyId, webhookId, id), ...registration }, when: absent };
 };
 
-/** As every answer shows a webhook but the one that made it. */
-const masked = ({ webhook, registrations }: WebhookRows): Webhook => ({
+/** With its secret in full. */
+export const presentWebhook = ({ webhook, registrations }: WebhookRows): Webhook => ({
   ...webhook,
-  secretKey: `••••${webhook.secretKey.slice(-4)}`,
   registrations: registrations.map(presentRegistration),
 });
+
+/** As every answer shows a webhook but those that made its secret. */
+export const maskedWebhook = ({ webhook, registrations }: WebhookRows): Webhook =>
+  presentWebhook({ webhook: { ...webhook, secretKey: `••••${webhook.secretKey.slice(-4)}` }, registrations });

@@ -35,6 +35,29 @@ async function twoStatuses(): Promise<[number, number]> {
 }
 
 describe("events", () => {
+  test("after a rotation and a change of url, the new receiver finds both secrets in what it gets", async () => {
+    const { receiver: old, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }]);
+    const receiver = await startReceiver();
+    cleanUps.push(receiver.close);
+    dataOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(webhook.id), body: { url: receiver.url } }));
+    const rotate = { ...at(webhook.id), body: {} };
+    const { secretKey } = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", rotate), 201);
+    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
+    await receiver.until(1);
+    const { headers, body } = present(receiver.receipts[0]);
+    const signed = (secret: string): string => createHmac("sha256", secret).update(body).digest("hex");
+    expect(headers["x-service-signature"]).toBe(signed(secretKey));
+    expect(headers["x-service-signature-previous"]).toBe(signed(webhook.secretKey));
+    for (const secret of [secretKey, webhook.secretKey]) {
+      const verifier = new StandardWebhook(Buffer.from(secret).toString("base64"));
+      const texts = Object.entries(headers).flatMap(([name, value]) =>
+        typeof value === "string" ? [[name, value]] : [],
+      );
+      expect(verifier.verify(body, Object.fromEntries(texts))).toMatchObject({ event: "prospect.created" });
+    }
+    expect(old.receipts).toEqual([]);
+  });
+
   test("the life of a prospect arrives as signed events, each once", async () => {
     const names = ["prospect.created", "prospect.updated", "prospect.status_changed", "prospect.deleted"];
     const { receiver, webhook } = await subscribe(

@@ -84,9 +84,14 @@ DELETE /api/tags/{id}                                    -      200 200 403 403 
 
 GET    /api/webhooks                                     -      200 200 403 403 403 200 401 401
 POST   /api/webhooks                                     -      201 201 403 403 403 201 401 401
+GET    /api/webhooks/event-types                         -      200 200 403 403 403 200 401 401
 GET    /api/webhooks/{id}                                -      200 200 403 403 403 404 401 401
+PATCH  /api/webhooks/{id}                                -      200 200 403 403 403 404 401 401
+POST   /api/webhooks/{id}/rotate-secret                  -      201 201 403 403 403 404 401 401
 GET    /api/webhooks/{id}/registrations                  -      200 200 403 403 403 404 401 401
 POST   /api/webhooks/{id}/registrations                  -      201 201 403 403 403 404 401 401
+GET    /api/webhooks/{id}/registrations/{registrationId} -      200 200 403 403 403 404 401 401
+PATCH  /api/webhooks/{id}/registrations/{registrationId} -      200 200 403 403 403 404 401 401
 DELETE /api/webhooks/{id}/registrations/{registrationId} -      200 200 403 403 403 404 401 401
 DELETE /api/webhooks/{id}                                -      200 200 403 403 403 404 401 401
 `;
@@ -134,7 +139,10 @@ const bodies: Record<string, () => object> = {
   "POST /api/tags": () => ({ value: unique() }),
   "PATCH /api/tags/{id}": () => ({ color: "#123456" }),
   "POST /api/webhooks": () => ({ name: unique(), url: "http://127.0.0.1:9/" }),
+  "PATCH /api/webhooks/{id}": () => ({ name: unique() }),
+  "POST /api/webhooks/{id}/rotate-secret": () => ({}),
   "POST /api/webhooks/{id}/registrations": () => ({ event: unique() }),
+  "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };
 
 export const bodyFor = ({ method, path }: Pick<Row, "method" | "path">): object | undefined =>

@@ -1,7 +1,8 @@
 /** Webhooks and their registrations over HTTP: secrets, rights, faults and limits. */
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewRegistration } from "../../docs/client/api.ts";
-import { at } from "./client.ts";
+import { at, send, tokenOf } from "./client.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
@@ -118,6 +119,106 @@ describe("webhooks", () => {
     expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(webhook.id))).registrations).toEqual(
       webhook.registrations,
     );
+  });
+
+  test("a patch changes what is sent, and nothing when nothing is different", async () => {
+    const body = { name: "CRM", url: "https://example.com/hook", registrations: [{ event: "prospect.created" }] };
+    const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+    const patch = async (sent: object) =>
+      dataOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(made.id), body: sent }));
+    const masked = { ...made, secretKey: `••••${made.secretKey.slice(-4)}` };
+    expect(await patch({})).toEqual(masked);
+    expect(await patch({ name: "CRM", status: "paused", secretKey: "mine", companyId: 1 })).toEqual(masked);
+    const renamed = await patch({ name: "ERP" });
+    expect(renamed).toEqual({ ...masked, name: "ERP", updatedAt: renamed.updatedAt });
+    expect(renamed.updatedAt > made.updatedAt).toBe(true);
+    const moved = await patch({ url: "https://example.com/other" });
+    expect(moved).toMatchObject({ name: "ERP", url: "https://example.com/other" });
+    expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(made.id)))).toEqual(moved);
+    for (const [pointer, wrong] of [
+      ["/name", { name: "" }],
+      ["/name", { name: null }],
+      ["/url", { url: "nonsense" }],
+      ["/url", { url: "http://169.254.169.254/" }],
+    ] as const) {
+      const faults = problemOf(await as.admin("PATCH", `/api/webhooks/${made.id}`, wrong), 400, "validation_failed");
+      expect(faults.map((fault) => fault.pointer)).toEqual([pointer]);
+    }
+    expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(made.id)))).toEqual(moved);
+    await as.admin.DELETE("/api/webhooks/{id}", at(made.id));
+    problemOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(made.id), body: {} }), 404, "not_found");
+  });
+
+  test("a registration is read and changed by itself", async () => {
+    const registrations = [{ event: "prospect.created", filter: { "prospect.name": "x" } }, { event: "note.created" }];
+    const body = { name: "CRM", url: "https://example.com/", registrations };
+    const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
+    const [first, second] = [present(webhook.registrations[0]), present(webhook.registrations[1])];
+    const place = (id: number) => ({ params: { path: { id: webhook.id, registrationId: id } } });
+    const one = "/api/webhooks/{id}/registrations/{registrationId}";
+    expect(dataOf(await as.admin.GET(one, place(first.id)))).toEqual(first);
+    const patch = async (sent: object) => dataOf(await as.admin.PATCH(one, { ...place(first.id), body: sent }));
+    expect(await patch({})).toEqual(first);
+    expect(await patch({ delayMinutes: 5, id: 1 })).toEqual({ ...first, delayMinutes: 5 });
+    expect(await patch({ filter: null, triggerMode: "manual", manualTriggerButtonText: "Go" })).toEqual({
+      ...first,
+      delayMinutes: 5,
+      filter: null,
+      triggerMode: "manual",
+      manualTriggerButtonText: "Go",
+    });
+    expect(dataOf(await as.admin.GET(one, place(second.id)))).toEqual(second);
+    const path = `/api/webhooks/${webhook.id}/registrations/${first.id}`;
+    for (const [pointer, wrong] of [
+      ["/event", { event: "" }],
+      ["/delayMinutes", { delayMinutes: 43_201 }],
+      ["/triggerMode", { triggerMode: "never" }],
+      ["/filter", { filter: [] }],
+    ] as const) {
+      const faults = problemOf(await as.admin("PATCH", path, wrong), 400, "validation_failed");
+      expect(faults.map((fault) => fault.pointer)).toEqual([pointer]);
+    }
+    problemOf(await as.otherOwner.GET(one, place(first.id)), 404, "not_found");
+    problemOf(await as.otherOwner.PATCH(one, { ...place(first.id), body: {} }), 404, "not_found");
+    await as.admin.DELETE(one, place(first.id));
+    problemOf(await as.admin.GET(one, place(first.id)), 404, "not_found");
+    problemOf(await as.admin.PATCH(one, { ...place(first.id), body: { delayMinutes: 1 } }), 404, "not_found");
+  });
+
+  test("a rotated secret is shown once; a repeated rotation under its key gives the same one", async () => {
+    const body = { name: "CRM", url: "https://example.com/", secretKey: "the old secret" };
+    const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
+    const rotated = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(id), body: {} }), 201);
+    expect(rotated.secretKey).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+    const chosen = { ...at(id), body: { secretKey: "my own" } };
+    expect(dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", chosen), 201).secretKey).toBe("my own");
+    expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(id))).secretKey).toBe("•••• own");
+    expect(JSON.stringify(dataOf(await as.admin.GET("/api/webhooks")))).not.toContain("old secret");
+
+    const headers = {
+      Authorization: `Bearer ${await tokenOf(as.admin.email)}`,
+      "Content-Type": "application/json",
+      "Idempotency-Key": uniqueName(),
+    };
+    const again = () => send("POST", `/api/webhooks/${id}/rotate-secret`, { headers, body: "{}" });
+    const [one, two] = [await again(), await again()];
+    expect(one.status).toBe(201);
+    expect(one.headers.get("location")).toBe(`/api/webhooks/${id}`);
+    expect(two.body).toEqual(one.body);
+    problemOf(await as.otherOwner.POST("/api/webhooks/{id}/rotate-secret", { ...at(id), body: {} }), 404, "not_found");
+  });
+
+  test("the catalogue tells each event with the schema of its data", async () => {
+    const types = dataOf(await as.admin.GET("/api/webhooks/event-types"));
+    expect(types.map(({ event }) => event)).toContain("prospect.status_changed");
+    const ajv = new Ajv2020({ strict: false });
+    for (const { description, schema } of types) {
+      expect(description).toMatch(/^A[ n].*\.$/);
+      expect(ajv.validateSchema(schema)).toBe(true);
+    }
   });
 
   test("limits hold when sixty are made at once: 40 webhooks, 50 registrations", async () => {

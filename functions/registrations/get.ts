@@ -1,0 +1,19 @@
+/** GET /api/webhooks/{id}/registrations/{registrationId}: one subscription. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { RegistrationPath } from "#shared/http/paths.ts";
+import { Registration } from "#shared/webhooks/schema.ts";
+import { readRegistration } from "#shared/webhooks/update.ts";
+import { presentRegistration } from "#shared/webhooks/webhooks.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Get a registration",
+    tag: "Webhooks",
+    allow: "admin",
+    path: RegistrationPath,
+    status: 200,
+    response: Registration,
+  },
+  async ({ world, caller, path }) =>
+    presentRegistration(await readRegistration(world, caller.companyId, path.id, path.registrationId)),
+);

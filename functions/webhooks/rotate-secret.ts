@@ -1,0 +1,21 @@
+/** POST /api/webhooks/{id}/rotate-secret: a new secret; the old one signs too for a day. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { SecretChoice, Webhook } from "#shared/webhooks/schema.ts";
+import { rotateSecret } from "#shared/webhooks/update.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Rotate a webhook's secret",
+    description:
+      "This answer shows the new `secretKey` in full; it is not shown again. Without one in the body, a UUID is made. For 24 hours the old secret signs as well: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.",
+    tag: "Webhooks",
+    allow: "admin",
+    path: IdPath,
+    body: SecretChoice,
+    status: 201,
+    response: Webhook,
+    collection: "/api/webhooks",
+  },
+  ({ world, caller, path, body }) => rotateSecret(world, caller.companyId, path.id, body),
+);

@@ -1,0 +1,19 @@
+/** PATCH /api/webhooks/{id}: another name or url. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { Webhook, WebhookPatch } from "#shared/webhooks/schema.ts";
+import { updateWebhook } from "#shared/webhooks/update.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Change a webhook",
+    description: "Only sent fields change. Deliveries that wait go to the new url. The secret is masked.",
+    tag: "Webhooks",
+    allow: "admin",
+    path: IdPath,
+    body: WebhookPatch,
+    status: 200,
+    response: Webhook,
+  },
+  ({ world, caller, path, body }) => updateWebhook(world, caller.companyId, path.id, body),
+);

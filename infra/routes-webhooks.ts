@@ -1,0 +1,78 @@
+/** The part of the route table for webhooks: receivers and what each of them is told. */
+import { caller, newIds } from "./access.ts";
+import type { Route } from "./routes.ts";
+
+const registrationPath = "/api/webhooks/{id}/registrations";
+
+export const webhookRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/api/webhooks",
+    file: "webhooks/list",
+    access: { table: { ...caller, webhooks: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks",
+    file: "webhooks/create",
+    access: {
+      table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] },
+      settings: ["WEBHOOK_URL_POLICY"],
+    },
+  },
+  {
+    method: "GET",
+    path: "/api/webhooks/{id}",
+    file: "webhooks/get",
+    access: { table: { ...caller, webhooks: ["Query"] } },
+  },
+  {
+    method: "PATCH",
+    path: "/api/webhooks/{id}",
+    file: "webhooks/update",
+    access: { table: { ...caller, webhooks: ["Query", "UpdateItem"] }, settings: ["WEBHOOK_URL_POLICY"] },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/rotate-secret",
+    file: "webhooks/rotate-secret",
+    access: { table: { ...caller, webhooks: ["Query", "UpdateItem"] } },
+  },
+  { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: caller } },
+  {
+    method: "DELETE",
+    path: "/api/webhooks/{id}",
+    file: "webhooks/delete",
+    access: { table: { ...caller, webhooks: ["Query", "UpdateItem", "DeleteItem"] } },
+  },
+  {
+    method: "GET",
+    path: registrationPath,
+    file: "registrations/list",
+    access: { table: { ...caller, webhooks: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: registrationPath,
+    file: "registrations/create",
+    access: { table: { ...caller, ...newIds, webhooks: ["PutItem", "UpdateItem"] } },
+  },
+  {
+    method: "GET",
+    path: `${registrationPath}/{registrationId}`,
+    file: "registrations/get",
+    access: { table: { ...caller, webhooks: ["GetItem"] } },
+  },
+  {
+    method: "PATCH",
+    path: `${registrationPath}/{registrationId}`,
+    file: "registrations/update",
+    access: { table: { ...caller, webhooks: ["GetItem", "UpdateItem"] } },
+  },
+  {
+    method: "DELETE",
+    path: `${registrationPath}/{registrationId}`,
+    file: "registrations/delete",
+    access: { table: { ...caller, webhooks: ["UpdateItem", "DeleteItem"] } },
+  },
+];

@@ -1,0 +1,98 @@
+/** Changes a webhook, its secret and its registrations. Only sent fields change; a patch that changes nothing writes nothing. */
+import { randomUUID } from "node:crypto";
+import { iso } from "#shared/clock.ts";
+import { setting } from "#shared/config.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
+import { all, equals, present } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import type { Write } from "#shared/db/table.ts";
+import { notFound } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
+import {
+  type Registration,
+  type RegistrationPatch,
+  type SecretChoice,
+  StoredRegistration,
+  type Webhook,
+  type WebhookPatch,
+} from "#shared/webhooks/schema.ts";
+import { assertTarget } from "#shared/webhooks/target.ts";
+import { maskedWebhook, presentRegistration, presentWebhook, readWebhook } from "#shared/webhooks/webhooks.ts";
+import type { World } from "#shared/world.ts";
+
+/** Deliveries that wait go to the new url. */
+export async function updateWebhook(
+  world: World,
+  companyId: number,
+  id: number,
+  patch: WebhookPatch,
+): Promise<Webhook> {
+  const rows = await readWebhook(world, companyId, id);
+  const { name = rows.webhook.name, url = rows.webhook.url } = patch;
+  const isNewName = name !== rows.webhook.name;
+  const isNewUrl = url !== rows.webhook.url;
+  if (!isNewName && !isNewUrl) return maskedWebhook(rows);
+  if (isNewUrl) await assertTarget(url, setting("WEBHOOK_URL_POLICY"));
+  const updatedAt = iso(world.clock.now());
+  const set = { ...(isNewName && { name }), ...(isNewUrl && { url }), updatedAt };
+  await change(world, { update: keys.webhook(companyId, id), change: { set }, when: present }, "webhook");
+  return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
+}
+
+/** The answer holds the new secret in full: it is not shown again. The old one signs too for a day. */
+export function rotateSecret(world: World, companyId: number, id: number, choice: SecretChoice): Promise<Webhook> {
+  return optimistic(async () => {
+    const rows = await readWebhook(world, companyId, id);
+    const { secretKey: old } = rows.webhook;
+    const now = world.clock.now();
+    const set = {
+      secretKey: choice.secretKey ?? randomUUID(),
+      previousSecret: { secretKey: old, until: iso(now + limits.secretOverlapMs) },
+      updatedAt: iso(now),
+    };
+    const rotated = presentWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
+    const when = all(present, equals("secretKey", old));
+    await world.commit([{ update: keys.webhook(companyId, id), change: { set }, when }], rotated);
+    return rotated;
+  });
+}
+
+export async function readRegistration(
+  { table }: World,
+  companyId: number,
+  webhookId: number,
+  id: number,
+): Promise<StoredRegistration> {
+  const item = await table.get(keys.registration(companyId, webhookId, id));
+  if (item === undefined) throw notFound("registration");
+  return StoredRegistration.parse(item);
+}
+
+/** Deliveries that wait keep what they were matched with. */
+export async function updateRegistration(
+  world: World,
+  companyId: number,
+  webhookId: number,
+  id: number,
+  { filter, ...fields }: RegistrationPatch,
+): Promise<Registration> {
+  const current = await readRegistration(world, companyId, webhookId, id);
+  const given = { ...fields, ...(filter !== undefined && { filter: filter === null ? null : JSON.stringify(filter) }) };
+  const next = StoredRegistration.parse({ ...current, ...given });
+  if (JSON.stringify(next) !== JSON.stringify(StoredRegistration.parse(current))) {
+    const update = keys.registration(companyId, webhookId, id);
+    await change(world, { update, change: { set: given }, when: present }, "registration");
+  }
+  return presentRegistration(next);
+}
+
+async function change(
+  { table }: World,
+  write: Extract<Write, { update: unknown }>,
+  what: "webhook" | "registration",
+): Promise<void> {
+  await table.write(write).catch((error: unknown) => {
+    throw error instanceof ConditionFailed ? notFound(what) : error;
+  });
+}
