@@ -96,6 +96,18 @@ const Webhook = {
   registrations: [Registration],
 };
 
+const Delivery = {
+  id: "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+  webhookId: 2047,
+  registrationId: 2048,
+  event: "prospect.status_changed",
+  status: "delivered",
+  attemptCount: 1,
+  nextAttemptAt: null,
+  ...times,
+};
+const Attempt = { number: 1, startedAt: times.createdAt, latencyMs: 87, status: 200, error: null, answer: "" };
+
 /** By component. */
 const components: Readonly<Record<string, unknown>> = {
   User,
@@ -117,6 +129,14 @@ const components: Readonly<Record<string, unknown>> = {
     description: "A territory was deleted.",
     schema: { type: "object", properties: { territory: { type: "object" } }, required: ["territory"] },
   },
+  Delivery,
+  DeliveryDetail: {
+    ...Delivery,
+    body: '{"id":"dlv_0mb6x3k2a1f4c9d07b35e8a61c204","event":"prospect.status_changed"}',
+    attempts: [Attempt],
+  },
+  DeliveryPage: { items: [Delivery], nextCursor: null },
+  Queued: { deliveryId: Delivery.id },
   Deleted: { id: 1030 },
 };
 

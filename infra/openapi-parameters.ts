@@ -17,6 +17,15 @@ const commaList = "Comma-separated, compared without case; one of them must matc
 const parameters: Readonly<Record<string, ParameterInfo>> = {
   id: { description: "Id of the record.", example: 1024 },
   registrationId: { description: "Id of the registration.", example: 2048 },
+  deliveryId: { description: "Id of the delivery.", example: "dlv_0mb6x3k2a1f4c9d07b35e8a61c204" },
+  "deliveries/list status": { description: "Only deliveries in this state.", example: "exhausted" },
+  event: { description: "Only deliveries of this event.", example: "prospect.status_changed" },
+  cursor: { description: "`nextCursor` of the part before.", example: "dlv_0mb6x3k2a1f4c9d07b35e8a61c204" },
+  "deliveries/list limit": {
+    description: `More than ${limits.pageSizeMax} is cut to it.`,
+    example: 100,
+    schema: wholeNumber(1, limits.pageSizeDefault),
+  },
   bbox: {
     description:
       "`minLng,minLat,maxLng,maxLat` in degrees, edges included; a west that lies east of the east crosses the antimeridian. Only prospects with both coordinates.",

@@ -12,6 +12,7 @@ export const sections: Readonly<Record<string, string>> = {
   Territories: "Named zones on the map, given to a user or to nobody. Every role reads and writes them.",
   Notes: "What was seen and said at the door. Whoever sees the prospect reads and writes its notes.",
   Appointments: "When somebody comes again. Whoever sees the prospect reads and writes its appointments.",
+  Deliveries: "What was sent to webhooks, what waits, and how receivers answered. For admins and owners only.",
   Webhooks: "Receivers of signed events and what each is told. For admins and owners only.",
 };
 
@@ -95,6 +96,20 @@ export const fields: Readonly<Record<string, string>> = {
   secretKey:
     "Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters.",
   registrations: `At most ${limits.registrationsPerWebhook}.`,
+  attemptCount: "Attempts made so far.",
+  nextAttemptAt: "When the next attempt is due; null unless the delivery waits.",
+  "Delivery.status": "`waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.",
+  "DeliveryDetail.status": "`waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.",
+  "DeliveryDetail.body": "The bytes that are signed and sent, the same at every attempt.",
+  attempts: "First to last.",
+  "Attempt.number": "From 1.",
+  startedAt: "UTC, with milliseconds.",
+  latencyMs: "Milliseconds of the whole exchange.",
+  "Attempt.status": "HTTP status of the answer; null where there was none.",
+  "Attempt.error": "Why there was no answer.",
+  answer: "Beginning of the answer's body, at most 4 KB.",
+  nextCursor: "Leads to the next part.",
+  deliveryId: "Id of the delivery, as receivers find it in `X-Service-Delivery` and `webhook-id`.",
   schema: "JSON Schema, draft 2020-12, of the `data` of a delivery.",
   description: "What it means.",
   event: "Name of the event, such as `prospect.status_changed`.",

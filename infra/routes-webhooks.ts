@@ -75,4 +75,26 @@ export const webhookRoutes: readonly Route[] = [
     file: "registrations/delete",
     access: { table: { ...caller, webhooks: ["UpdateItem", "DeleteItem"] } },
   },
+
+  {
+    method: "GET",
+    path: "/api/webhooks/{id}/deliveries",
+    file: "deliveries/list",
+    access: { table: { ...caller, webhooks: ["Query"], deliveries: ["Query"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/webhooks/{id}/deliveries/{deliveryId}",
+    file: "deliveries/get",
+    access: { table: { ...caller, deliveries: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+    file: "deliveries/redeliver",
+    access: {
+      table: { ...caller, webhooks: ["GetItem"], deliveries: ["GetItem", "UpdateItem"] },
+      deliveryQueue: "send",
+    },
+  },
 ];

@@ -1,5 +1,6 @@
 /** The delivery queue: sends all messages of a call or throws. */
 import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, SQSClient } from "@aws-sdk/client-sqs";
+import { setting } from "#shared/config.ts";
 import type { DeliveryMessage } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
 
@@ -25,6 +26,14 @@ export const sqsClient = (): SQSClient =>
     useQueueUrlAsEndpoint: false,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
   });
+
+let made: DeliveryQueue | undefined;
+
+/** The one of this deployment, opened when it is first needed. */
+export function deliveryQueue(): DeliveryQueue {
+  made ??= openQueue(setting("DELIVERY_QUEUE_URL"));
+  return made;
+}
 
 export function openQueue(queueUrl: string): DeliveryQueue {
   const client = sqsClient();

@@ -838,6 +838,78 @@ export interface paths {
         patch: operations["registrationsUpdate"];
         trace?: never;
     };
+    "/api/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List deliveries
+         * @description Newest first. `nextCursor` leads to the next part until it is null; a part may be shorter than `limit`, with a filter that few pass. Deliveries are kept for 30 days.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        get: operations["deliveriesList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/deliveries/{deliveryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a delivery
+         * @description With the exact body that is sent, and of each attempt the status, the latency and the first 4 KB of the answer.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        get: operations["deliveriesGet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver again
+         * @description The same body under the same id, whatever became of it before, with the whole plan of retries. One that waits is sent at once.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        post: operations["deliveriesRedeliver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -921,6 +993,24 @@ export interface components {
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
         };
+        /** @description One try to deliver, and what the receiver answered. */
+        Attempt: {
+            /** @description From 1. */
+            number: number;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            startedAt: string;
+            /** @description Milliseconds of the whole exchange. */
+            latencyMs: number;
+            /** @description HTTP status of the answer; null where there was none. */
+            status: number | null;
+            /** @description Why there was no answer. */
+            error: string | null;
+            /** @description Beginning of the answer's body, at most 4 KB. */
+            answer: string;
+        };
         /** @description The tenant that every record belongs to. */
         Company: {
             /** @description Unique in the whole service. */
@@ -941,6 +1031,73 @@ export interface components {
         Deleted: {
             /** @description Unique in the whole service. */
             id: number;
+        };
+        /** @description One event on its way to one registration. */
+        Delivery: {
+            /** @description Unique in the whole service. */
+            id: string;
+            webhookId: number;
+            registrationId: number;
+            /** @description Name of the event, such as `prospect.status_changed`. */
+            event: string;
+            /**
+             * @description `waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.
+             * @enum {string}
+             */
+            status: "waiting" | "delivered" | "exhausted" | "cancelled";
+            /** @description Attempts made so far. */
+            attemptCount: number;
+            /** @description When the next attempt is due; null unless the delivery waits. */
+            nextAttemptAt: string | null;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             */
+            updatedAt: string;
+        };
+        /** @description A delivery with the exact body that is signed and sent, and all its attempts, first to last. */
+        DeliveryDetail: {
+            /** @description Unique in the whole service. */
+            id: string;
+            webhookId: number;
+            registrationId: number;
+            /** @description Name of the event, such as `prospect.status_changed`. */
+            event: string;
+            /**
+             * @description `waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.
+             * @enum {string}
+             */
+            status: "waiting" | "delivered" | "exhausted" | "cancelled";
+            /** @description Attempts made so far. */
+            attemptCount: number;
+            /** @description When the next attempt is due; null unless the delivery waits. */
+            nextAttemptAt: string | null;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             */
+            updatedAt: string;
+            /** @description The bytes that are signed and sent, the same at every attempt. */
+            body: string;
+            /** @description First to last. */
+            attempts: components["schemas"]["Attempt"][];
+        };
+        /** @description A part of a webhook's deliveries, newest first. Without a `nextCursor` it is the last one. */
+        DeliveryPage: {
+            /** @description One page, newest first. */
+            items: components["schemas"]["Delivery"][];
+            /** @description Leads to the next part. */
+            nextCursor: string | null;
         };
         /** @description An event that a registration can name. */
         EventType: {
@@ -1281,6 +1438,11 @@ export interface components {
             } | null;
             /** @description Who assigns it: the caller unless said otherwise. */
             assignedByUserId?: number;
+        };
+        /** @description What was queued for delivery. */
+        Queued: {
+            /** @description Id of the delivery, as receivers find it in `X-Service-Delivery` and `webhook-id`. */
+            deliveryId: string;
         };
         /** @description A subscription of a webhook to one event. */
         Registration: {
@@ -1807,8 +1969,12 @@ export type Address = components['schemas']['Address'];
 export type AddressPatch = components['schemas']['AddressPatch'];
 export type Appointment = components['schemas']['Appointment'];
 export type AppointmentPatch = components['schemas']['AppointmentPatch'];
+export type Attempt = components['schemas']['Attempt'];
 export type Company = components['schemas']['Company'];
 export type Deleted = components['schemas']['Deleted'];
+export type Delivery = components['schemas']['Delivery'];
+export type DeliveryDetail = components['schemas']['DeliveryDetail'];
+export type DeliveryPage = components['schemas']['DeliveryPage'];
 export type EventType = components['schemas']['EventType'];
 export type MapPin = components['schemas']['MapPin'];
 export type Me = components['schemas']['Me'];
@@ -1825,6 +1991,7 @@ export type Prospect = components['schemas']['Prospect'];
 export type ProspectDetail = components['schemas']['ProspectDetail'];
 export type ProspectPage = components['schemas']['ProspectPage'];
 export type ProspectPatch = components['schemas']['ProspectPatch'];
+export type Queued = components['schemas']['Queued'];
 export type Registration = components['schemas']['Registration'];
 export type RegistrationPatch = components['schemas']['RegistrationPatch'];
 export type SecretChoice = components['schemas']['SecretChoice'];
@@ -5463,6 +5630,201 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    deliveriesList: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only deliveries in this state.
+                 * @example exhausted
+                 */
+                status?: "waiting" | "delivered" | "exhausted" | "cancelled";
+                /**
+                 * @description Only deliveries of this event.
+                 * @example prospect.status_changed
+                 */
+                event?: string;
+                /**
+                 * @description `nextCursor` of the part before.
+                 * @example dlv_0mb6x3k2a1f4c9d07b35e8a61c204
+                 */
+                cursor?: string;
+                /**
+                 * @description More than 500 is cut to it.
+                 * @example 100
+                 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                     *           "webhookId": 2047,
+                     *           "registrationId": 2048,
+                     *           "event": "prospect.status_changed",
+                     *           "status": "delivered",
+                     *           "attemptCount": 1,
+                     *           "nextAttemptAt": null,
+                     *           "createdAt": "2026-06-01T15:04:05.678Z",
+                     *           "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    deliveriesGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+                /**
+                 * @description Id of the delivery.
+                 * @example dlv_0mb6x3k2a1f4c9d07b35e8a61c204
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                     *       "webhookId": 2047,
+                     *       "registrationId": 2048,
+                     *       "event": "prospect.status_changed",
+                     *       "status": "delivered",
+                     *       "attemptCount": 1,
+                     *       "nextAttemptAt": null,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "body": "{\"id\":\"dlv_0mb6x3k2a1f4c9d07b35e8a61c204\",\"event\":\"prospect.status_changed\"}",
+                     *       "attempts": [
+                     *         {
+                     *           "number": 1,
+                     *           "startedAt": "2026-06-01T15:04:05.678Z",
+                     *           "latencyMs": 87,
+                     *           "status": 200,
+                     *           "error": null,
+                     *           "answer": ""
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeliveryDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    deliveriesRedeliver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+                /**
+                 * @description Id of the delivery.
+                 * @example dlv_0mb6x3k2a1f4c9d07b35e8a61c204
+                 */
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deliveryId": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Queued"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];

@@ -173,6 +173,8 @@ export const keys = {
   deliveryShard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: deliveryPartition(companyId, webhookId, shard),
   }),
+  /** Of such a partition: what is older than this delivery; everything without one. */
+  deliveriesBefore: (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` }),
   attempt: (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
     pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,

@@ -102,7 +102,8 @@ async function conclude(world: EventWorld, delivery: StoredDelivery, exchange: E
   const { status, retryAfter } = exchange;
   if (status !== null && status >= 200 && status < 300) return settle(world, delivery, "delivered");
   const now = world.clock.now();
-  const gap = nextGapMs(delivery.id, delivery.attempt, retryAfter, now, world.timeScale);
+  const failed = delivery.attempt - delivery.planFrom + 1;
+  const gap = nextGapMs(delivery.id, failed, retryAfter, now, world.timeScale);
   if (gap === undefined) return settle(world, delivery, "exhausted");
   const next: StoredDelivery = { ...delivery, attempt: delivery.attempt + 1, dueAt: iso(now + gap) };
   await whileAttemptStands(world, delivery, {

@@ -4,6 +4,9 @@ import { Id, Timestamp } from "#shared/schema.ts";
 
 export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cancelled"]);
 
+/** Sorts by time. */
+export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must be a delivery id"));
+
 export const StoredDelivery = z.object({
   type: z.literal("delivery"),
   id: z.string(),
@@ -15,7 +18,9 @@ export const StoredDelivery = z.object({
   state: DeliveryState,
   /** Number of the attempt that comes next, from 1. */
   attempt: z.int(),
-  /** When that attempt is due. */
+  /** Number of the attempt that the plan of retries begins with: 1, or a later one where it was sent again by hand. */
+  planFrom: z.int(),
+  /** When the next attempt is due. */
   dueAt: Timestamp,
   /** Partition of the due index; only while the delivery waits. */
   dueShard: z.optional(z.string()),
@@ -52,7 +57,7 @@ export const DeliveryMessage = z.object({
   v: z.literal(1),
   companyId: Id,
   webhookId: Id,
-  deliveryId: z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/)),
+  deliveryId: DeliveryId,
   attempt: z.int().check(z.minimum(1)),
 });
 export type DeliveryMessage = z.infer<typeof DeliveryMessage>;

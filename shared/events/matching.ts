@@ -34,6 +34,7 @@ export function deliveryFor(event: DomainEvent, registration: StoredRegistration
     eventId: event.id,
     state: "waiting",
     attempt: 1,
+    planFrom: 1,
     dueAt: iso(createdMs + (delayMinutes * MS_PER_MINUTE) / timeScale),
     dueShard: keys.dueShard(id),
     body: JSON.stringify({

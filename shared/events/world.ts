@@ -5,7 +5,7 @@ import { setting } from "#shared/config.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { type Exchange, type Post, post } from "#shared/deliveries/exchange.ts";
 import { parkRecord } from "#shared/events/parking.ts";
-import { type DeliveryQueue, openQueue } from "#shared/queue.ts";
+import { type DeliveryQueue, deliveryQueue } from "#shared/queue.ts";
 
 export interface EventWorld {
   readonly table: Table;
@@ -24,7 +24,7 @@ export function eventWorld(): EventWorld {
   made ??= {
     table: openTable(setting("TABLE_NAME")),
     clock: systemClock,
-    queue: openQueue(setting("DELIVERY_QUEUE_URL")),
+    queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
     park: (record, reason) => parkRecord(setting("PARKED_RECORDS_URL"), record, reason),

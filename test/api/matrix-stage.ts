@@ -65,9 +65,13 @@ export interface Stage {
 export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>> | Records): string {
   const idOf = new Map(Object.entries(records));
   const collection = path.split("/")[2] ?? "";
-  return path
-    .replace("{id}", String(idOf.get(collection)))
-    .replace("{registrationId}", String(idOf.get("registrations")));
+  return (
+    path
+      .replace("{id}", String(idOf.get(collection)))
+      // Nothing is sent here: what a delivery shows to whom is in the tests of deliveries.
+      .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
+      .replace("{registrationId}", String(idOf.get("registrations")))
+  );
 }
 
 /** One request; `email` is undefined for a caller without a token. */

@@ -92,6 +92,9 @@ GET    /api/webhooks/{id}/registrations                  -      200 200 403 403 
 POST   /api/webhooks/{id}/registrations                  -      201 201 403 403 403 404 401 401
 GET    /api/webhooks/{id}/registrations/{registrationId} -      200 200 403 403 403 404 401 401
 PATCH  /api/webhooks/{id}/registrations/{registrationId} -      200 200 403 403 403 404 401 401
+GET    /api/webhooks/{id}/deliveries                     -      200 200 403 403 403 404 401 401
+GET    /api/webhooks/{id}/deliveries/{deliveryId}        -      404 404 403 403 403 404 401 401
+POST   /api/webhooks/{id}/deliveries/{deliveryId}/redeliver -   404 404 403 403 403 404 401 401
 DELETE /api/webhooks/{id}/registrations/{registrationId} -      200 200 403 403 403 404 401 401
 DELETE /api/webhooks/{id}                                -      200 200 403 403 403 404 401 401
 `;

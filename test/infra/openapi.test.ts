@@ -66,8 +66,10 @@ describe("the OpenAPI document", () => {
           inPath.map(({ name }) => name),
           path,
         ).toEqual(placeholders);
-        for (const parameter of inPath)
-          expect(parameter, path).toMatchObject({ required: true, schema: { type: "integer" } });
+        for (const parameter of inPath) {
+          const type = parameter.name === "deliveryId" ? "string" : "integer";
+          expect(parameter, path).toMatchObject({ required: true, schema: { type } });
+        }
       }
     }
   });

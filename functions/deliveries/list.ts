@@ -1,0 +1,20 @@
+/** GET /api/webhooks/{id}/deliveries: what was sent to a webhook, and what waits. */
+import { listDeliveries } from "#shared/deliveries/log.ts";
+import { DeliveryPage, DeliveryQuery } from "#shared/deliveries/log-schema.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+
+export const handler = endpoint(
+  {
+    summary: "List deliveries",
+    description:
+      "Newest first. `nextCursor` leads to the next part until it is null; a part may be shorter than `limit`, with a filter that few pass. Deliveries are kept for 30 days.",
+    tag: "Deliveries",
+    allow: "admin",
+    path: IdPath,
+    query: DeliveryQuery,
+    status: 200,
+    response: DeliveryPage,
+  },
+  ({ world, caller, path, query }) => listDeliveries(world, caller.companyId, path.id, query),
+);

@@ -1,0 +1,101 @@
+/** Reads the deliveries of a webhook: a part of its log, newest first, or one with its attempts. */
+
+import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import type { Item, Table } from "#shared/db/table.ts";
+import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/deliveries/log-schema.ts";
+import { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { notFound } from "#shared/http/problem.ts";
+import { readWebhook } from "#shared/webhooks/webhooks.ts";
+import type { World } from "#shared/world.ts";
+
+/** Deliveries that one request looks at. With a filter that few of them pass, an answer may be short, and the next goes on. */
+const LOOKED_AT = 2_000;
+/** Rows of one page of one partition. */
+const PAGE_ITEMS = 60;
+
+/** Throws not_found where the company has no such webhook. */
+export async function listDeliveries(
+  world: World,
+  companyId: number,
+  webhookId: number,
+  { status, event, cursor, limit }: DeliveryQuery,
+): Promise<DeliveryPage> {
+  await readWebhook(world, companyId, webhookId);
+  const items: Delivery[] = [];
+  let looked = 0;
+  for await (const delivery of newestFirst(world.table, companyId, webhookId, cursor)) {
+    // One more than what is shown: there is a next part.
+    const last = items.at(-1);
+    if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
+    const isWanted = (status ?? delivery.state) === delivery.state && (event ?? delivery.event) === delivery.event;
+    if (isWanted) items.push(presentDelivery(delivery));
+    if (++looked === LOOKED_AT) return { items, nextCursor: delivery.id };
+  }
+  return { items, nextCursor: null };
+}
+
+/** Of all partitions of the webhook's deliveries, each in its own order, the newest next. */
+async function* newestFirst(
+  table: Table,
+  companyId: number,
+  webhookId: number,
+  before: string | undefined,
+): AsyncGenerator<StoredDelivery, void, undefined> {
+  const shards = Array.from({ length: DELIVERY_SHARDS }, (_, shard) => {
+    const place = { ...keys.deliveryShard(companyId, webhookId, shard), ...keys.deliveriesBefore(before) };
+    return deliveriesIn(table.query({ ...place, newestFirst: true, pageItems: PAGE_ITEMS }), before);
+  });
+  const heads = await Promise.all(shards.map((shard) => shard.next()));
+  for (;;) {
+    let newest = -1;
+    for (const [i, head] of heads.entries()) {
+      const best = heads[newest]?.value?.id ?? "";
+      if (head.done !== true && head.value.id > best) newest = i;
+    }
+    const head = heads[newest];
+    const shard = shards[newest];
+    if (head === undefined || shard === undefined || head.done === true) return;
+    yield head.value;
+    heads[newest] = await shard.next();
+  }
+}
+
+async function* deliveriesIn(
+  items: AsyncIterable<Item>,
+  before: string | undefined,
+): AsyncGenerator<StoredDelivery, undefined, undefined> {
+  for await (const item of items) {
+    if (item.type !== "delivery") continue;
+    const delivery = StoredDelivery.parse(item);
+    if (before === undefined || delivery.id < before) yield delivery;
+  }
+}
+
+/** One Query. Throws not_found. */
+export async function readDelivery(
+  { table }: World,
+  companyId: number,
+  webhookId: number,
+  id: string,
+): Promise<DeliveryDetail> {
+  const { pk, sk } = keys.delivery(companyId, webhookId, id);
+  let delivery: StoredDelivery | undefined;
+  const attempts: StoredAttempt[] = [];
+  for await (const item of table.query({ pk, begins: sk })) {
+    if (item.type === "delivery") delivery = StoredDelivery.parse(item);
+    else attempts.push(StoredAttempt.parse(item));
+  }
+  if (delivery === undefined) throw notFound("delivery");
+  return { ...presentDelivery(delivery), body: delivery.body, attempts };
+}
+
+function presentDelivery(delivery: StoredDelivery): Delivery {
+  const { state, attempt, dueAt } = delivery;
+  const isOver = state === "delivered" || state === "exhausted";
+  return {
+    ...delivery,
+    status: state,
+    attemptCount: isOver ? attempt : attempt - 1,
+    nextAttemptAt: state === "waiting" ? dueAt : null,
+  };
+}

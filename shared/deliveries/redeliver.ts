@@ -1,0 +1,53 @@
+/** Sends a delivery again by hand: the same body under the same id, with a whole plan of retries before it. */
+
+import { iso } from "#shared/clock.ts";
+import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import type { Queued } from "#shared/deliveries/log-schema.ts";
+import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { ApiError, notFound } from "#shared/http/problem.ts";
+import type { DeliveryQueue } from "#shared/queue.ts";
+import type { World } from "#shared/world.ts";
+
+/**
+ * One that waits is due at once. Should the message be lost, the sweeper finds the delivery. Throws conflict where its
+ * registration is gone or a sender has it in hands.
+ */
+export function redeliver(
+  world: World,
+  queue: DeliveryQueue,
+  companyId: number,
+  webhookId: number,
+  deliveryId: string,
+): Promise<Queued> {
+  const key = keys.delivery(companyId, webhookId, deliveryId);
+  return optimistic(async () => {
+    const item = await world.table.get(key);
+    if (item === undefined) throw notFound("delivery");
+    const delivery = StoredDelivery.parse(item);
+    const registration = await world.table.get(keys.registration(companyId, webhookId, delivery.registrationId));
+    if (registration === undefined) throw new ApiError("conflict", "The registration of this delivery is gone.");
+    const now = iso(world.clock.now());
+    if (delivery.state === "waiting" && (delivery.leaseUntil ?? "") > now) {
+      throw new ApiError("conflict", "This delivery is being sent at the moment.");
+    }
+    const next = dueNow(delivery, now);
+    const { state, attempt, planFrom, dueAt, dueShard, updatedAt } = next;
+    const isFree = any(missing("leaseUntil"), atMost("leaseUntil", now));
+    const when = all(equals("state", delivery.state), equals("attempt", delivery.attempt), isFree);
+    const set = { state, attempt, planFrom, dueAt, dueShard, updatedAt };
+    await world.commit([{ update: key, change: { set, remove: ["sweptAt"] }, when }], { deliveryId });
+    await queue.send([{ message: messageFor(next), delaySeconds: 0 }]).catch(() => undefined);
+    return { deliveryId };
+  });
+}
+
+/** An attempt that was made keeps its number. */
+function dueNow(delivery: StoredDelivery, now: string): StoredDelivery {
+  const isOver = delivery.state === "delivered" || delivery.state === "exhausted";
+  const attempt = isOver ? delivery.attempt + 1 : delivery.attempt;
+  const planFrom = delivery.state === "waiting" ? delivery.planFrom : attempt;
+  const due = { dueAt: now, dueShard: keys.dueShard(delivery.id), updatedAt: now };
+  return { ...delivery, state: "waiting", attempt, planFrom, ...due };
+}
