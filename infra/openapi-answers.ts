@@ -144,6 +144,7 @@ const components: Readonly<Record<string, unknown>> = {
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
+  "webhooks/pause": { ...Webhook, status: "paused" },
   "webhooks/rotate-secret": { ...Webhook, secretKey: "1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a" },
   "webhooks/create": { ...Webhook, secretKey: "6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a" },
 };

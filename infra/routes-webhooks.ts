@@ -38,6 +38,18 @@ export const webhookRoutes: readonly Route[] = [
     file: "webhooks/rotate-secret",
     access: { table: { ...caller, webhooks: ["Query", "UpdateItem"] } },
   },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/pause",
+    file: "webhooks/pause",
+    access: { table: { ...caller, webhooks: ["Query", "UpdateItem"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/resume",
+    file: "webhooks/resume",
+    access: { table: { ...caller, webhooks: ["Query", "UpdateItem"] }, deliveryQueue: "send" },
+  },
   { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: caller } },
   {
     method: "DELETE",

@@ -82,7 +82,11 @@ export const eventFunctions = {
     file: "events/deliver",
     timeoutSeconds: 15,
     access: {
-      table: { webhooks: ["GetItem"], deliveries: ["GetItem", "PutItem", "UpdateItem"] },
+      table: {
+        webhooks: ["GetItem", "UpdateItem"],
+        deliveries: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
+        due: ["Query"],
+      },
       deliveryQueue: "send",
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY"],
     },

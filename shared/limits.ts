@@ -53,6 +53,8 @@ export const limits = {
 
   webhooksPerCompany: 40,
   registrationsPerWebhook: 50,
+  /** A receiver of which no attempt succeeds for so long is paused: five days. */
+  failingMs: 5 * 24 * 3_600_000,
   /** After a rotation the old secret signs too for so long: receivers change theirs without a rejected call. */
   secretOverlapMs: 24 * 3_600_000,
   /** 30 days. */

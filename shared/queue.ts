@@ -1,11 +1,11 @@
 /** The delivery queue: sends all messages of a call or throws. */
 import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { setting } from "#shared/config.ts";
-import type { DeliveryMessage } from "#shared/deliveries/schema.ts";
+import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
 
 export interface Queued {
-  readonly message: DeliveryMessage;
+  readonly message: QueueMessage;
   /** Whole seconds, at most 900: a longer wait is made of hops. */
   readonly delaySeconds: number;
 }

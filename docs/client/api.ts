@@ -748,6 +748,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhooks/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a webhook
+         * @description No attempt is made while it is paused; events are kept for 30 days and sent when it is resumed. A receiver that answers 410, or of which no attempt succeeds for five days, is paused by itself.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        post: operations["webhooksPause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a webhook
+         * @description What was kept is sent, oldest first, ten deliveries in a second beside what is new.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        post: operations["webhooksResume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/webhooks/event-types": {
         parameters: {
             query?: never;
@@ -5288,6 +5336,148 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    webhooksPause: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 2047,
+                     *       "name": "CRM",
+                     *       "url": "https://crm.example.com/hooks/canvassing",
+                     *       "secretKey": "••••1f9a",
+                     *       "status": "paused",
+                     *       "companyId": 3,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "registrations": [
+                     *         {
+                     *           "id": 2048,
+                     *           "event": "prospect.status_changed",
+                     *           "filter": {
+                     *             "newStatus.value": [
+                     *               "Sold"
+                     *             ]
+                     *           },
+                     *           "delayMinutes": 0,
+                     *           "triggerMode": "automatic",
+                     *           "manualTriggerButtonText": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    webhooksResume: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 2047,
+                     *       "name": "CRM",
+                     *       "url": "https://crm.example.com/hooks/canvassing",
+                     *       "secretKey": "••••1f9a",
+                     *       "status": "active",
+                     *       "companyId": 3,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "registrations": [
+                     *         {
+                     *           "id": 2048,
+                     *           "event": "prospect.status_changed",
+                     *           "filter": {
+                     *             "newStatus.value": [
+                     *               "Sold"
+                     *             ]
+                     *           },
+                     *           "delayMinutes": 0,
+                     *           "triggerMode": "automatic",
+                     *           "manualTriggerButtonText": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];

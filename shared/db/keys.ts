@@ -159,6 +159,12 @@ export const keys = {
   /** How many webhooks the company has: the condition that keeps them within their limit. */
   webhookCount: (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" }),
   webhook: (companyId: number, id: number): Key => ({ pk: webhookPartition(companyId), sk: `W#${padded(id)}` }),
+  /** Which webhook stands under this key? */
+  webhookAt: ({ pk, sk }: Key): { companyId: number; id: number } | undefined => {
+    const [, companyId] = /^C#(\d+)#W$/.exec(pk) ?? [];
+    const [, id] = /^W#(\d+)$/.exec(sk) ?? [];
+    return companyId === undefined || id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
+  },
   registration: (companyId: number, webhookId: number, id: number): Key => ({
     pk: webhookPartition(companyId),
     sk: `W#${padded(webhookId)}#R#${padded(id)}`,
@@ -182,6 +188,8 @@ export const keys = {
 
   /** Partition of the due index that a waiting delivery stands in. */
   dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
+  /** Partition of the due index for what a paused webhook keeps, in the order of time. */
+  heldShard: (companyId: number, webhookId: number): string => `DUE#HELD#${companyId}#${webhookId}`,
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
 

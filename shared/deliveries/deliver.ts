@@ -7,6 +7,8 @@ import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Exchange } from "#shared/deliveries/exchange.ts";
+import { isSuccess, noteHealth } from "#shared/deliveries/health.ts";
+import { hold } from "#shared/deliveries/hold.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
 import { type DeliveryMessage, messageFor, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { signatureHeaders } from "#shared/deliveries/signature.ts";
@@ -37,8 +39,11 @@ export async function deliver(world: EventWorld, message: DeliveryMessage, isRep
   const registration = await world.table.get(keys.registration(companyId, webhookId, delivery.registrationId));
   if (webhookItem === undefined || registration === undefined) return settle(world, delivery, "cancelled");
   if (Date.parse(delivery.dueAt) > world.clock.now()) return enqueue(world, delivery);
+  const webhook = StoredWebhook.parse(webhookItem);
+  if (webhook.status === "paused") return hold(world, delivery);
   if (!(await claim(world, delivery))) return waitForLease(world, delivery);
-  const exchange = await attempt(world, delivery, StoredWebhook.parse(webhookItem));
+  const exchange = await attempt(world, delivery, webhook);
+  await noteHealth(world, webhook, exchange);
   await conclude(world, delivery, exchange);
 }
 
@@ -97,10 +102,10 @@ async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: Sto
   return exchange;
 }
 
-/** 2xx is success and nothing else is. A failure is planned again until the plan has no more attempts. */
+/** A failure is planned again until the plan has no more attempts. */
 async function conclude(world: EventWorld, delivery: StoredDelivery, exchange: Exchange): Promise<void> {
-  const { status, retryAfter } = exchange;
-  if (status !== null && status >= 200 && status < 300) return settle(world, delivery, "delivered");
+  const { retryAfter } = exchange;
+  if (isSuccess(exchange)) return settle(world, delivery, "delivered");
   const now = world.clock.now();
   const failed = delivery.attempt - delivery.planFrom + 1;
   const gap = nextGapMs(delivery.id, failed, retryAfter, now, world.timeScale);

@@ -62,6 +62,12 @@ export const DeliveryMessage = z.object({
 });
 export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 
+/** Goes on sending what a webhook kept while it was paused. */
+export const ReleaseMessage = z.object({ v: z.literal(1), release: z.literal(true), companyId: Id, webhookId: Id });
+export type ReleaseMessage = z.infer<typeof ReleaseMessage>;
+
+export type QueueMessage = DeliveryMessage | ReleaseMessage;
+
 export const messageFor = ({ companyId, webhookId, id, attempt }: StoredDelivery): DeliveryMessage => ({
   v: 1,
   companyId,

@@ -1,4 +1,4 @@
-/** Finds deliveries that are due and whose message is gone, and queues them again. */
+/** Finds deliveries that are due and whose message is gone, and queues them again; releases of paused webhooks alike. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
@@ -6,6 +6,7 @@ import { all, any, atMost, below, equals, missing } from "#shared/db/expression.
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { enqueue } from "#shared/deliveries/deliver.ts";
+import { releaseMessage } from "#shared/deliveries/release.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 
@@ -43,6 +44,9 @@ const IndexEntry = z.object({ pk: z.string(), sk: z.string() });
 /** The index lags behind the table, so the row itself decides. */
 async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["assume"]): Promise<boolean> {
   const { pk, sk } = IndexEntry.parse(entry);
+  const webhook = keys.webhookAt({ pk, sk });
+  // One message too many changes nothing: the webhook's row says whether there is something to release.
+  if (webhook !== undefined) return releaseAgain(world, webhook);
   const now = world.clock.now();
   const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
   const idle = any(missing("leaseUntil"), atMost("leaseUntil", iso(now)));
@@ -59,4 +63,12 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
     if (error instanceof ConditionFailed) return false;
     throw error;
   }
+}
+
+async function releaseAgain(
+  { queue }: EventWorld,
+  { companyId, id }: { companyId: number; id: number },
+): Promise<true> {
+  await queue.send([{ message: releaseMessage(companyId, id), delaySeconds: 0 }]);
+  return true;
 }

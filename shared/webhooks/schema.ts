@@ -95,6 +95,11 @@ export const StoredWebhook = z.object({
   /** Signs too, until then. */
   previousSecret: z.optional(z.object({ secretKey: z.string(), until: Timestamp })),
   status: z.enum(["active", "paused"]),
+  /** Since then no attempt has succeeded. */
+  failingSince: z.optional(Timestamp),
+  /** While what was kept is being sent: stands in the due index, so that the sweeper sees that it goes on. */
+  dueShard: z.optional(z.string()),
+  dueAt: z.optional(Timestamp),
   registrationCount: z.int(),
   createdAt: Timestamp,
   updatedAt: Timestamp,

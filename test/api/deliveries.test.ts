@@ -157,3 +157,22 @@ describe("sending again", () => {
     problemOf(await as.admin.POST(again, one(webhook.id, id)), 409, "conflict");
   });
 });
+
+test("a paused webhook gets what it missed when it is resumed", async () => {
+  const { receiver, webhook } = await subscribe(["prospect.created"]);
+  const status = async () => dataOf(await as.admin.GET("/api/webhooks/{id}", at(webhook.id))).status;
+  const paused = dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(webhook.id)));
+  expect(paused).toMatchObject({ id: webhook.id, status: "paused", registrations: webhook.registrations });
+  expect(await status()).toBe("paused");
+  const names = ["first", "second", "third"];
+  for (const name of names) dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
+  for (let kept = 0; kept < 3; kept = (await log(webhook.id, { status: "waiting" })).items.length) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(receiver.receipts).toEqual([]);
+  expect(dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id))).status).toBe("active");
+  await receiver.until(3);
+  expect(receiver.receipts.map(({ event }) => event.data)).toMatchObject(names.map((name) => ({ prospect: { name } })));
+  problemOf(await as.otherOwner.POST("/api/webhooks/{id}/pause", at(webhook.id)), 404, "not_found");
+  problemOf(await as.otherOwner.POST("/api/webhooks/{id}/resume", at(webhook.id)), 404, "not_found");
+});

@@ -1,26 +1,21 @@
 /** From a committed change to the receiver, with the functions killed at every call they make: lost 0, twice only where a fault forces it. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import * as z from "zod/mini";
-import { iso } from "#shared/clock.ts";
-import { createCompany } from "#shared/companies/create.ts";
-import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
-import type { Item, Table } from "#shared/db/table.ts";
-import { deliver } from "#shared/deliveries/deliver.ts";
-import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
-import { type DeliveryMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
+import type { Post } from "#shared/deliveries/exchange.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChange, type RowChange } from "#shared/events/publish.ts";
-import type { EventWorld } from "#shared/events/world.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
-import type { Queued } from "#shared/queue.ts";
-import { createRegistration } from "#shared/webhooks/registrations.ts";
-import { createWebhook, deleteWebhook } from "#shared/webhooks/webhooks.ts";
+import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
+import {
+  consume,
+  deliveries,
+  drain,
+  Killed,
+  newScene,
+  publish,
+  publishUntilDone,
+  type Scene,
+  START,
+} from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
-
-const START = Date.UTC(2026, 5, 1);
-/** Six times the deliver function's time-out: when the queue hands a message out again. */
-const VISIBILITY_MS = 90_000;
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -29,191 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.stop());
 
-class Killed extends Error {}
-
-/** The process is killed at its nth call to the outside, before or after the call takes effect. */
-interface Kill {
-  readonly at: number;
-  readonly when: "before" | "after";
-}
-
-interface Scene {
-  readonly companyId: number;
-  readonly webhookId: number;
-  readonly change: RowChange;
-  readonly world: EventWorld;
-  /** Waiting messages with the time they become visible and whether they were handed out before. */
-  readonly queue: { message: DeliveryMessage; at: number; isRepeat: boolean }[];
-  readonly posts: Post[];
-  /** What the calls are that a kill can strike. */
-  readonly calls: string[];
-  clock: number;
-  kill: Kill | undefined;
-  answers: (post: Post, number: number) => Partial<Exchange>;
-}
-
-let subjects = 0;
-
-/** A company with one registration, and the change of a prospect that it wants to hear of. */
-async function scene(event = "prospect.created", delayMinutes = 0): Promise<Scene> {
-  const time = { now: () => made.clock };
-  const plain = worldOn(db.direct, { now: () => START });
-  const sub = `events-${subjects++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const { company } = await createCompany(plain, { name: "Acme", owner });
-  const webhook = await createWebhook(plain, company.id, { name: "x", url: "http://127.0.0.1:1/", registrations: [] });
-  await createRegistration(plain, company.id, webhook.id, {
-    event,
-    filter: null,
-    delayMinutes,
-    triggerMode: "automatic",
-    manualTriggerButtonText: null,
-  });
-  const queue: Scene["queue"] = [];
-  const posts: Post[] = [];
-  const calls: string[] = [];
-  const world: EventWorld = {
-    table: killable(db.direct),
-    clock: time,
-    timeScale: 1,
-    queue: {
-      returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
-      send: (entries) => strike("send", async () => enqueue(entries)),
-    },
-    post: (post) =>
-      strike("post", async () => {
-        posts.push(post);
-        return {
-          status: 200,
-          error: null,
-          answer: "",
-          retryAfter: undefined,
-          latencyMs: 1,
-          ...made.answers(post, posts.length),
-        };
-      }),
-    park: () => Promise.reject(new Error("nothing is to be parked")),
-  };
-  const made: Scene = {
-    companyId: company.id,
-    webhookId: webhook.id,
-    change: { before: undefined, after: prospectRow(company.id) },
-    world,
-    queue,
-    posts,
-    calls,
-    clock: START,
-    kill: undefined,
-    answers: () => ({}),
-  };
-  return made;
-
-  function enqueue(entries: readonly Queued[]): void {
-    for (const { message, delaySeconds } of entries) {
-      queue.push({ message, at: made.clock + delaySeconds * 1_000, isRepeat: false });
-    }
-  }
-  async function strike<T>(name: string, call: () => Promise<T>): Promise<T> {
-    calls.push(name);
-    const { kill } = made;
-    const isHit = kill !== undefined && kill.at === calls.length;
-    if (isHit && kill.when === "before") throw new Killed();
-    const result = await call();
-    if (isHit) throw new Killed();
-    return result;
-  }
-  function killable(table: Table): Table {
-    return {
-      ...table,
-      get: (key) => strike("get", () => table.get(key)),
-      write: (entry) => strike("write", () => table.write(entry)),
-      transact: (writes) => strike("transact", () => table.transact(writes)),
-      query: async function* (spec) {
-        yield* await strike("query", async () => {
-          const items: Item[] = [];
-          for await (const item of table.query(spec)) items.push(item);
-          return items;
-        });
-      },
-    };
-  }
-}
-
-function prospectRow(companyId: number): StoredProspect {
-  const now = iso(START);
-  return {
-    type: "prospect",
-    id: 4_711,
-    companyId,
-    name: "Ada",
-    phoneNumber: null,
-    secondaryPhoneNumber: null,
-    emailAddress: null,
-    lat: null,
-    lng: null,
-    address: null,
-    statusId: null,
-    lastStatusChange: null,
-    upcoming: [],
-    hasMoreUpcoming: false,
-    assignedToUserId: null,
-    assignedByUserId: null,
-    tagIds: [],
-    source: "api",
-    sourceId: null,
-    sourceCreatedAt: null,
-    customFieldData: null,
-    createdAt: now,
-    updatedAt: now,
-    createdBy: 1,
-    updatedBy: 1,
-    version: 1,
-  };
-}
-
-const publish = (at: Scene): Promise<void> => publishChange(at.world, batchReads(at.world), at.change);
-
-/** The stream gives a record again until it has been published. */
-async function publishUntilDone(at: Scene): Promise<void> {
-  for (;;) {
-    try {
-      return await publish(at);
-    } catch (error) {
-      if (!(error instanceof Killed)) throw error;
-    }
-  }
-}
-
-/** Hands out messages in the order in which they become visible, until none is left. */
-async function drain(at: Scene): Promise<void> {
-  for (let steps = 0; at.queue.length > 0; steps++) {
-    if (steps > 200) throw new Error("the queue does not come to rest");
-    at.queue.sort((a, b) => a.at - b.at);
-    const next = at.queue.shift();
-    if (next === undefined) return;
-    at.clock = Math.max(at.clock, next.at);
-    try {
-      await deliver(at.world, next.message, next.isRepeat);
-    } catch (error) {
-      if (!(error instanceof Killed)) throw error;
-      at.queue.push({ message: next.message, at: at.clock + VISIBILITY_MS, isRepeat: true });
-    }
-  }
-}
-
-async function deliveries({ companyId, webhookId }: Scene): Promise<StoredDelivery[]> {
-  const found: StoredDelivery[] = [];
-  const partitions = Array.from(
-    { length: DELIVERY_SHARDS },
-    (_, shard) => keys.deliveryShard(companyId, webhookId, shard).pk,
-  );
-  for (const pk of partitions) {
-    for await (const item of db.direct.query({ pk })) {
-      if (item.type === "delivery") found.push(z.parse(StoredDelivery, item));
-    }
-  }
-  return found;
-}
+const scene = (event?: string, delayMinutes?: number): Promise<Scene> => newScene(db, event, delayMinutes);
 
 /** Every post is the same delivery in the same bytes. */
 function expectSame(posts: readonly Post[]): void {
@@ -306,7 +117,7 @@ describe("repeats and reordering", () => {
     await publish(at);
     const message = at.queue[0]?.message;
     if (message === undefined) throw new Error("no message");
-    await Promise.all(Array.from({ length: 5 }, () => deliver(at.world, message, false)));
+    await Promise.all(Array.from({ length: 5 }, () => consume(at, message, false)));
     expect(at.posts).toHaveLength(1);
   });
 
@@ -317,8 +128,9 @@ describe("repeats and reordering", () => {
     const first = at.queue[0]?.message;
     await drain(at);
     if (first === undefined) throw new Error("no message");
-    await deliver(at.world, first, true);
-    await deliver(at.world, { ...first, attempt: 9 }, true);
+    await consume(at, first, true);
+    if ("release" in first) throw new Error("not an attempt");
+    await consume(at, { ...first, attempt: 9 }, true);
     await drain(at);
     expect(at.posts.map(({ headers }) => headers["X-Service-Attempt"])).toEqual(["1", "2"]);
   });
@@ -377,7 +189,7 @@ test("a sender that died with its message: the next one waits for the lease and 
   at.kill = { at: at.calls.length + 5, when: "before" };
   const message = at.queue.shift()?.message;
   if (message === undefined) throw new Error("no message");
-  await expect(deliver(at.world, message, false)).rejects.toBeInstanceOf(Killed);
+  await expect(consume(at, message, false)).rejects.toBeInstanceOf(Killed);
   expect(at.calls.at(-1)).toBe("post");
   at.clock += 1_000;
   expect(await sweep(at.world, { assume: "messages-lost" })).toBe(1);

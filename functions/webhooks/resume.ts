@@ -1,0 +1,19 @@
+/** POST /api/webhooks/{id}/resume: a webhook goes on, and what was kept is sent. */
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { deliveryQueue } from "#shared/queue.ts";
+import { resumeWebhook } from "#shared/webhooks/pause.ts";
+import { Webhook } from "#shared/webhooks/schema.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Resume a webhook",
+    description: "What was kept is sent, oldest first, ten deliveries in a second beside what is new.",
+    tag: "Webhooks",
+    allow: "admin",
+    path: IdPath,
+    status: 200,
+    response: Webhook,
+  },
+  ({ world, caller, path }) => resumeWebhook(world, deliveryQueue(), caller.companyId, path.id),
+);
