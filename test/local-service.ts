@@ -27,25 +27,25 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
     return undefined;
   }
   const service = fork(join(import.meta.dirname, "serve.ts"));
-  const { url, signingKey } = await readyOf(service);
+  const ended = once(service, "exit").then(([code]) => z.parse(ExitCode, code));
+  const { url, signingKey } = await readyOf(service, ended);
   project.provide("baseUrl", url);
   project.provide("signingKey", signingKey);
   return async () => {
-    const ended = once(service, "exit");
     service.kill("SIGTERM");
-    const [code] = await ended;
+    const code = await ended;
     if (code !== 0) throw new Error(`the local service ended with ${code}`);
   };
 }
 
+/** Null: by a signal. */
+const ExitCode = z.nullable(z.number());
 const Ready = z.object({ url: z.string(), signingKey: SigningKey });
 
-/** Its one message; throws when it ends before that. */
-async function readyOf(service: ChildProcess): Promise<z.infer<typeof Ready>> {
-  const ended = once(service, "exit").then(([code]) =>
-    Promise.reject(new Error(`the local service ended with ${code}`)),
-  );
-  const [message] = await Promise.race([once(service, "message"), ended]);
+/** What it says once it can serve. */
+async function readyOf(service: ChildProcess, ended: Promise<number | null>): Promise<z.infer<typeof Ready>> {
+  const early = ended.then((code) => Promise.reject(new Error(`the local service ended with ${code}`)));
+  const [message] = await Promise.race([once(service, "message"), early]);
   return z.parse(Ready, message);
 }
 
