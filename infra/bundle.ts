@@ -1,8 +1,9 @@
 /** Bundles every function with one esbuild call: one directory per function, each with one ESM file `index.mjs`. */
-import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, version } from "esbuild";
+import { type Built, builtOnce } from "./bundle-cache.ts";
 import { docsPage } from "./docs-page.ts";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
@@ -20,6 +21,15 @@ const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";co
 export async function bundle(files: readonly string[], outDir: string): Promise<Map<string, number>> {
   rmSync(outDir, { recursive: true, force: true });
   mkdirSync(outDir, { recursive: true });
+  // Which of several copies of a package is taken, and how its sources are read, stands in files that are no inputs.
+  const settings = [import.meta.filename, join(root, "package-lock.json"), join(root, "tsconfig.json")];
+  const told = [version, ...files, ...settings.map((file) => readFileSync(file, "utf8"))];
+  const sizes = await builtOnce(root, JSON.stringify(told), outDir, () => buildAll(files, outDir));
+  addDocuments(outDir);
+  return new Map(Object.entries(sizes));
+}
+
+async function buildAll(files: readonly string[], outDir: string): Promise<Built> {
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: Object.fromEntries(files.map((file) => [`${file}/index`, `functions/${file}.ts`])),
@@ -37,13 +47,10 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
     metafile: true,
     logLevel: "warning",
   });
-  addDocuments(outDir);
-  const outputs = Object.values(metafile.outputs);
-  return new Map(
-    outputs.flatMap(({ entryPoint, bytes }) =>
-      entryPoint === undefined ? [] : [[entryPoint.slice("functions/".length, -".ts".length), bytes] as const],
-    ),
+  const sizes = Object.values(metafile.outputs).flatMap(({ entryPoint, bytes }) =>
+    entryPoint === undefined ? [] : [[entryPoint.slice("functions/".length, -".ts".length), bytes] as const],
   );
+  return { inputs: Object.keys(metafile.inputs), sizes: Object.fromEntries(sizes) };
 }
 
 /** The OpenAPI document, in the repository, written by `npm run openapi`. */

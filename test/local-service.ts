@@ -1,10 +1,11 @@
 /** One local service for the whole test run; with BASE_URL the API tests run against one that is already there. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import * as z from "zod/mini";
 import { SigningKey } from "../infra/local/identity.ts";
-import { startLocal } from "../infra/local/service.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -14,9 +15,6 @@ declare module "vitest" {
     readonly signingKey: SigningKey | null;
   }
 }
-
-/** Retry gaps and windows of minutes pass in seconds. */
-const TIME_SCALE = 60;
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const other = process.env.BASE_URL ?? "";
@@ -28,22 +26,27 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
     project.provide("signingKey", await keptSigningKey(baseUrl));
     return undefined;
   }
-  const service = await startLocal({
-    port: 0,
-    webhookUrlPolicy: "local",
-    timeScale: TIME_SCALE,
-    allowedOrigins: ["https://app.example.com"],
-    demo: true,
-    enforceRights: true,
-    verbose: process.env.LOG === "1",
-  });
-  project.provide("baseUrl", service.url);
-  project.provide("signingKey", service.signingKey);
+  const service = fork(join(import.meta.dirname, "serve.ts"));
+  const ended = once(service, "exit").then(([code]) => z.parse(ExitCode, code));
+  const { url, signingKey } = await readyOf(service, ended);
+  project.provide("baseUrl", url);
+  project.provide("signingKey", signingKey);
   return async () => {
-    await service.stop();
-    // Answered by a 5xx where it happened; named here, so that nobody has to guess.
-    for (const refusal of service.refusals) console.error(refusal);
+    service.kill("SIGTERM");
+    const code = await ended;
+    if (code !== 0) throw new Error(`the local service ended with ${code}`);
   };
+}
+
+/** Null: by a signal. */
+const ExitCode = z.nullable(z.number());
+const Ready = z.object({ url: z.string(), signingKey: SigningKey });
+
+/** What it says once it can serve. */
+async function readyOf(service: ChildProcess, ended: Promise<number | null>): Promise<z.infer<typeof Ready>> {
+  const early = ended.then((code) => Promise.reject(new Error(`the local service ended with ${code}`)));
+  const [message] = await Promise.race([once(service, "message"), early]);
+  return z.parse(Ready, message);
 }
 
 /** The suite makes companies and users of its own and signs in as each: nothing but a local service gives that. */

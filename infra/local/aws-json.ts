@@ -1,4 +1,7 @@
 /** Calls a local server in the JSON protocol of DynamoDB and SQS: what the template says goes over the wire unchanged. */
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { json } from "node:stream/consumers";
 import * as z from "zod/mini";
 
 export class AwsError extends Error {
@@ -31,22 +34,33 @@ function caller(endpoint: string, service: string, targetPrefix: string): AwsCal
   };
   return async (operation, body, signal) => {
     const target = `${targetPrefix}.${operation}`;
-    const response = await fetch(endpoint, {
-      method: "POST",
-      headers: { ...headers, "x-amz-target": target },
-      body: JSON.stringify(body),
-      signal: signal ?? null,
-    });
-    const answer: unknown = await response.json();
-    if (response.ok) return answer;
+    const response = await post(endpoint, { ...headers, "x-amz-target": target }, JSON.stringify(body), signal);
+    const answer = await json(response);
+    const { statusCode: status = 0 } = response;
+    if (status < 300) return answer;
     const failure = z.safeParse(Failure, answer);
-    const code = failure.success ? (failure.data.__type.split("#").at(-1) ?? "Unknown") : `Status${response.status}`;
+    const code = failure.success ? (failure.data.__type.split("#").at(-1) ?? "Unknown") : `Status${status}`;
     throw new AwsError(
       target,
       code,
       (failure.success && (failure.data.message ?? failure.data.Message)) || "no message",
     );
   };
+}
+
+/** Not `fetch`, which costs four times as much: streams are read some fifty times a second. */
+export function post(
+  url: string,
+  headers: Record<string, string>,
+  body: string,
+  signal?: AbortSignal,
+): Promise<IncomingMessage> {
+  const request = url.startsWith("https:") ? httpsRequest : httpRequest;
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  request(url, { method: "POST", headers, ...(signal !== undefined && { signal }) }, resolve)
+    .on("error", reject)
+    .end(body);
+  return promise;
 }
 
 export const dynamoDbAt = (endpoint: string): AwsCall => caller(endpoint, "dynamodb", "DynamoDB_20120810");

@@ -11,7 +11,10 @@ export interface DataDir {
   readonly signingKey: string | undefined;
   readonly log: string | undefined;
   readonly assembly: string;
-  readonly compileCache: string;
+  /** Null where every start has other paths: nothing would be found again. */
+  readonly compileCache: string | null;
+  /** Where the code of a function environment is written as JavaScript. */
+  readonly worker: string;
   /** From now on the data is kept: everything that belongs to a new directory is in it. */
   markComplete(): void;
   release(): void;
@@ -48,6 +51,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
     log: at("service.log"),
     assembly: at("assembly"),
     compileCache: at("compile-cache"),
+    worker: at("worker.mjs"),
     markComplete: () => writeFileSync(at("complete"), ""),
     release,
   };
@@ -62,7 +66,8 @@ export function temporaryDir(): DataDir {
     signingKey: undefined,
     log: undefined,
     assembly: path.join(directory, "assembly"),
-    compileCache: path.join(tmpdir(), "canvassing-compile-cache"),
+    compileCache: null,
+    worker: path.join(directory, "worker.mjs"),
     markComplete: () => undefined,
     release: () => rmSync(directory, { recursive: true, force: true }),
   };

@@ -1,5 +1,7 @@
 /** One function environment on a worker thread: its own variables, one invocation at a time, ended when it runs out of time. */
+import { readFile, writeFile } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
+import { transform } from "esbuild";
 import { messageOf } from "./error.ts";
 import type { FromWorker, FunctionFailure, Invocation, ToWorker, WorkerData } from "./protocol.ts";
 
@@ -21,6 +23,8 @@ export interface ResponseSink {
 }
 
 export interface EnvironmentOptions {
+  /** What `writeWorker` made. */
+  readonly worker: string;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
   readonly onOutput: (text: Uint8Array) => void;
@@ -31,6 +35,12 @@ const INIT_TIMEOUT_MS = 10_000;
 
 /** V8's default would let each of many environments keep some 50 MB of short-lived objects. */
 const YOUNG_GENERATION_MB = 16;
+
+/** Writes `worker.ts` as JavaScript: else each environment would take off its types anew, a quarter of the work of a start. */
+export async function writeWorker(file: string): Promise<void> {
+  const { code } = await transform(await readFile(new URL("./worker.ts", import.meta.url)), { loader: "ts" });
+  await writeFile(file, code);
+}
 
 interface Running {
   readonly sink: ResponseSink | undefined;
@@ -44,8 +54,8 @@ export class Environment {
   readonly #worker: Worker;
   #running: Running | undefined;
 
-  constructor({ data, variables, onOutput }: EnvironmentOptions) {
-    this.#worker = new Worker(new URL("./worker.ts", import.meta.url), {
+  constructor({ worker, data, variables, onOutput }: EnvironmentOptions) {
+    this.#worker = new Worker(worker, {
       env: { ...variables },
       workerData: data,
       stdout: true,

@@ -26,6 +26,8 @@ export interface InvokeOptions {
 export interface FunctionHost {
   /** Variables of every function beside its own: region, credentials and endpoints of the local servers. */
   readonly variables: Readonly<Record<string, string>>;
+  /** What `writeWorker` made. */
+  readonly worker: string;
   readonly compileCache: string | null;
   readonly warm: WarmEnvironments;
   readonly log: (text: Uint8Array | string) => void;
@@ -148,6 +150,7 @@ class Pool {
   #start(): Environment {
     const { name, directory, MemorySize, Environment: own } = this.#spec;
     const environment = new Environment({
+      worker: this.#host.worker,
       data: {
         bundle: path.join(directory, "index.mjs"),
         functionName: name,

@@ -3,6 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { DeployConfig } from "../config.ts";
 import { CONTROL_PREFIX, ISSUER_PATH, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, temporaryDir } from "./data-dir.ts";
+import { writeWorker } from "./environment.ts";
 import { LocalError, messageOf } from "./error.ts";
 import { bind, type Front } from "./front.ts";
 import type { LocalFunction } from "./function.ts";
@@ -94,6 +95,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const [servers, template] = await Promise.all([
     startServers(options, dir, undo),
     makeTemplate(options, dir, identity),
+    writeWorker(dir.worker),
   ]);
   const stack = readStack(template, servers.queues.endpoint, dir.assembly);
   const isNew = await createStorage(stack, servers, options);
@@ -129,6 +131,7 @@ async function run(parts: Parts): Promise<LocalService> {
   let failures = 0;
   const functions = createFunctions(stack, {
     variables: { ...servers.variables, ...(guard !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: guard.endpoint }) },
+    worker: dir.worker,
     compileCache: dir.compileCache,
     warm,
     log: log.write,

@@ -28,6 +28,8 @@ export interface StreamSource {
 const POLL_BUSY_MS = 50;
 const POLL_QUIET_MS = 250;
 const QUIET_AFTER_MS = 10_000;
+/** Between two looks at least, however much goes on: under load there is news all the time, and it comes in larger batches. */
+const POLL_GAP_MS = 20;
 /** Lambda's own pause between repetitions grows too; people who wait for a test are less patient. */
 const PAUSE_MS = { first: 100, longest: 1_000 } as const;
 /** Records are cut into batches below the 6 MB that an invocation may carry. */
@@ -101,12 +103,9 @@ class Loop {
 
   async #idle(): Promise<void> {
     const quiet = Date.now() - this.#activeAt > QUIET_AFTER_MS;
-    const timer = new AbortController();
-    await Promise.race([
-      wait(quiet ? POLL_QUIET_MS : POLL_BUSY_MS, undefined, { signal: timer.signal }).catch(() => undefined),
-      this.#kicked.promise,
-    ]);
-    timer.abort();
+    const timer = setTimeout(this.#kicked.resolve, quiet ? POLL_QUIET_MS : POLL_BUSY_MS);
+    await Promise.all([this.#kicked.promise, wait(POLL_GAP_MS)]);
+    clearTimeout(timer);
   }
 
   /** Shards in the order in which they came to be: a record and its successor are never swapped. */

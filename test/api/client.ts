@@ -1,6 +1,7 @@
 /** The tests' client of the interface: it refuses every response that the OpenAPI document does not describe. */
 import { readFileSync } from "node:fs";
-import { request as requestHttp } from "node:http";
+import { Agent, type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { inject } from "vitest";
@@ -85,45 +86,37 @@ export interface Answer {
 
 export const baseUrl = (): string => inject("baseUrl");
 
-/** One request as it is given, whatever the document says of it; the answer is checked against the document. */
+/** Cheaper by far than `fetch`, and there are tens of thousands of requests. */
+const agent = new Agent({ keepAlive: true });
+
+/** One request as it is given, its path byte for byte; the answer is checked against the document. */
 export async function send(
   method: string,
   path: string,
-  init: { headers?: Record<string, string>; body?: string } = {},
+  { headers = {}, body = "" }: { headers?: Record<string, string>; body?: string } = {},
 ): Promise<Answer> {
-  return checked(method, await fetch(`${baseUrl()}${path}`, { method, ...init }));
-}
-
-async function checked(method: string, response: Response): Promise<Answer> {
-  const { status, headers, url } = response;
-  const text = await response.text();
-  const isJson = headers.get("content-type")?.includes("json") === true;
-  const answer = { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
-  // `fetch` takes `.` and `..` out of a path, so that another route than the one meant may answer.
-  const prefix = new URL(baseUrl()).pathname.replace(/\/$/, "");
-  assertDocumented(method, new URL(url).pathname.slice(prefix.length), answer);
+  const base = new URL(baseUrl());
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const target = base.pathname.replace(/\/$/, "") + path;
+  const length = body === "" ? {} : { "Content-Length": Buffer.byteLength(body) };
+  request(base, { method, path: target, agent, headers: { ...headers, ...length } }, resolve)
+    .on("error", reject)
+    .end(body);
+  const response = await promise;
+  const answer = answerOf(response.statusCode ?? 0, headersOf(response), await text(response));
+  assertDocumented(method, path.split("?", 1)[0] ?? "", answer);
   return answer;
 }
 
-/** A request whose path goes out byte for byte: `fetch` would normalise it. Gives the status and the text. */
-export function sendRaw(
-  method: string,
-  path: string,
-  headers: Record<string, string> = {},
-): Promise<{ status: number; text: string }> {
-  const { hostname, port } = new URL(baseUrl());
-  return new Promise((resolve, reject) => {
-    const sent = requestHttp({ hostname, port, method, path, headers }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => {
-        text += chunk;
-      });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
-    });
-    sent.on("error", reject);
-    sent.end();
-  });
+function headersOf({ rawHeaders }: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) headers.append(rawHeaders[i] ?? "", rawHeaders[i + 1] ?? "");
+  return headers;
+}
+
+function answerOf(status: number, headers: Headers, text: string): Answer {
+  const isJson = headers.get("content-type")?.includes("json") === true;
+  return { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
 }
 
 const tokens = new Map<string, Promise<string>>();
@@ -165,7 +158,9 @@ export function clientOf(email: string): Client {
     accessToken: () => tokenOf(email),
     fetch: async (request) => {
       const response = await fetch(request);
-      await checked(request.method, response.clone());
+      const answer = answerOf(response.status, response.headers, await response.clone().text());
+      const prefix = new URL(baseUrl()).pathname.replace(/\/$/, "");
+      assertDocumented(request.method, new URL(response.url).pathname.slice(prefix.length), answer);
       return response;
     },
   });

@@ -6,6 +6,7 @@ import { CreateTableCommand, DynamoDBClient, type DynamoDBClientConfig, paginate
 import * as z from "zod/mini";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import { post } from "../../infra/local/aws-json.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 
 type Json = Record<string, unknown>;
@@ -158,17 +159,13 @@ function split(operation: string, body: Json, share: number): { sent: Json; left
 }
 
 async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, body: Json) {
-  const answer = await fetch(endpoint, {
-    method: "POST",
-    headers: {
-      "Content-Type": "application/x-amz-json-1.0",
-      "X-Amz-Target": String(headers["x-amz-target"]),
-      Authorization: String(headers.authorization),
-      "X-Amz-Date": String(headers["x-amz-date"]),
-    },
-    body: JSON.stringify(body),
-  });
-  return { status: answer.status, text: await answer.text() };
+  const same = ["x-amz-target", "authorization", "x-amz-date"].map((name) => [name, String(headers[name])]);
+  const answer = await post(
+    endpoint,
+    { "content-type": "application/x-amz-json-1.0", ...Object.fromEntries(same) },
+    JSON.stringify(body),
+  );
+  return { status: answer.statusCode ?? 0, text: await text(answer) };
 }
 
 async function createTable(endpoint: string): Promise<void> {

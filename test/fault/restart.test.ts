@@ -45,11 +45,22 @@ async function kill(child: ChildProcess): Promise<void> {
   running.delete(child);
 }
 
+const tokens = new Map<string, Promise<string>>();
+
+/** The issuer's address is in a token: each start has its own. */
+function tokenOf(url: string, email: string): Promise<string> {
+  const known = tokens.get(`${url} ${email}`);
+  if (known !== undefined) return known;
+  const token = fetch(`${url}/local/token`, { method: "POST", body: JSON.stringify({ email }) });
+  const text = token.then((answer) => answer.text()).then((answer) => answer.trim());
+  tokens.set(`${url} ${email}`, text);
+  return text;
+}
+
 async function call(url: string, email: string, method: string, path: string, body?: unknown): Promise<unknown> {
-  const token = await fetch(`${url}/local/token`, { method: "POST", body: JSON.stringify({ email }) });
   const answer = await fetch(`${url}${path}`, {
     method,
-    headers: { Authorization: `Bearer ${(await token.text()).trim()}`, "Content-Type": "application/json" },
+    headers: { Authorization: `Bearer ${await tokenOf(url, email)}`, "Content-Type": "application/json" },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status}`);
