@@ -1,0 +1,235 @@
+/** A rebuild of the company index: exact at every moment, whatever is written, flushed or killed meanwhile. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
+import { REST_MS } from "#shared/company-index/rest.ts";
+import { readManifest } from "#shared/company-index/store.ts";
+import type { Table } from "#shared/db/table.ts";
+import { checkIndex } from "#shared/prospects/index-check.ts";
+import { indexRecords } from "#shared/prospects/index-records.ts";
+import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { IndexedCompany } from "./indexed-company.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+let companies = 0;
+const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+const newCompany = (): IndexedCompany => new IndexedCompany(1_000 + companies++, db.direct);
+
+const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
+  flush({ table, clock }, id, { least: 1, settleMs: 0 });
+
+const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
+  rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options });
+
+/** Flushed in two runs, with changes, deletions and notes that are not flushed. */
+async function stage(company: IndexedCompany) {
+  const ids: number[] = [];
+  for (let seed = 1; seed <= 9; seed++) ids.push(await company.create(seed));
+  const [a = 0, b = 0, c = 0, d = 0] = ids;
+  const noteOfA = await company.addNote(a, 1);
+  const noteOfB = await company.addNote(b, 2);
+  await flushAll(company);
+  await company.change(c, 30);
+  await company.removeNote(b, noteOfB);
+  await company.remove(d);
+  await flushAll(company);
+  await company.change(a, 31);
+  await company.changeNote(a, noteOfA, 5);
+  return { ids, noteOfA };
+}
+
+/** Nothing differs, and nothing will when all is flushed and merged. */
+async function expectExact(company: IndexedCompany): Promise<void> {
+  await company.expectListsExact();
+  expect(await checkIndex(db.direct, company.id)).toEqual([]);
+  await flushAll(company);
+  expect(await checkIndex(db.direct, company.id)).toEqual([]);
+  await company.expectListsExact();
+}
+
+describe("a rebuild", () => {
+  test("takes the place of all runs, and of what was unflushed", async () => {
+    const company = newCompany();
+    await stage(company);
+    expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, segments: 1, staying: 0 });
+    const { head, keys } = await readUnflushed(db.direct, company.id);
+    expect({ left: keys, rest: head.mergesRestUntil, by: head.rebuildId }).toEqual({ left: [], rest: 0, by: null });
+    await expectExact(company);
+  });
+
+  test("makes the index of a company that has none, prospects or not", async () => {
+    const company = newCompany();
+    expect(await rebuildOf(company)).toMatchObject({ prospects: 0, segments: 0, replaced: 0 });
+    await expectExact(company);
+    await stage(company);
+    await db.direct.batchRemove([...(await db.keysOf(`C#${company.id}#X`))]);
+    expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, replaced: 0 });
+    await expectExact(company);
+  });
+
+  const meanwhile: Record<
+    string,
+    (company: IndexedCompany, staged: Awaited<ReturnType<typeof stage>>) => Promise<unknown>
+  > = {
+    "prospects are changed": async (company, { ids }) => {
+      for (const id of [ids[0] ?? 0, ids[2] ?? 0, ids[8] ?? 0]) await company.change(id, 40);
+    },
+    "prospects and notes are made, changed twice and flushed in between": async (company, { ids, noteOfA }) => {
+      const made = await company.create(41);
+      const note = await company.addNote(made, 3);
+      await company.change(ids[4] ?? 0, 42);
+      await flushAll(company);
+      await company.changeNote(ids[0] ?? 0, noteOfA, 7);
+      await company.changeNote(made, note, 8);
+      await company.change(ids[4] ?? 0, 43);
+    },
+    "prospects and notes are deleted": async (company, { ids, noteOfA }) => {
+      await company.removeNote(ids[0] ?? 0, noteOfA);
+      await company.remove(ids[5] ?? 0);
+      await company.remove(ids[0] ?? 0);
+    },
+    "notes come and go, and all is flushed": async (company, { ids, noteOfA }) => {
+      const note = await company.addNote(ids[6] ?? 0, 4);
+      await company.changeNote(ids[0] ?? 0, noteOfA, 6);
+      await flushAll(company);
+      await company.removeNote(ids[6] ?? 0, note);
+      await company.remove(ids[7] ?? 0);
+      await flushAll(company);
+    },
+  };
+  test.each(Object.entries(meanwhile))("is exact when, at any of its calls, %s", async (_, act) => {
+    for (let at = 1; ; at++) {
+      const company = newCompany();
+      const staged = await stage(company);
+      const late: Fault = { kind: "late", meanwhile: () => act(company, staged) };
+      db.plan((__, number) => (number === at ? late : pass));
+      await rebuildOf(company, db.table);
+      const calls = db.calls.length;
+      db.plan(() => pass);
+      await expectExact(company);
+      if (calls < at) break;
+    }
+  });
+
+  const faults: [string, Fault][] = [
+    ["before its call takes effect", { kind: "error", code: "ValidationException", status: 400 }],
+    ["after its call took effect", { kind: "lose reply" }],
+  ];
+  test.each(faults)("killed at any call %s leaves lists exact, and a later one does its work", async (_, fault) => {
+    for (let at = 1; ; at++) {
+      const company = newCompany();
+      const { ids } = await stage(company);
+      db.plan((__, number) => (number < at ? pass : number === at ? fault : dead));
+      const outcome = await rebuildOf(company, db.table).catch((error: unknown) => error);
+      const calls = db.calls.length;
+      db.plan(() => pass);
+      await company.expectListsExact();
+      await company.change(ids[1] ?? 0, 50);
+      await flushAll(company);
+      await company.expectListsExact();
+      clock.ms += REST_MS + 1;
+      expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1 });
+      await expectExact(company);
+      if (calls < at) {
+        expect(outcome).toMatchObject({ prospects: 8 });
+        break;
+      }
+    }
+  });
+
+  test("lists stay exact while several actors write, flush and merge, and rebuilds follow each other", async () => {
+    const company = newCompany();
+    const { ids } = await stage(company);
+    let isOver = false;
+    const until = async (act: (turn: number) => Promise<unknown>): Promise<void> => {
+      for (let turn = 1; !isOver; turn++) await act(turn);
+    };
+    const actor = (own: number) => async (turn: number) => {
+      const id = turn % 3 === 0 ? await company.create(own * 1_000 + turn) : (ids[own] ?? 0);
+      await company.change(id, own * 100 + turn);
+      const note = await company.addNote(id, turn);
+      await company.changeNote(id, note, turn + 1);
+      if (turn % 2 === 0) await company.removeNote(id, note);
+      if (turn % 6 === 0) await company.remove(id);
+    };
+    const settled = (least: number) => () => flush({ table: db.direct, clock }, company.id, { least, settleMs: 100 });
+    const work = [
+      ...[4, 5, 6].map((own) => until(actor(own))),
+      until(settled(20)),
+      until(settled(30)),
+      until(() => company.expectListsExact()),
+    ];
+    const rebuilds = (async () => {
+      for (let i = 0; i < 3; i++) await rebuildOf(company, db.direct, { settleMs: 150 });
+      isOver = true;
+    })();
+    await Promise.all([...work, rebuilds]).finally(() => {
+      isOver = true;
+    });
+    await expectExact(company);
+  });
+});
+
+describe("of two rebuilds", () => {
+  test("the second is refused while the first one's turn lasts", async () => {
+    const company = newCompany();
+    await stage(company);
+    const outcomes = await Promise.allSettled([rebuildOf(company), rebuildOf(company)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({ reason: expect.any(RebuildRefused) });
+    await expectExact(company);
+  });
+
+  test("the one that slept through its turn finds its runs replaced, changes nothing and leaves nothing", async () => {
+    for (let at = 3; at < 12; at++) {
+      const company = newCompany();
+      await stage(company);
+      const other = async (): Promise<void> => {
+        clock.ms += REST_MS + 1;
+        await rebuildOf(company);
+      };
+      db.plan((_, number) => (number === at ? { kind: "late", meanwhile: other } : pass));
+      const outcome = await rebuildOf(company, db.table).catch((error: unknown) => error);
+      db.plan(() => pass);
+      expect(outcome).toBeInstanceOf(RebuildRefused);
+      expect(String(outcome)).toContain("another rebuild or a merge was faster");
+      await expectExact(company);
+    }
+  });
+});
+
+describe("merges", () => {
+  test("rest while a rebuild is under way, and a minute after it was killed they go on", async () => {
+    const company = newCompany();
+    const runs = async (): Promise<number> => {
+      const { head } = await readUnflushed(db.direct, company.id);
+      return (await readManifest(db.direct, company.id, head.manifest)).runs.length;
+    };
+    const { ids } = await stage(company);
+    await flushAll(company);
+    db.plan((_, number) => (number > 4 ? dead : pass));
+    await expect(rebuildOf(company, db.table)).rejects.toThrow();
+    const before = await runs();
+    for (let seed = 60; seed < 63; seed++) {
+      await company.change(ids[0] ?? 0, seed);
+      await flushAll(company);
+      await company.expectListsExact();
+    }
+    expect(await runs()).toBe(before + 3);
+    clock.ms += REST_MS + 1;
+    await company.change(ids[0] ?? 0, 63);
+    await flushAll(company);
+    expect(await runs()).toBeLessThan(before + 3);
+    await expectExact(company);
+  });
+});
+
+/** The process is gone: none of its calls arrives any more. */
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
