@@ -79,8 +79,8 @@ export async function findGone(
     !gone.has(noteId) && known.notes.versionOf(noteId) === 0 && deletions.versionOf(noteId) <= version;
   const withoutRow = async (notes: readonly NoteEntry[]): Promise<readonly NoteEntry[]> => {
     if (notes.length === 0) return [];
-    const now = await records.versionsNow(companyId, [], notes);
-    return notes.filter(({ noteId }) => !now.notes.has(noteId));
+    const found = new Set((await records.readSome(companyId, [], notes)).notes.map(({ noteId }) => noteId));
+    return notes.filter(({ noteId }) => !found.has(noteId));
   };
   const left = await withoutRow(claims.filter((claim) => claim.text !== null && isOpen(claim)));
   if (left.length > 0) await sleep(settleMs);

@@ -15,18 +15,20 @@ export async function removeReplaced(
 ): Promise<void> {
   const newer = entries.filter(({ id, version }) => version > known.prospects.versionOf(id));
   const newerNotes = notes.filter(({ noteId, version }) => version > known.notes.versionOf(noteId));
-  const now = await records.versionsNow(
+  const now = await records.readSome(
     companyId,
     newer.map(({ id }) => id),
     newerNotes,
   );
+  const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
+  const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
   // An entry can be seen a moment before its row: it stays. One that no row has come for belongs to no write at all.
   const staying = new Set([
     ...newer
-      .filter(({ id, version }) => (now.prospects.get(id) ?? 0) >= version)
+      .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
       .map(({ id, version }) => keys.prospectDelta(companyId, id, version).sk),
     ...newerNotes
-      .filter(({ noteId, version }) => (now.notes.get(noteId) ?? 0) >= version)
+      .filter(({ noteId, version }) => (noteNow.get(noteId) ?? 0) >= version)
       .map(({ prospectId, noteId, version }) => keys.noteDelta(companyId, prospectId, noteId, version).sk),
   ]);
   await table.batchRemove(all.filter(({ sk }) => !staying.has(sk)));

@@ -1,4 +1,4 @@
-/** The records that an index is made of, as whoever owns them reads them for a rebuild. */
+/** The records that an index is made of, as whoever owns them reads them for a rebuild and for checks. */
 import type { IndexEntry, NoteText } from "#shared/company-index/row.ts";
 
 /** A note and where its row stands. */
@@ -13,15 +13,10 @@ export interface SomeRecords {
   readonly notes: readonly NoteText[];
 }
 
-/** Versions of rows at this moment; a record without a row is left out. */
-export interface VersionsNow {
-  readonly prospects: ReadonlyMap<number, number>;
-  readonly notes: ReadonlyMap<number, number>;
-}
-
 /** All reads are strongly consistent. */
 export interface Records {
   /** Every prospect whose row stands when the reading begins, deleted ones included, each with all its notes in one piece. */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
-  versionsNow(companyId: number, prospects: readonly number[], notes: readonly NotePlace[]): Promise<VersionsNow>;
+  /** These, as far as they have rows. */
+  readSome(companyId: number, prospects: readonly number[], notes: readonly NotePlace[]): Promise<SomeRecords>;
 }

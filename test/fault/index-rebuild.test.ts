@@ -9,7 +9,7 @@ import type { Table } from "#shared/db/table.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";
 import { indexRecords } from "#shared/prospects/index-records.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
-import { IndexedCompany } from "./indexed-company.ts";
+import { IndexedCompany, type Staged } from "./indexed-company.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -28,23 +28,6 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
   rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options });
 
-/** Flushed in two runs, with changes, deletions and notes that are not flushed. */
-async function stage(company: IndexedCompany) {
-  const ids: number[] = [];
-  for (let seed = 1; seed <= 9; seed++) ids.push(await company.create(seed));
-  const [a = 0, b = 0, c = 0, d = 0] = ids;
-  const noteOfA = await company.addNote(a, 1);
-  const noteOfB = await company.addNote(b, 2);
-  await flushAll(company);
-  await company.change(c, 30);
-  await company.removeNote(b, noteOfB);
-  await company.remove(d);
-  await flushAll(company);
-  await company.change(a, 31);
-  await company.changeNote(a, noteOfA, 5);
-  return { ids, noteOfA };
-}
-
 /** Nothing differs, and nothing will when all is flushed and merged. */
 async function expectExact(company: IndexedCompany): Promise<void> {
   await company.expectListsExact();
@@ -57,7 +40,7 @@ async function expectExact(company: IndexedCompany): Promise<void> {
 describe("a rebuild", () => {
   test("takes the place of all runs, and of what was unflushed", async () => {
     const company = newCompany();
-    await stage(company);
+    await company.stage(flushAll);
     expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, segments: 1, staying: 0 });
     const { head, keys } = await readUnflushed(db.direct, company.id);
     expect({ left: keys, rest: head.mergesRestUntil, by: head.rebuildId }).toEqual({ left: [], rest: 0, by: null });
@@ -68,16 +51,13 @@ describe("a rebuild", () => {
     const company = newCompany();
     expect(await rebuildOf(company)).toMatchObject({ prospects: 0, segments: 0, replaced: 0 });
     await expectExact(company);
-    await stage(company);
+    await company.stage(flushAll);
     await db.direct.batchRemove([...(await db.keysOf(`C#${company.id}#X`))]);
     expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, replaced: 0 });
     await expectExact(company);
   });
 
-  const meanwhile: Record<
-    string,
-    (company: IndexedCompany, staged: Awaited<ReturnType<typeof stage>>) => Promise<unknown>
-  > = {
+  const meanwhile: Record<string, (company: IndexedCompany, staged: Staged) => Promise<unknown>> = {
     "prospects are changed": async (company, { ids }) => {
       for (const id of [ids[0] ?? 0, ids[2] ?? 0, ids[8] ?? 0]) await company.change(id, 40);
     },
@@ -107,7 +87,7 @@ describe("a rebuild", () => {
   test.each(Object.entries(meanwhile))("is exact when, at any of its calls, %s", async (_, act) => {
     for (let at = 1; ; at++) {
       const company = newCompany();
-      const staged = await stage(company);
+      const staged = await company.stage(flushAll);
       const late: Fault = { kind: "late", meanwhile: () => act(company, staged) };
       db.plan((__, number) => (number === at ? late : pass));
       await rebuildOf(company, db.table);
@@ -125,7 +105,7 @@ describe("a rebuild", () => {
   test.each(faults)("killed at any call %s leaves lists exact, and a later one does its work", async (_, fault) => {
     for (let at = 1; ; at++) {
       const company = newCompany();
-      const { ids } = await stage(company);
+      const { ids } = await company.stage(flushAll);
       db.plan((__, number) => (number < at ? pass : number === at ? fault : dead));
       const outcome = await rebuildOf(company, db.table).catch((error: unknown) => error);
       const calls = db.calls.length;
@@ -146,7 +126,7 @@ describe("a rebuild", () => {
 
   test("lists stay exact while several actors write, flush and merge, and rebuilds follow each other", async () => {
     const company = newCompany();
-    const { ids } = await stage(company);
+    const { ids } = await company.stage(flushAll);
     let isOver = false;
     const until = async (act: (turn: number) => Promise<unknown>): Promise<void> => {
       for (let turn = 1; !isOver; turn++) await act(turn);
@@ -180,7 +160,7 @@ describe("a rebuild", () => {
 describe("of two rebuilds", () => {
   test("the second is refused while the first one's turn lasts", async () => {
     const company = newCompany();
-    await stage(company);
+    await company.stage(flushAll);
     const outcomes = await Promise.allSettled([rebuildOf(company), rebuildOf(company)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({ reason: expect.any(RebuildRefused) });
@@ -190,7 +170,7 @@ describe("of two rebuilds", () => {
   test("the one that slept through its turn finds its runs replaced, changes nothing and leaves nothing", async () => {
     for (let at = 3; at < 12; at++) {
       const company = newCompany();
-      await stage(company);
+      await company.stage(flushAll);
       const other = async (): Promise<void> => {
         clock.ms += REST_MS + 1;
         await rebuildOf(company);
@@ -212,7 +192,7 @@ describe("merges", () => {
       const { head } = await readUnflushed(db.direct, company.id);
       return (await readManifest(db.direct, company.id, head.manifest)).runs.length;
     };
-    const { ids } = await stage(company);
+    const { ids } = await company.stage(flushAll);
     await flushAll(company);
     db.plan((_, number) => (number > 4 ? dead : pass));
     await expect(rebuildOf(company, db.table)).rejects.toThrow();

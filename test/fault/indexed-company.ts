@@ -14,6 +14,12 @@ import { StoredProspect } from "#shared/prospects/stored.ts";
 const now = "2026-05-29T18:00:00.000Z";
 const WORDS = ["DOG", "CAT", "BELL"];
 
+export interface Staged {
+  /** Of all prospects; the fourth is deleted. */
+  readonly ids: readonly number[];
+  readonly noteOfA: number;
+}
+
 /** One of them: changes of the same record wait for each other, as each has the last one's version. */
 export class IndexedCompany {
   readonly id: number;
@@ -67,6 +73,23 @@ export class IndexedCompany {
 
   async removeNote(prospectId: number, id: number): Promise<void> {
     await this.#write(prospectId, removeNote(await this.note(prospectId, id)));
+  }
+
+  /** Flushed in two runs, with changes, deletions and notes; two changes are not flushed. */
+  async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
+    const ids: number[] = [];
+    for (let seed = 1; seed <= 9; seed++) ids.push(await this.create(seed));
+    const [a = 0, b = 0, c = 0, d = 0] = ids;
+    const noteOfA = await this.addNote(a, 1);
+    const noteOfB = await this.addNote(b, 2);
+    await flush(this);
+    await this.change(c, 30);
+    await this.removeNote(b, noteOfB);
+    await this.remove(d);
+    await flush(this);
+    await this.change(a, 31);
+    await this.changeNote(a, noteOfA, 5);
+    return { ids, noteOfA };
   }
 
   async prospect(id: number): Promise<StoredProspect> {
