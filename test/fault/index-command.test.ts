@@ -49,7 +49,7 @@ test("verifies and rebuilds; faults end it with 1, wrong usage and an unknown co
   const N = String(company.id);
   await company.stage(({ id }) => flush({ table: db.direct, clock: systemClock }, id, { least: 1, settleMs: 0 }));
 
-  const sound = `company ${N}: 8 prospects, 1 notes, 2 segments, 2 runs, 2 unflushed, 0 faults\n`;
+  const sound = `company ${N}: 8 prospects, 1 notes, 2 segments, 2 runs, 5 unflushed, 0 faults\n`;
   expect(await run("verify", "--company", N)).toEqual({ stdout: sound, stderr: "", code: 0 });
 
   const index = await indexInHand(db.direct, company.id);

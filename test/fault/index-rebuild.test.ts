@@ -4,7 +4,7 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
 import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
 import { REST_MS } from "#shared/company-index/rest.ts";
-import { readManifest } from "#shared/company-index/store.ts";
+import { piecesOf, readManifest } from "#shared/company-index/store.ts";
 import type { Table } from "#shared/db/table.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";
 import { indexRecords } from "#shared/prospects/index-records.ts";
@@ -31,7 +31,6 @@ const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: Re
 /** Nothing differs, and nothing will when all is flushed and merged. */
 async function expectExact(company: IndexedCompany): Promise<void> {
   await company.expectListsExact();
-  expect(await checkIndex(db.direct, company.id)).toEqual([]);
   await flushAll(company);
   expect(await checkIndex(db.direct, company.id)).toEqual([]);
   await company.expectListsExact();
@@ -58,9 +57,6 @@ describe("a rebuild", () => {
   });
 
   const meanwhile: Record<string, (company: IndexedCompany, staged: Staged) => Promise<unknown>> = {
-    "prospects are changed": async (company, { ids }) => {
-      for (const id of [ids[0] ?? 0, ids[2] ?? 0, ids[8] ?? 0]) await company.change(id, 40);
-    },
     "prospects and notes are made, changed twice and flushed in between": async (company, { ids, noteOfA }) => {
       const made = await company.create(41);
       const note = await company.addNote(made, 3);
@@ -70,18 +66,16 @@ describe("a rebuild", () => {
       await company.changeNote(made, note, 8);
       await company.change(ids[4] ?? 0, 43);
     },
-    "prospects and notes are deleted": async (company, { ids, noteOfA }) => {
-      await company.removeNote(ids[0] ?? 0, noteOfA);
-      await company.remove(ids[5] ?? 0);
-      await company.remove(ids[0] ?? 0);
-    },
-    "notes come and go, and all is flushed": async (company, { ids, noteOfA }) => {
+    "prospects and notes are deleted, some of it flushed": async (company, { ids, noteOfA }) => {
       const note = await company.addNote(ids[6] ?? 0, 4);
       await company.changeNote(ids[0] ?? 0, noteOfA, 6);
       await flushAll(company);
       await company.removeNote(ids[6] ?? 0, note);
       await company.remove(ids[7] ?? 0);
       await flushAll(company);
+      await company.removeNote(ids[0] ?? 0, noteOfA);
+      await company.remove(ids[5] ?? 0);
+      await company.remove(ids[0] ?? 0);
     },
   };
   test.each(Object.entries(meanwhile))("is exact when, at any of its calls, %s", async (_, act) => {
@@ -147,7 +141,7 @@ describe("a rebuild", () => {
       until(() => company.expectListsExact()),
     ];
     const rebuilds = (async () => {
-      for (let i = 0; i < 3; i++) await rebuildOf(company, db.direct, { settleMs: 150 });
+      for (let i = 0; i < 2; i++) await rebuildOf(company, db.direct, { settleMs: 150 });
       isOver = true;
     })();
     await Promise.all([...work, rebuilds]).finally(() => {
@@ -168,7 +162,7 @@ describe("of two rebuilds", () => {
   });
 
   test("the one that slept through its turn finds its runs replaced, changes nothing and leaves nothing", async () => {
-    for (let at = 3; at < 12; at++) {
+    for (let at = 3; at < 12; at += 2) {
       const company = newCompany();
       await company.stage(flushAll);
       const other = async (): Promise<void> => {
@@ -180,6 +174,12 @@ describe("of two rebuilds", () => {
       db.plan(() => pass);
       expect(outcome).toBeInstanceOf(RebuildRefused);
       expect(String(outcome)).toContain("another rebuild or a merge was faster");
+      const { head } = await readUnflushed(db.direct, company.id);
+      const held = [head.manifest, ...head.retired].filter((name) => name !== null);
+      const manifests = await Promise.all(held.map((name) => readManifest(db.direct, company.id, name)));
+      const owners = new Set(manifests.flatMap(piecesOf).map(({ owner }) => owner));
+      const stored = (await db.keysOf(`C#${company.id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? "");
+      expect(stored.filter((owner) => !owners.has(owner))).toEqual([]);
       await expectExact(company);
     }
   });
