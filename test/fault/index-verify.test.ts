@@ -4,6 +4,7 @@ import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/publish.ts";
 import { rebuild } from "#shared/company-index/rebuild.ts";
+import type { Records } from "#shared/company-index/records.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { Zone } from "#shared/company-index/zone.ts";
@@ -236,6 +237,28 @@ describe("a check", () => {
     );
     await rebuild(world(), indexRecords(db.direct), company.id, { settleMs: 0 });
     expect((await verify(company)).faults).toEqual([]);
+  });
+
+  test("tells nothing of a record that is written anew during each of its looks", async () => {
+    const company = newCompany();
+    const { ids } = await company.stage(flushAll);
+    let seed = 0;
+    const write = (): Promise<void> => company.change(ids[0] ?? 0, ++seed);
+    const records = indexRecords(db.direct);
+    const racing: Records = {
+      readAll: async function* (companyId) {
+        await write();
+        yield* records.readAll(companyId);
+      },
+      // Of each look's two, the second comes after a write.
+      readSome: async (...asked) => {
+        if (++reads % 2 === 0) await write();
+        return records.readSome(...asked);
+      },
+    };
+    let reads = 0;
+    expect((await verifyIndex(db.direct, racing, company.id, { pauseMs: 1 })).faults).toEqual([]);
+    expect(reads).toBe(6);
   });
 
   test("tells nothing of what is written, flushed, merged and rebuilt meanwhile", async () => {

@@ -119,9 +119,9 @@ export class IndexedCompany {
    * Lists by a new reader, of all prospects and of those with a word: every prospect that is not written meanwhile is found or not
    * found as its rows say, and none twice.
    */
-  async expectListsExact(): Promise<void> {
+  async expectListsExact(table: Table = this.table): Promise<void> {
     const ended = new Map(this.#ended);
-    const index = openCompanyIndex(this.table);
+    const index = openCompanyIndex(table);
     const found = [];
     for (const text of [undefined, ...WORDS]) {
       const matches = await index.find(this.id, { words: text === undefined ? [] : [{ text, digits: "" }] });
