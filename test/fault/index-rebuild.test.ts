@@ -93,18 +93,22 @@ describe("a rebuild", () => {
     }
   });
 
-  const faults: [string, Fault][] = [
-    ["before its call takes effect", { kind: "error", code: "ValidationException", status: 400 }],
-    ["after its call took effect", { kind: "lose reply" }],
+  const faults: [string, Fault, RegExp][] = [
+    ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
+    // After a read all is as it is before the next call.
+    ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
   ];
-  test.each(faults)("killed at any call %s leaves lists exact, and a later one does its work", async (_, fault) => {
-    for (let at = 1; ; at++) {
+  test.each(faults)("killed %s leaves lists exact, and a later one does its work", async (_, fault, operations) => {
+    const undisturbed = newCompany();
+    await undisturbed.stage(flushAll);
+    db.plan(() => pass);
+    await rebuildOf(undisturbed, db.table);
+    for (const [i, operation] of [...db.calls].entries()) {
+      if (!operations.test(operation)) continue;
       const company = newCompany();
       const { ids } = await company.stage(flushAll);
-      db.plan((__, number) => (number < at ? pass : number === at ? fault : dead));
-      const outcome = await rebuildOf(company, db.table).catch((error: unknown) => error);
-      const calls = db.calls.length;
-      db.plan(() => pass);
+      db.plan((__, number) => (number <= i ? pass : number === i + 1 ? fault : dead));
+      await rebuildOf(company, db.table).catch(() => undefined);
       await company.expectListsExact();
       await company.change(ids[1] ?? 0, 50);
       await flushAll(company);
@@ -112,10 +116,6 @@ describe("a rebuild", () => {
       clock.ms += REST_MS + 1;
       expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1 });
       await expectExact(company);
-      if (calls < at) {
-        expect(outcome).toMatchObject({ prospects: 8 });
-        break;
-      }
     }
   });
 
