@@ -1,4 +1,7 @@
-/** A rebuild of the company index: exact at every moment, whatever is written, flushed or killed meanwhile. */
+/**
+ * A rebuild of the company index: exact at every moment, whatever is written, flushed or killed meanwhile. One file, over 250
+ * lines: one law about the same few records, under each kind of disturbance.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";

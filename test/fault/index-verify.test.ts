@@ -1,4 +1,7 @@
-/** Every kind of damage to a company's index is found by a check, and mended by a rebuild. */
+/**
+ * Every kind of damage to a company's index is found by a check, and mended by a rebuild. One file, over 250 lines: most of it
+ * is the table of damages.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
