@@ -1,9 +1,8 @@
 /** `npm run company -- create --name NAME --owner EMAIL`: the first company and its owner, on a deployed stack or the local service. */
 import { parseArgs } from "node:util";
-import { CloudFormationClient, DescribeStacksCommand } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import { createCompany } from "#shared/companies/create.ts";
-import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import { directoryOnly } from "#shared/identity/directory-only.ts";
 import type { IdentityProvider } from "#shared/identity/provider.ts";
@@ -11,7 +10,8 @@ import { userPool } from "#shared/identity/user-pool.ts";
 import { limits } from "#shared/limits.ts";
 import { Email, text } from "#shared/schema.ts";
 import { worldOn } from "#shared/world.ts";
-import { STACK_NAME } from "./stack.ts";
+import { STACK_NAME } from "./stack-name.ts";
+import { deployedTable, localTable } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL
     [--first-name TEXT] [--last-name TEXT]
@@ -34,26 +34,16 @@ interface Target {
   readonly identities: IdentityProvider;
 }
 
-const LocalOutputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
-const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
-
 /** The running local service, whose issuer signs in everybody whom the directory knows. */
 async function localTarget(): Promise<Target | undefined> {
-  const base = `http://127.0.0.1:${process.env.PORT ?? "3000"}`;
-  const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
-  if (answer === undefined || !answer.ok) return undefined;
-  const { TableName, DynamoDbEndpoint } = LocalOutputs.parse(await answer.json());
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials });
-  return { label: base, table: openTable(TableName, client), identities: directoryOnly };
+  const found = await localTable();
+  return found === undefined ? undefined : { ...found, identities: directoryOnly };
 }
 
 async function deployedTarget(stackName: string, sub: string | undefined): Promise<Target> {
-  const { Stacks } = await new CloudFormationClient().send(new DescribeStacksCommand({ StackName: stackName }));
-  const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
-  const { TableName, UserPoolId } = StackOutputs.parse(Object.fromEntries(listed));
-  const identities = sub === undefined ? ownPool(UserPoolId) : { takesSubjects: true, invite: async () => ({ sub }) };
-  return { label: `stack ${stackName}`, table: openTable(TableName), identities };
+  const { userPoolId, ...found } = await deployedTable(stackName);
+  const identities = sub === undefined ? ownPool(userPoolId) : { takesSubjects: true, invite: async () => ({ sub }) };
+  return { ...found, identities };
 }
 
 function ownPool(userPoolId: string | undefined): IdentityProvider {

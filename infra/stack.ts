@@ -7,9 +7,8 @@ import { createDeliveryQueue, createEvents, createParkedRecords } from "./events
 import type { Platform } from "./function.ts";
 import { createIdentity } from "./identity.ts";
 import { unreadableAlarm } from "./monitoring.ts";
+import { STACK_NAME } from "./stack-name.ts";
 import { createBucket, createTable } from "./storage.ts";
-
-export const STACK_NAME = "Canvassing";
 
 /** `bundles` is the directory that `bundle()` wrote. */
 export function createStack(scope: Construct, config: DeployConfig, bundles: string): Stack {

@@ -5,7 +5,14 @@ import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Head } from "#shared/company-index/head.ts";
 import type { Manifest, Run } from "#shared/company-index/manifest.ts";
 import { mergeRuns, type RunToMerge } from "#shared/company-index/merge.ts";
-import { discardRun, type IndexWorld, type NewRun, publish, storeRun } from "#shared/company-index/publish.ts";
+import {
+  discardRun,
+  type IndexWorld,
+  isEmptyRun,
+  type NewRun,
+  publish,
+  storeRun,
+} from "#shared/company-index/publish.ts";
 import { isTombstone } from "#shared/company-index/row.ts";
 import { readAsides, readSegments } from "#shared/company-index/run-pieces.ts";
 import { readManifest } from "#shared/company-index/store.ts";
@@ -48,10 +55,11 @@ export async function flush(
   return { entries, left: 0, merges: await mergeAll(world, companyId, holding) };
 }
 
-/** Gives how many merges there were. */
+/** Gives how many merges there were: none while a rebuild is about to replace runs, which must not be mixed with newer ones. */
 async function mergeAll(world: IndexWorld, companyId: number, found: Holding): Promise<number> {
   let holding: Holding | undefined = found;
   for (let merges = 0; ; merges++) {
+    if (holding.head.mergesRestUntil > world.clock.now()) return merges;
     const from = mergeable(holding.manifest);
     if (from === undefined) return merges;
     holding = await merge(world, companyId, holding, from);
@@ -94,7 +102,7 @@ async function putRun(
 ): Promise<Holding | undefined> {
   const run = await storeRun(world.table, companyId, built);
   const staying = manifest.runs.slice(0, from);
-  const next: Manifest = { runs: run.segments.length + run.overrides === 0 ? staying : [...staying, run] };
+  const next: Manifest = { runs: isEmptyRun(run) ? staying : [...staying, run] };
   const moved = await publish(world, companyId, head, next);
   if (moved !== undefined) return { head: moved, manifest: next };
   await discardRun(world.table, companyId, run);

@@ -1,7 +1,7 @@
 /** The head: which version of a company's index holds now. It moves by compare-and-set alone. */
 import * as z from "zod/mini";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { equals, missing } from "#shared/db/expression.ts";
+import { type Condition, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item, Table, Write } from "#shared/db/table.ts";
 
@@ -25,6 +25,10 @@ const Head = z.object({
   retired: z._default(z.array(Retired), []),
   /** Counts the changes of the company's names. Written by those changes alone. */
   dictionaryVersion: z._default(z.int(), 0),
+  /** Until then (milliseconds since the epoch) no runs are merged, for a rebuild is about to replace those that there are. */
+  mergesRestUntil: z._default(z.int(), 0),
+  /** The rebuild that merges rest for. */
+  rebuildId: z._default(z.nullable(z.string()), null),
 });
 export type Head = z.infer<typeof Head>;
 
@@ -36,18 +40,24 @@ export const namesChangeInHead = (companyId: number): Write => ({
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** `to` has the next version. False when somebody else moved the head first; nothing is changed then. */
+/** Holds as long as nobody has moved the head since it was read. */
+export const isUnmoved = ({ version }: Head): Condition =>
+  version === 0 ? missing("version") : equals("version", version);
+
+/**
+ * `to` has the next version and a manifest of its own. False when somebody else moved the head first; nothing is changed then.
+ * Writes no more than version, manifest and retired: what else stands in the head, others change at the same time.
+ */
 export async function moveHead(table: Table, companyId: number, from: Head, to: Head): Promise<boolean> {
   const { version, manifest, retired } = to;
+  const set = { type: HEAD_TYPE, version, manifest, retired };
   try {
-    await table.write({
-      update: keys.indexHead(companyId),
-      change: { set: { type: HEAD_TYPE, version, manifest, retired } },
-      when: from.version === 0 ? missing("version") : equals("version", from.version),
-    });
+    await table.write({ update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) });
     return true;
   } catch (error) {
-    if (error instanceof ConditionFailed) return false;
-    throw error;
+    if (!(error instanceof ConditionFailed)) throw error;
+    // Our own move may have been done and its reply lost, and others have written the head since.
+    const standing = readHead(error.failed[0]?.item);
+    return [standing.manifest, ...standing.retired].some((name) => name !== null && name.id === manifest?.id);
   }
 }

@@ -72,7 +72,13 @@ function* merged(
   notes: NewestVersions,
   strays: ReadonlyMap<number, readonly NoteText[]>,
 ): Generator<RowWithNotes> {
-  const streams = runs.map((run) => liveRowsOf(run, prospects, notes));
+  for (const { row, notes: own } of alongCurve(runs.map((run) => liveRowsOf(run, prospects, notes)))) {
+    yield { row, notes: [...own, ...(strays.get(row.id) ?? [])] };
+  }
+}
+
+/** Streams that are in the order of the curve as one that is. */
+export function* alongCurve(streams: readonly Iterator<Placed, undefined>[]): Generator<RowWithNotes> {
   const heads = streams.map((stream) => stream.next());
   for (;;) {
     let first = -1;
@@ -84,13 +90,12 @@ function* merged(
     const head = heads[first];
     const stream = streams[first];
     if (head === undefined || stream === undefined || head.done === true) return;
-    const { row, notes: own } = head.value.entry;
-    yield { row, notes: [...own, ...(strays.get(row.id) ?? [])] };
+    yield head.value.entry;
     heads[first] = stream.next();
   }
 }
 
-interface Placed {
+export interface Placed {
   readonly place: number;
   readonly id: number;
   readonly entry: RowWithNotes;
@@ -101,8 +106,10 @@ function* liveRowsOf(run: RunToMerge, prospects: NewestVersions, notes: NewestVe
     for (const { row, notes: own } of rowsOf(decode())) {
       if (prospects.supersedes(row.id, row.version, run.age)) continue;
       const live = own.filter(({ noteId, version }) => !notes.supersedes(noteId, version, run.age));
-      yield { place: curvePlace(row), id: row.id, entry: { row, notes: live } };
+      yield placed({ row, notes: live });
     }
   }
   return undefined;
 }
+
+export const placed = (entry: RowWithNotes): Placed => ({ place: curvePlace(entry.row), id: entry.row.id, entry });

@@ -1,6 +1,7 @@
 /** Puts a new run into a company's index, in place of some of its runs or beside them, by one move of the head. */
 import type { Clock } from "#shared/clock.ts";
 import { buildAside, buildSegments } from "#shared/company-index/build.ts";
+import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { type Head, type ManifestName, moveHead } from "#shared/company-index/head.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import type { NoteText } from "#shared/company-index/row.ts";
@@ -35,31 +36,60 @@ export interface NewRun {
 }
 
 /** Stores the run's pieces, one segment after the other. Nothing leads to them yet. */
-export async function storeRun(table: Table, companyId: number, built: NewRun): Promise<Run> {
-  const id = newPieceId();
+export const storeRun = async (table: Table, companyId: number, built: NewRun): Promise<Run> =>
+  storeAside(table, companyId, await storeSegments(table, companyId, built.rows), built);
+
+/** `rows` in the order of the curve. */
+export async function storeSegments(
+  table: Table,
+  companyId: number,
+  rows: Iterable<RowWithNotes>,
+): Promise<SegmentEntry[]> {
   const segments: SegmentEntry[] = [];
-  const put = async (owner: string, name: string, bytes: Uint8Array | undefined): Promise<StoredPiece["parts"]> => {
-    if (bytes === undefined) return 0;
-    const { parts, items } = cutPiece(companyId, owner, name, bytes);
-    await table.batchPut(items);
-    return parts;
-  };
-  for (const { rows, zone, groups } of buildSegments(built.rows)) {
-    const owner = newPieceId();
+  for (const { rows: count, zone, groups } of buildSegments(rows)) {
+    const id = newPieceId();
     const [main, geo, text] = await Promise.all([
-      put(owner, "main", groups.main),
-      put(owner, "geo", groups.geo),
-      put(owner, "text", groups.text),
+      storePiece(table, companyId, id, "main", groups.main),
+      storePiece(table, companyId, id, "geo", groups.geo),
+      storePiece(table, companyId, id, "text", groups.text),
     ]);
     const bytes = groups.main.length + groups.geo.length + groups.text.length;
-    segments.push({ id: owner, rows, zone, bytes, parts: { main, geo, text } });
+    segments.push({ id, rows: count, zone, bytes, parts: { main, geo, text } });
   }
-  const aside = buildAside(built.prospects, built.notes, built.looseNotes);
+  return segments;
+}
+
+/** The run of these segments with what stands beside them. */
+export async function storeAside(
+  table: Table,
+  companyId: number,
+  segments: SegmentEntry[],
+  { prospects, notes, looseNotes: loose }: Omit<NewRun, "rows">,
+): Promise<Run> {
+  const id = newPieceId();
+  const aside = buildAside(prospects, notes, loose);
   const [overrides, looseNotes] = await Promise.all([
-    put(id, "overrides", aside.overrides),
-    put(id, "notes", aside.looseNotes),
+    storePiece(table, companyId, id, "overrides", aside.overrides),
+    storePiece(table, companyId, id, "notes", aside.looseNotes),
   ]);
   return { id, rows: segments.reduce((sum, { rows }) => sum + rows, 0), overrides, looseNotes, segments };
+}
+
+/** A run that holds nothing and hides nothing need not be in a manifest. */
+export const isEmptyRun = ({ segments, overrides }: Run): boolean => segments.length + overrides === 0;
+
+/** Gives its parts. */
+async function storePiece(
+  table: Table,
+  companyId: number,
+  owner: string,
+  name: string,
+  bytes: Uint8Array | undefined,
+): Promise<StoredPiece["parts"]> {
+  if (bytes === undefined) return 0;
+  const { parts, items } = cutPiece(companyId, owner, name, bytes);
+  await table.batchPut(items);
+  return parts;
 }
 
 /** Makes `manifest` the one that holds. Gives the head as it is then, or undefined when somebody else moved it first. */
@@ -84,14 +114,17 @@ export async function publish(
 export const discardRun = (table: Table, companyId: number, run: Run): Promise<void> =>
   removePieces(table, companyId, piecesOf({ runs: [run] }));
 
-/** A piece that a manifest leads to and its successor does not goes with the manifest. Gives those that are too young to go. */
+/**
+ * A piece that a manifest leads to and its successor does not goes with the manifest. Gives those that are too young to go.
+ * What an unreadable manifest led to is not known any more, and stays.
+ */
 async function removeRetired(table: Table, companyId: number, { retired, manifest }: Head, now: number) {
   const due = retired.filter(({ at }) => at < now - RETIRED_MS);
   for (const [i, name] of due.entries()) {
     const successor = retired[i + 1] ?? manifest;
     const [old, next] = await Promise.all([
-      findManifest(table, companyId, name),
-      successor === null ? undefined : findManifest(table, companyId, successor),
+      findReadable(table, companyId, name),
+      successor === null ? undefined : findReadable(table, companyId, successor),
     ]);
     if (old === undefined || next === undefined) continue;
     const staying = new Set(piecesOf(next).map(({ owner }) => owner));
@@ -101,3 +134,9 @@ async function removeRetired(table: Table, companyId: number, { retired, manifes
   }
   return retired.slice(due.length);
 }
+
+const findReadable = (table: Table, companyId: number, name: ManifestName): Promise<Manifest | undefined> =>
+  findManifest(table, companyId, name).catch((error: unknown) => {
+    if (error instanceof IndexUnreadable) return undefined;
+    throw error;
+  });

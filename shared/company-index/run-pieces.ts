@@ -37,7 +37,7 @@ export function asideOf(run: Run, overrides: Uint8Array | undefined, notes: Uint
 export async function readSegments(
   table: Table,
   companyId: number,
-  { segments }: Run,
+  { segments }: Pick<Run, "segments">,
 ): Promise<(() => SegmentColumns)[]> {
   const bytes = await readPieces(
     table,

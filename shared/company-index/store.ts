@@ -67,8 +67,11 @@ function missing(companyId: number, { owner, name }: Piece): never {
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
 
-export const removePieces = (table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> =>
-  table.batchRemove(pieces.flatMap((piece) => keysOf(companyId, piece)));
+/** A damaged manifest may name a piece twice, and a batch may not. */
+export function removePieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> {
+  const going = new Map(pieces.flatMap((piece) => keysOf(companyId, piece)).map((key) => [nameOf(key), key]));
+  return table.batchRemove([...going.values()]);
+}
 
 /** Everything that a manifest leads to. */
 export const piecesOf = ({ runs }: Manifest): Piece[] =>

@@ -35,6 +35,12 @@ export class NewestVersions {
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
   }
 
+  /** The newest one of the record; 0 where none is known. */
+  versionOf(id: number): number {
+    const slot = this.#slotOf(id);
+    return this.#ids[slot] === id ? (this.#versions[slot] ?? 0) : 0;
+  }
+
   *[Symbol.iterator](): Generator<{ id: number; version: number; age: number }> {
     for (const [slot, id] of this.#ids.entries()) {
       if (id !== EMPTY) yield { id, version: this.#versions[slot] ?? 0, age: this.#ages[slot] ?? 0 };

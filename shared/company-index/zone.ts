@@ -64,3 +64,20 @@ export function withinBox({ box }: Zone, [minLng, minLat, maxLng, maxLat]: Box):
 
 export const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
+
+/** Whether every row that `zone` describes is within `map`. */
+export function coversZone(map: Zone, zone: Zone): boolean {
+  return (
+    (zone.box === null || (map.box !== null && withinBox(zone, map.box))) &&
+    coversRange(map.createdAt, zone.createdAt) &&
+    coversRange(map.ids, zone.ids) &&
+    coversSet(map.statusIds, zone.statusIds) &&
+    coversSet(map.assigneeIds, zone.assigneeIds)
+  );
+}
+
+const coversRange = (map: readonly [number, number], [first, last]: readonly [number, number]): boolean =>
+  map[0] <= first && map[1] >= last;
+
+const coversSet = (map: readonly (number | null)[] | null, values: readonly (number | null)[] | null): boolean =>
+  map === null || values?.every((value) => map.includes(value)) === true;

@@ -273,6 +273,26 @@ describe("a flush", () => {
     await records.expectClean({ orphans: true });
   });
 
+  test("whose move of the head was done, its reply lost and the next flush faster than the retry keeps its run", async () => {
+    const records = new Records();
+    await change(records, 1);
+    await flushAll(db.direct, records.companyId);
+    await change(records, 2);
+    let moves = 0;
+    const next = async (): Promise<void> => {
+      await change(records, 4);
+      await flushAll(db.direct, records.companyId);
+    };
+    db.plan((operation) => {
+      if (operation !== "UpdateItem" || ++moves > 2) return pass;
+      return moves === 1 ? { kind: "lose reply" } : { kind: "early", meanwhile: next };
+    });
+    await flushAll(db.table, records.companyId);
+    expect(moves).toBeGreaterThan(1);
+    await records.expectFound();
+    await records.expectClean();
+  });
+
   test("rides out throttling and answers in part", async () => {
     const records = new Records();
     for (let seed = 0; seed < 3; seed++) {

@@ -20,6 +20,8 @@ export type Fault =
   | { readonly kind: "hang" }
   /** Takes effect; the answer waits until other work is done. */
   | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown>; readonly change?: (body: Json) => Json }
+  /** Takes effect only when other work is done. */
+  | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
   /** The request goes out changed. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
   /** Only this share of a batch goes out, but at least one entry unless it is 0; the rest comes back as unprocessed. */
@@ -132,6 +134,11 @@ async function apply(
       if (fault.share === 0) return answer(200, JSON.stringify({ [name]: body.RequestItems }));
       const result = await forward(sent);
       return answer(result.status, JSON.stringify({ ...z.parse(JsonBody, JSON.parse(result.text)), [name]: left }));
+    }
+    case "early": {
+      await fault.meanwhile();
+      const result = await forward(body);
+      return answer(result.status, result.text);
     }
     default: {
       const result = await forward(fault.kind === "ask" ? fault.change(body) : body);

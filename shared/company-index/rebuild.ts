@@ -1,0 +1,243 @@
+/**
+ * The rebuild: a run made from the records themselves takes the place of all runs that there are when it begins, by one move of
+ * the head, while reads, writes and flushes go on. What is written meanwhile stands in entries or in runs that are
+ * flushed meanwhile; these stay, newer than the rebuilt run, and versions decide.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { IndexUnreadable } from "#shared/company-index/compress.ts";
+import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
+import type { Head } from "#shared/company-index/head.ts";
+import type { Run, SegmentEntry } from "#shared/company-index/manifest.ts";
+import {
+  discardRun,
+  type IndexWorld,
+  isEmptyRun,
+  publish,
+  storeAside,
+  storeSegments,
+} from "#shared/company-index/publish.ts";
+import { findGone, type KnownVersions, versionsToList } from "#shared/company-index/rebuild-aside.ts";
+import { removeReplaced } from "#shared/company-index/rebuild-entries.ts";
+import type { Records } from "#shared/company-index/records.ts";
+import { endRest, prolongRest, REST_MS, takeRest } from "#shared/company-index/rest.ts";
+import { isTombstone, type NoteText } from "#shared/company-index/row.ts";
+import { type Aside, readAsides } from "#shared/company-index/run-pieces.ts";
+import { RowSorter } from "#shared/company-index/sorted-rows.ts";
+import { newPieceId, readManifest } from "#shared/company-index/store.ts";
+import { NewestVersions } from "#shared/company-index/versions.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
+
+/** Longer than a write takes to be seen in all its rows, and than a Query takes. */
+const SETTLE_MS = 250;
+const TRIES = 30;
+
+/** The rebuild has changed nothing, and may be begun again. */
+export class RebuildRefused extends Error {
+  override name = "RebuildRefused";
+}
+
+export interface RebuildOptions {
+  readonly settleMs?: number;
+  readonly progress?: (step: "read" | "store", prospects: number) => void;
+}
+
+export interface Rebuilt {
+  readonly prospects: number;
+  readonly notes: number;
+  readonly segments: number;
+  /** Runs that the new one took the place of; undefined where it could not be read which they were. */
+  readonly replaced: number | undefined;
+  /** Runs that were flushed meanwhile, and stay. */
+  readonly staying: number;
+}
+
+/** Safe to kill at any point: the index is then as it was. Throws RebuildRefused. */
+export async function rebuild(
+  world: IndexWorld,
+  records: Records,
+  companyId: number,
+  { settleMs = SETTLE_MS, progress = () => undefined }: RebuildOptions = {},
+): Promise<Rebuilt> {
+  const rebuildId = newPieceId();
+  const begun = await takeTurn(world, companyId, rebuildId);
+  const lease = keepResting(world, companyId, rebuildId);
+  try {
+    const replaced = { manifestId: begun.manifest?.id, runs: await runsOf(world, companyId, begun) };
+    const before = await readUnflushed(world.table, companyId);
+    await sleep(settleMs);
+    const { sorter, known, ...counts } = await readRecords(records, companyId, (count) => progress("read", count));
+    const rows = counted(sorter.sorted(), (count) => progress("store", count));
+    const segments = await storeSegments(world.table, companyId, rows);
+    const gone = new Set<number>();
+    const job = { world, records, companyId, replaced, known, gone, before, segments, settleMs, lease };
+    const staying = await putInPlace(job);
+    await sleep(settleMs);
+    await removeReplaced(world.table, records, companyId, known, before);
+    return { ...counts, segments: segments.length, replaced: replaced.runs?.length, staying };
+  } finally {
+    await lease.stop();
+    await endRest(world, companyId, rebuildId);
+  }
+}
+
+/** Gives the head as it is when this rebuild's turn begins: from then on no run is merged. */
+async function takeTurn(world: IndexWorld, companyId: number, rebuildId: string): Promise<Head> {
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const { head } = await readUnflushed(world.table, companyId);
+    const leftMs = head.mergesRestUntil - world.clock.now();
+    if (leftMs > 0) {
+      const turn = `its turn ends in ${Math.ceil(leftMs / 1_000)} s unless it goes on`;
+      throw new RebuildRefused(`another rebuild is under way, or was killed: ${turn}`);
+    }
+    const taken = await takeRest(world, companyId, head, rebuildId);
+    if (taken !== undefined) return taken;
+    await sleep(Math.random() * 20 * attempt);
+  }
+  throw keptChanging(companyId);
+}
+
+const keptChanging = (companyId: number): RebuildRefused =>
+  new RebuildRefused(`the index of company ${companyId} kept changing`);
+
+/** What the rebuilt run takes the place of. */
+interface Replaced {
+  readonly manifestId: string | undefined;
+  /** Ids, oldest first; undefined where the manifest cannot be read. */
+  readonly runs: readonly string[] | undefined;
+}
+
+async function runsOf(world: IndexWorld, companyId: number, { manifest }: Head): Promise<string[] | undefined> {
+  try {
+    return (await readManifest(world.table, companyId, manifest)).runs.map(({ id }) => id);
+  } catch (error) {
+    if (error instanceof IndexUnreadable) return undefined;
+    throw error;
+  }
+}
+
+interface Lease {
+  /** Throws RebuildRefused when another rebuild has taken over. */
+  check(): void;
+  stop(): Promise<void>;
+}
+
+/** A failed call is made again at the next turn: the lease lasts for several. */
+function keepResting(world: IndexWorld, companyId: number, rebuildId: string): Lease {
+  let lost = false;
+  let last: Promise<void> = Promise.resolve();
+  const prolong = (): void => {
+    last = prolongRest(world, companyId, rebuildId).catch((error: unknown) => {
+      lost ||= error instanceof ConditionFailed;
+    });
+  };
+  const timer = setInterval(prolong, REST_MS / 4);
+  return {
+    check: () => {
+      if (lost) throw new RebuildRefused("another rebuild has taken over");
+    },
+    stop: () => {
+      clearInterval(timer);
+      return last;
+    },
+  };
+}
+
+interface Read {
+  readonly sorter: RowSorter;
+  readonly known: KnownVersions;
+  readonly prospects: number;
+  readonly notes: number;
+}
+
+async function readRecords(records: Records, companyId: number, progress: (count: number) => void): Promise<Read> {
+  const sorter = new RowSorter();
+  const known = { prospects: new NewestVersions(), notes: new NewestVersions() };
+  let [prospects, notes] = [0, 0];
+  for await (const some of records.readAll(companyId)) {
+    const notesOf = Map.groupBy(some.notes, ({ prospectId }) => prospectId);
+    for (const { noteId, version } of some.notes) known.notes.add(noteId, version, 0);
+    for (const entry of some.prospects) {
+      known.prospects.add(entry.id, entry.version, 0);
+      if (isTombstone(entry)) continue;
+      const own: NoteText[] = notesOf.get(entry.id) ?? [];
+      sorter.add({ row: entry, notes: own });
+      prospects++;
+      notes += own.length;
+    }
+    progress(prospects);
+  }
+  return { sorter, known, prospects, notes };
+}
+
+function* counted<T>(entries: Iterable<T>, progress: (count: number) => void): Generator<T> {
+  let count = 0;
+  for (const entry of entries) {
+    yield entry;
+    if (++count % 1_000 === 0) progress(count);
+  }
+}
+
+interface Job {
+  readonly world: IndexWorld;
+  readonly records: Records;
+  readonly companyId: number;
+  readonly replaced: Replaced;
+  readonly known: KnownVersions;
+  /** Notes that were deleted before they could be read, as far as it is known yet. */
+  readonly gone: Set<number>;
+  /** What was unflushed when the rebuild began. */
+  readonly before: Unflushed;
+  readonly segments: SegmentEntry[];
+  readonly settleMs: number;
+  readonly lease: Lease;
+}
+
+/** Gives how many newer runs stay. A refused rebuild takes its segments away; after any other error they may be in use. */
+async function putInPlace(job: Job): Promise<number> {
+  try {
+    for (let attempt = 1; attempt <= TRIES; attempt++) {
+      const staying = await tryToPutInPlace(job);
+      if (staying !== undefined) return staying;
+      await sleep(Math.random() * 20 * attempt);
+    }
+    throw keptChanging(job.companyId);
+  } catch (error) {
+    if (error instanceof RebuildRefused) await discardRun(job.world.table, job.companyId, asRun(job.segments));
+    throw error;
+  }
+}
+
+/** Undefined when somebody else moved the head meanwhile. */
+async function tryToPutInPlace(job: Job): Promise<number | undefined> {
+  const { world, companyId, segments } = job;
+  const unflushed = await readUnflushed(world.table, companyId);
+  const staying = await stayingRuns(job, unflushed.head);
+  const asides = await readAsides(world.table, companyId, staying);
+  refuseImports(staying, asides);
+  const others = { unflushed: [job.before, unflushed], asides };
+  await findGone(job.records, companyId, job.known, others, job.gone, job.settleMs);
+  const listed = versionsToList(job.known, others, job.gone);
+  job.lease.check();
+  const run = await storeAside(world.table, companyId, segments, { ...listed, looseNotes: [] });
+  const runs = isEmptyRun(run) ? staying : [run, ...staying];
+  if ((await publish(world, companyId, unflushed.head, { runs })) !== undefined) return staying.length;
+  await discardRun(world.table, companyId, { ...run, segments: [] });
+  return undefined;
+}
+
+const asRun = (segments: SegmentEntry[]): Run => ({ id: "", rows: 0, overrides: 0, looseNotes: 0, segments });
+
+/** Those that came since the rebuild began. */
+async function stayingRuns({ world, companyId, replaced }: Job, head: Head): Promise<Run[]> {
+  if (head.manifest?.id === replaced.manifestId) return [];
+  const { runs } = await readManifest(world.table, companyId, head.manifest);
+  const isThere = replaced.runs?.every((id, age) => runs[age]?.id === id);
+  if (replaced.runs !== undefined && isThere === true) return runs.slice(replaced.runs.length);
+  throw new RebuildRefused("the runs to be replaced are gone: another rebuild or a merge was faster");
+}
+
+/** Imported rows are listed nowhere, so that it cannot be told which of them the rebuild has read already. */
+function refuseImports(staying: readonly Run[], asides: readonly Aside[]): void {
+  const isImported = staying.some(({ rows }, i) => rows > (asides[i]?.overrides.prospects.ids.length ?? 0));
+  if (isImported) throw new RebuildRefused("an import was added meanwhile");
+}

@@ -1,0 +1,62 @@
+/** The rows that the company index is made of, read block by block: as many prospects as there may be, a few blocks in memory. */
+import * as z from "zod/mini";
+import type { NotePlace, Records, SomeRecords } from "#shared/company-index/records.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import type { Item, Table } from "#shared/db/table.ts";
+import { StoredNote } from "#shared/notes/schema.ts";
+import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
+
+/** Blocks that are read at once. */
+const PARALLEL = 8;
+
+const Range = z.object({ from: z.int(), to: z.int() });
+export const indexRecords = (table: Table): Records => ({
+  readAll: (companyId) => readAll(table, companyId),
+  readSome: (companyId, prospects, notes) => readSome(table, companyId, prospects, notes),
+});
+
+/** A prospect's range is recorded before its row is written, so no row is missed that stood when this began. */
+async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
+  const ranges: z.infer<typeof Range>[] = [];
+  for await (const item of table.query(keys.prospectRanges(companyId))) ranges.push(Range.parse(item));
+  const underWay: Promise<SomeRecords>[] = [];
+  for (const { from, to } of ranges) {
+    for (let block = from; block <= to; block++) {
+      const read = readBlock(table, companyId, block);
+      // Told when its turn comes; until then it must not end the process.
+      read.catch(() => undefined);
+      underWay.push(read);
+      const first = underWay.length < PARALLEL ? undefined : underWay.shift();
+      if (first !== undefined) yield await first;
+    }
+  }
+  for (const read of underWay) yield await read;
+}
+
+async function readBlock(table: Table, companyId: number, block: number): Promise<SomeRecords> {
+  const items: Item[] = [];
+  for await (const item of table.query(keys.prospectBlock(companyId, block))) items.push(item);
+  return recordsIn(items);
+}
+
+async function readSome(
+  table: Table,
+  companyId: number,
+  prospectIds: readonly number[],
+  notePlaces: readonly NotePlace[],
+): Promise<SomeRecords> {
+  const wanted = [
+    ...prospectIds.map((id) => keys.prospect(companyId, id)),
+    ...notePlaces.map(({ prospectId, noteId }) => keys.note(companyId, prospectId, noteId)),
+  ];
+  return recordsIn(await table.batchGet(distinct(wanted)));
+}
+
+const recordsIn = (items: readonly Item[]): SomeRecords => ({
+  prospects: items.flatMap((item) => (item.type === "prospect" ? [indexEntry(StoredProspect.parse(item))] : [])),
+  notes: items.flatMap((item) => (item.type === "note" ? [indexNote(StoredNote.parse(item))] : [])),
+});
+
+/** DynamoDB refuses a batch that names a key twice. */
+const distinct = (all: readonly Key[]): Key[] => [...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values()];

@@ -1,0 +1,72 @@
+/** Damages a company's index as no write of the service does: for checks, which must find it, and rebuilds, which must mend it. */
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import type { Head } from "#shared/company-index/head.ts";
+import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
+import { storeAside, storeSegments } from "#shared/company-index/publish.ts";
+import { rowsOf } from "#shared/company-index/rows.ts";
+import { readAsides, readSegments } from "#shared/company-index/run-pieces.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { manifestItem, readManifest } from "#shared/company-index/store.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+
+export interface IndexInHand {
+  readonly table: Table;
+  readonly companyId: number;
+  readonly head: Head;
+  readonly manifest: Manifest;
+  readonly oldest: Run;
+  readonly newest: Run;
+  readonly segment: SegmentEntry;
+}
+
+export async function indexInHand(table: Table, companyId: number): Promise<IndexInHand> {
+  const { head } = await readUnflushed(table, companyId);
+  const manifest = await readManifest(table, companyId, head.manifest);
+  const [oldest, newest] = [manifest.runs[0], manifest.runs.at(-1)];
+  const segment = oldest?.segments[0];
+  if (oldest === undefined || newest === undefined || segment === undefined) throw new Error("there is no index");
+  return { table, companyId, head, manifest, oldest, newest, segment };
+}
+
+/** Another manifest under the name of the one that holds. */
+export async function putManifest({ table, companyId, head }: IndexInHand, runs: Run[]): Promise<void> {
+  if (head.manifest !== null) await table.batchPut([manifestItem(companyId, head.manifest, { runs })]);
+}
+
+export const pieceOf = ({ companyId }: IndexInHand, owner: string, name: string): Key =>
+  keys.indexPart(companyId, owner, name, 0);
+
+/** One byte in the middle is another one. */
+export async function corrupt({ table }: IndexInHand, key: Key): Promise<void> {
+  const item = await table.get(key);
+  if (item === undefined || !(item.bytes instanceof Uint8Array)) throw new Error("there is no such piece");
+  const bytes = Uint8Array.from(item.bytes);
+  const middle = bytes.length >> 1;
+  bytes[middle] = (bytes[middle] ?? 0) ^ 0x55;
+  await table.batchPut([{ ...item, ...key, bytes }]);
+}
+
+/** The rows of the oldest run's only segment become others. */
+export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNotes[]) => RowWithNotes[]): Promise<void> {
+  const { table, companyId, manifest, oldest } = index;
+  const rows = (await readSegments(table, companyId, oldest)).flatMap((decode) => [...rowsOf(decode())]);
+  const segments = await storeSegments(table, companyId, change(rows));
+  const count = segments.reduce((sum, segment) => sum + segment.rows, 0);
+  await putManifest(index, [{ ...oldest, segments, rows: count }, ...manifest.runs.slice(1)]);
+}
+
+/** What stands beside the newest run becomes something else. */
+export async function rewriteAside(
+  index: IndexInHand,
+  change: (aside: Parameters<typeof storeAside>[3]) => Parameters<typeof storeAside>[3],
+): Promise<void> {
+  const { table, companyId, manifest, newest } = index;
+  const [aside] = await readAsides(table, companyId, [newest]);
+  if (aside === undefined) throw new Error("the run has nothing beside it");
+  const { prospects, notes } = aside.overrides;
+  const listed = ({ ids, versions }: typeof prospects) => [...ids].map((id, i) => ({ id, version: versions[i] ?? 0 }));
+  const now = { prospects: listed(prospects), notes: listed(notes), looseNotes: aside.looseNotes };
+  const run = await storeAside(table, companyId, newest.segments, change(now));
+  await putManifest(index, [...manifest.runs.slice(0, -1), run]);
+}

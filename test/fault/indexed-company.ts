@@ -1,0 +1,187 @@
+/** A company whose prospects and notes are written as the service writes them, and lists that are compared with its rows. */
+import { expect } from "vitest";
+import { openCompanyIndex } from "#shared/company-index/company-index.ts";
+import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
+import { pageOf } from "#shared/company-index/page.ts";
+import { type Ids, leaseIds } from "#shared/db/ids.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Table, Write } from "#shared/db/table.ts";
+import { StoredNote } from "#shared/notes/schema.ts";
+import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
+import { type CompanyProspects, readAllProspects } from "#shared/prospects/plain-reading.ts";
+import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/row-writes.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
+
+const now = "2026-05-29T18:00:00.000Z";
+const WORDS = ["DOG", "CAT", "BELL"];
+
+export interface Staged {
+  /** Of all prospects; the fourth is deleted. */
+  readonly ids: readonly number[];
+  readonly noteOfA: number;
+}
+
+/** One of them: changes of the same record wait for each other, as each has the last one's version. */
+export class IndexedCompany {
+  readonly id: number;
+  readonly table: Table;
+  readonly #ids: Ids;
+  /** How many writes of a prospect, its notes included, have begun and ended. */
+  readonly #begun = new Map<number, number>();
+  readonly #ended = new Map<number, number>();
+
+  constructor(id: number, table: Table) {
+    this.id = id;
+    this.table = table;
+    this.#ids = leaseIds(table);
+  }
+
+  /** Gives its id. */
+  async create(seed: number): Promise<number> {
+    const id = await this.#ids.nextProspect(this.id);
+    await this.#write(id, insertProspect(prospectOf(this.id, id, seed)));
+    return id;
+  }
+
+  async change(id: number, seed: number): Promise<void> {
+    const current = await this.prospect(id);
+    const { name, lat, lng, statusId } = prospectOf(this.id, id, seed);
+    const next = { ...current, name, lat, lng, statusId, version: current.version + 1 };
+    await this.#write(id, replaceProspect(current, next));
+  }
+
+  async remove(id: number): Promise<void> {
+    const current = await this.prospect(id);
+    await this.#write(id, replaceProspect(current, { ...current, version: current.version + 1, deletedAt: now }));
+  }
+
+  /** Gives its id. */
+  async addNote(prospectId: number, seed: number): Promise<number> {
+    const id = await this.#ids.next();
+    const dated = { createdAt: now, updatedAt: now, createdBy: null };
+    const note = { id, companyId: this.id, prospectId, body: bodyOf(seed), ...dated, version: 1 };
+    await this.#write(prospectId, insertNote({ type: "note", ...note }));
+    return id;
+  }
+
+  async changeNote(prospectId: number, id: number, seed: number): Promise<void> {
+    const current = await this.note(prospectId, id);
+    await this.#write(
+      prospectId,
+      replaceNote(current, { ...current, body: bodyOf(seed), version: current.version + 1 }),
+    );
+  }
+
+  async removeNote(prospectId: number, id: number): Promise<void> {
+    await this.#write(prospectId, removeNote(await this.note(prospectId, id)));
+  }
+
+  /**
+   * Flushed in two runs, with changes, deletions and notes; two changes are not flushed, and of what was, a killed flush has left
+   * some entries that are outdated.
+   */
+  async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
+    const ids: number[] = [];
+    for (let seed = 1; seed <= 9; seed++) ids.push(await this.create(seed));
+    const [a = 0, b = 0, c = 0, d = 0] = ids;
+    const noteOfA = await this.addNote(a, 1);
+    const noteOfB = await this.addNote(b, 2);
+    await flush(this);
+    const outdated = [
+      ...(await Promise.all([c, d].map(async (id) => prospectDelta(this.id, indexRow(await this.prospect(id)))))),
+      noteDelta(this.id, indexNote(await this.note(b, noteOfB))),
+    ];
+    await this.change(c, 30);
+    await this.removeNote(b, noteOfB);
+    await this.remove(d);
+    await flush(this);
+    await this.table.transact(outdated);
+    await this.change(a, 31);
+    await this.changeNote(a, noteOfA, 5);
+    return { ids, noteOfA };
+  }
+
+  async prospect(id: number): Promise<StoredProspect> {
+    return StoredProspect.parse(await this.table.get(keys.prospect(this.id, id)));
+  }
+
+  async note(prospectId: number, id: number): Promise<StoredNote> {
+    return StoredNote.parse(await this.table.get(keys.note(this.id, prospectId, id)));
+  }
+
+  async #write(prospectId: number, writes: readonly Write[]): Promise<void> {
+    this.#begun.set(prospectId, (this.#begun.get(prospectId) ?? 0) + 1);
+    await this.table.transact(writes);
+    this.#ended.set(prospectId, (this.#ended.get(prospectId) ?? 0) + 1);
+  }
+
+  /**
+   * Lists by a new reader, of all prospects and of those with a word: every prospect that is not written meanwhile is found or not
+   * found as its rows say, and none twice.
+   */
+  async expectListsExact(table: Table = this.table): Promise<void> {
+    const ended = new Map(this.#ended);
+    const index = openCompanyIndex(table);
+    const found = [];
+    for (const text of [undefined, ...WORDS]) {
+      const matches = await index.find(this.id, { words: text === undefined ? [] : [{ text, digits: "" }] });
+      const places = pageOf(matches, 0, 100_000);
+      const versions = new Map(places.map(({ id, version }) => [id, version]));
+      expect(places).toHaveLength(matches.total);
+      expect(versions.size, "prospects that are listed twice").toBe(matches.total);
+      found.push({ text, versions });
+    }
+    const contents = contentsOf(await readAllProspects(this.table, this.id));
+    for (const id of new Set([...contents.keys(), ...found.flatMap(({ versions }) => [...versions.keys()])])) {
+      if (this.#begun.get(id) !== ended.get(id)) continue;
+      const content = contents.get(id);
+      for (const { text, versions } of found) {
+        const version = text === undefined || content?.text.includes(text) ? content?.version : undefined;
+        expect(versions.get(id), `version of ${id} in the list with ${text ?? "any text"}`).toBe(version);
+      }
+    }
+  }
+}
+
+/** What the rows say of each prospect, its notes included. */
+function contentsOf({ prospects, notes }: CompanyProspects) {
+  const notesOf = Map.groupBy(notes, ({ prospectId }) => prospectId);
+  return new Map(
+    prospects.map((prospect) => {
+      const own = (notesOf.get(prospect.id) ?? []).map(indexNote);
+      const text = [indexRow(prospect).text, ...own.map((note) => note.text)].join("\n");
+      return [prospect.id, { version: prospect.version, text }];
+    }),
+  );
+}
+
+const bodyOf = (seed: number): string => `${WORDS[seed % WORDS.length]} ${seed}`;
+
+function prospectOf(companyId: number, id: number, seed: number): StoredProspect {
+  return {
+    type: "prospect",
+    id,
+    companyId,
+    name: seed % 5 === 0 ? `Dog ${seed}` : `Name ${seed}`,
+    phoneNumber: `(303) 555-${seed}`,
+    secondaryPhoneNumber: null,
+    emailAddress: null,
+    lat: seed % 7 === 0 ? null : 39 + (seed % 50) / 50,
+    lng: seed % 7 === 0 ? null : -105 + (seed % 40) / 40,
+    address: null,
+    statusId: seed % 3 === 0 ? null : seed % 3,
+    statusHistoryId: null,
+    assignedToUserId: seed % 4 === 0 ? null : 7,
+    assignedByUserId: null,
+    tagIds: seed % 6 === 0 ? [11, 12] : [],
+    source: null,
+    sourceId: null,
+    sourceCreatedAt: null,
+    customFieldData: null,
+    createdAt: now,
+    updatedAt: now,
+    createdBy: 1,
+    updatedBy: 1,
+    version: 1,
+  };
+}

@@ -1,0 +1,41 @@
+/** Law: a rebuilt run lists the versions of exactly those records that an entry or a staying run speaks of. */
+import { expect, test } from "vitest";
+import { versionsToList } from "#shared/company-index/rebuild-aside.ts";
+import { noAside } from "#shared/company-index/run-pieces.ts";
+import { NewestVersions } from "#shared/company-index/versions.ts";
+
+function versions(...known: [id: number, version: number][]): NewestVersions {
+  const all = new NewestVersions();
+  for (const [id, version] of known) all.add(id, version, 0);
+  return all;
+}
+const listed = (...ids: number[]) => ({ ids: Float64Array.from(ids), versions: Float64Array.from(ids, () => 1) });
+const known = { prospects: versions([1, 5], [2, 6], [3, 7], [4, 8]), notes: versions([11, 5], [12, 6], [13, 7]) };
+const note = (noteId: number, version: number) => ({ noteId, prospectId: 1, version, text: "DOG" });
+
+test("what was unflushed at the beginning, what is now, and what newer runs list", () => {
+  const others = {
+    unflushed: [
+      { entries: [{ id: 1, version: 4, deleted: true } as const], notes: [note(11, 1)] },
+      { entries: [{ id: 2, version: 9, deleted: true } as const], notes: [note(12, 9)] },
+    ],
+    asides: [{ ...noAside, overrides: { prospects: listed(3, 99), notes: listed(13, 98) } }],
+  };
+  expect(versionsToList(known, others, new Set())).toEqual({
+    prospects: [
+      { id: 1, version: 5 },
+      { id: 2, version: 6 },
+      { id: 3, version: 7 },
+    ],
+    notes: [
+      { id: 11, version: 5 },
+      { id: 12, version: 6 },
+      { id: 13, version: 7 },
+    ],
+  });
+});
+
+test("a note that is gone is listed as its deletion was, after the newest that is said of it", () => {
+  const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], asides: [] };
+  expect(versionsToList(known, others, new Set([21])).notes).toMatchObject([{ id: 21, version: 4 }]);
+});
