@@ -842,7 +842,7 @@ export interface components {
             /** @description ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             startAt?: string;
             /** @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
-            endAt?: (string) | null;
+            endAt?: string | null;
             /** @description Whether the time of day means nothing. */
             allDay?: boolean;
             /** @enum {string} */
@@ -912,7 +912,7 @@ export interface components {
             /** @description ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             startAt: string;
             /** @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
-            endAt?: (string) | null;
+            endAt?: string | null;
             /** @description Whether the time of day means nothing. */
             allDay?: boolean;
             /** @enum {string} */
@@ -950,7 +950,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /** @description When the system that it comes from made it. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
-            sourceCreatedAt?: (string) | null;
+            sourceCreatedAt?: string | null;
         };
         /** @description A new subscription of a webhook to one event. */
         NewRegistration: {

@@ -9,6 +9,7 @@ import { limits } from "#shared/limits.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { caseless, Search } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { IsoTime, instantOf, isDay } from "#shared/schema.ts";
 import { fullName } from "#shared/users/users.ts";
 
 const MS_PER_DAY = 86_400_000;
@@ -36,8 +37,6 @@ export const Assignees = z.pipe(
   ),
 );
 
-const dateOnly = /^\d{4}-\d{2}-\d{2}$/;
-
 /** An instant or a UTC day, in milliseconds since the epoch: `edge` says which end of the day is meant. */
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
@@ -47,15 +46,9 @@ export const dateBound = (edge: "start" | "end") =>
         Parameter,
         z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
       ),
-      z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })], {
-        error: "must be an ISO 8601 date or time",
-      }),
+      IsoTime,
     ),
-    z.transform((value) => {
-      const day = dateOnly.test(value);
-      if (day) return Date.parse(value) + (edge === "end" ? MS_PER_DAY - 1 : 0);
-      return Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`);
-    }),
+    z.transform((value) => instantOf(value) + (isDay(value) && edge === "end" ? MS_PER_DAY - 1 : 0)),
   );
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;

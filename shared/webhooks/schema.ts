@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
-import { Id, named, Timestamp, text } from "#shared/schema.ts";
+import { Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/filter.ts";
 
 export const TriggerMode = z.enum(["automatic", "manual"]);
@@ -57,7 +57,7 @@ export const NewWebhook = named(
   "NewWebhook",
   z.object({
     name: text(limits.name, 1),
-    url: z.url("must be a valid URL").check(z.maxLength(limits.url)),
+    url: WebUrl,
     secretKey: z.optional(text(limits.secretKey, 1)),
     registrations: z._default(z.array(NewRegistration).check(z.maxLength(limits.registrationsPerWebhook)), []),
   }),
