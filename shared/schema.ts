@@ -17,11 +17,25 @@ export const PathId = z.pipe(
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
-/** A size or number of a page in a query. */
+const digits = (message: string) => z.string().check(z.regex(/^[0-9]+$/, message));
+
+/** The number of a page in a query. */
 export const PositiveInteger = z.pipe(
-  z.string().check(z.regex(/^[0-9]{1,15}$/, "must be a positive integer")),
+  digits("must be a positive integer"),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
+
+/** How many records an answer is to hold, in a query: any positive integer, cut to the maximum. */
+export const PageSize = z.pipe(
+  digits("must be a positive integer"),
+  z.pipe(
+    z.transform((value: string) => Math.min(Number(value), limits.pageSizeMax)),
+    z.int().check(z.minimum(1)),
+  ),
+);
+
+/** The id after which a list goes on, in a query; 0 begins it. */
+export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
  * Text of `min` to `max` code points, as JSON Schema counts. Lone surrogates are refused: UTF-8 cannot hold them, so

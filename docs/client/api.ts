@@ -2646,7 +2646,7 @@ export interface operations {
                  */
                 dateTo?: string;
                 /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match.
+                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example New,Go Back
                  */
                 status?: string;
@@ -2656,17 +2656,17 @@ export interface operations {
                  */
                 assignedToUserId?: string;
                 /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. For admins and owners; ignored from others.
+                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled. For admins and owners; ignored from others.
                  * @example Ravi Rep
                  */
                 rep?: string;
                 /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match.
+                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example Hail damage
                  */
                 tagId?: string;
                 /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match.
+                 * @description Cities. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example Denver,Aurora
                  */
                 city?: string;
@@ -2952,7 +2952,7 @@ export interface operations {
                  */
                 dateTo?: string;
                 /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match.
+                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example New,Go Back
                  */
                 status?: string;
@@ -2962,17 +2962,17 @@ export interface operations {
                  */
                 assignedToUserId?: string;
                 /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. For admins and owners; ignored from others.
+                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled. For admins and owners; ignored from others.
                  * @example Ravi Rep
                  */
                 rep?: string;
                 /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match.
+                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example Hail damage
                  */
                 tagId?: string;
                 /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match.
+                 * @description Cities. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example Denver,Aurora
                  */
                 city?: string;

@@ -8,6 +8,7 @@ import { ProspectFilter, prospectPredicate } from "#shared/prospects/filter.ts";
 import { matching } from "#shared/prospects/plain-reading.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { valuesIn } from "./comma-list-oracle.ts";
 
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
@@ -90,9 +91,9 @@ const prospect = fc
     emailAddress: fc.constantFrom(null, "ada@x.test"),
     lat: coordinate(90),
     lng: coordinate(180),
-    city: fc.constantFrom(null, "Denver", "denver ", "Aurora"),
+    city: fc.constantFrom(null, "Denver", "denver ", "Aurora", "Washington, D.C.", '"Q"', '"Wash', 'D.C."'),
     statusId: fc.constantFrom(null, 101, 102, 103),
-    assignedToUserId: fc.constantFrom(null, 201, 202),
+    assignedToUserId: fc.constantFrom(null, 201, 202, 203),
     tagIds: fc.subarray([301, 302, 399]),
     createdAt: fc.constantFrom(...instants),
   })
@@ -107,6 +108,7 @@ const company = fc.record({
     people: fc.shuffledSubarray([
       { firstName: "Rita", lastName: "Rep" },
       { firstName: "Ravi", lastName: "Van Dam" },
+      { firstName: "Sam", lastName: "Rep, Jr." },
     ]),
   }),
   rows: fc.array(fc.tuple(prospect, fc.array(fc.constantFrom("Hale dog", "call 720", "ÉTÉ"), { maxLength: 2 })), {
@@ -114,8 +116,14 @@ const company = fc.record({
   }),
 });
 
+/** Some in quotes, some with quotes that do not close, and any text of such letters. */
 const commaList = (...values: string[]) =>
-  fc.array(fc.constantFrom(...values, "nothing", "", " "), { maxLength: 3 }).map((list) => list.join(" ,"));
+  fc.oneof(
+    fc
+      .array(fc.constantFrom(...values, "nothing", "", " ", '""', '"'), { maxLength: 3 })
+      .map((list) => list.join(" ,")),
+    fc.string({ unit: fc.constantFrom(...values, '"', '"', ",", " "), maxLength: 6 }),
+  );
 const box = fc.tuple(
   fc.constantFrom(-180, -1, 0.5, 170),
   fc.constantFrom(-90, -1, 0),
@@ -129,10 +137,12 @@ const query = fc.record({
   dateFrom: maybe(fc.constantFrom("2026-01-01", "2026-01-02", "2026-01-01T12:00:00Z", "2026-01-01T01:00:00+01:00")),
   dateTo: maybe(fc.constantFrom("2026-01-01", "2025-12-31", "2026-01-01T23:59:59.999Z")),
   status: maybe(commaList("new", "NOT HOME", " sold ")),
-  assignedToUserId: maybe(fc.subarray(["201", "202", "unassigned", "77"]).map((list) => list.join(","))),
-  rep: maybe(commaList("rita rep", "RAVI VAN DAM")),
+  assignedToUserId: maybe(
+    fc.subarray(["201", "203", "unassigned", "77", "9".repeat(30)]).map((list) => list.join(",")),
+  ),
+  rep: maybe(commaList("rita rep", "RAVI VAN DAM", '"sam rep, jr."')),
   tagId: maybe(commaList("hail", "Vip")),
-  city: maybe(commaList("DENVER", "aurora")),
+  city: maybe(commaList("DENVER", '"aurora"', '"washington, d.c."', '"""Q"""', '"Wash, D.C."', "washington")),
   search: maybe(fc.constantFrom(...searches)),
 });
 type Query = typeof query extends fc.Arbitrary<infer T> ? T : never;
@@ -144,7 +154,7 @@ const callers: Record<string, Caller> = {
 };
 
 const lower = (text: string): string => text.trim().toLowerCase();
-const listed = (raw: string | undefined): string[] => (raw ?? "").split(",").map(lower).filter(Boolean);
+const listed = (raw: string | undefined): string[] => valuesIn(raw ?? "").map(lower);
 
 /** Written from the decisions, sharing nothing with the filter under test. */
 function oracle(row: StoredProspect, notes: readonly string[], raw: Query, who: string, names: Names): boolean {
