@@ -6,6 +6,7 @@ import en from "zod/v4/locales/en.js";
 import { CustomFields } from "#shared/prospects/custom-fields.ts";
 import { dateBound } from "#shared/prospects/filter.ts";
 import { degrees, Email, HexColor, Id, InstantInput, PathId, text, WebUrl } from "#shared/schema.ts";
+import { EventFilter } from "#shared/webhooks/filter.ts";
 
 const accepts = (schema: z.ZodMiniType, value: unknown): boolean => z.safeParse(schema, value).success;
 
@@ -201,6 +202,15 @@ describe("custom fields", () => {
     ["10 000 levels", nested(10_000)],
   ])("%s is refused", (_, value) => {
     expect(accepts(CustomFields, value)).toBe(false);
+  });
+
+  test.each<[typeof CustomFields | typeof EventFilter, string, PropertyKey[][]]>([
+    [CustomFields, '{"a":1e999}', [["a"]]],
+    [CustomFields, '{"a":-1e999,"b":{"c/d":[1,{"e":1e400}]},"f":1e308}', [["a"], ["b", "c/d", 1, "e"]]],
+    [EventFilter, '{"a":1e999}', [["a"]]],
+    [EventFilter, '{"a":{"b":[1,-1e999]},"f":1e308}', [["a", "b", 1]]],
+  ])("numbers that JSON cannot give back are refused where they stand: %#", (schema, json, paths) => {
+    expect(z.safeParse(schema, JSON.parse(json)).error?.issues.map(({ path }) => path)).toEqual(paths);
   });
 
   test("an escaped backslash before 'ud800' is no surrogate", () => {
