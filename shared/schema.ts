@@ -114,10 +114,18 @@ export const InstantInput = z.pipe(
 
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
 
-/** How a status or tag is called. Commas and semicolons separate values in filters and CSV cells. */
+/**
+ * How a status or tag is called. Commas and semicolons separate values in filters and CSV cells. The limit holds for the
+ * normalised value too: it is part of a key, which ends at 1 024 bytes, and some symbols become three by that.
+ */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),
-  text(limits.displayValue, 1).check(z.regex(/^[^,;]*$/, "must not hold a comma or semicolon")),
+  text(limits.displayValue, 1).check(
+    z.regex(/^[^,;]*$/, "must not hold a comma or semicolon"),
+    z.refine((value) => codePoints(value.normalize("NFC")) <= limits.displayValue, {
+      error: `must have at most ${limits.displayValue} characters`,
+    }),
+  ),
 );
 
 /** Latitude or longitude in degrees. Magnitudes below a nanodegree are stored as 0: the table's numbers end at 1e-130. */

@@ -2,13 +2,14 @@
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
-import { type Dictionary, folded } from "#shared/companies/dictionary.ts";
+import { caseless, folded } from "#shared/caseless.ts";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
 import { commaList } from "#shared/prospects/comma-list.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
-import { caseless, Search } from "#shared/prospects/search.ts";
+import { Search } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { IsoTime, instantOf, isDay } from "#shared/schema.ts";
 import { fullName } from "#shared/users/users.ts";
