@@ -11,6 +11,7 @@ import { userPool } from "#shared/identity/user-pool.ts";
 import { limits } from "#shared/limits.ts";
 import { Email, text } from "#shared/schema.ts";
 import { worldOn } from "#shared/world.ts";
+import { serviceUrl } from "./local/address.ts";
 import { STACK_NAME } from "./stack.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL
@@ -39,7 +40,7 @@ const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.
 
 /** The running local service, whose issuer signs in everybody whom the directory knows. */
 async function localTarget(): Promise<Target | undefined> {
-  const base = `http://127.0.0.1:${process.env.PORT ?? "3000"}`;
+  const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
   if (answer === undefined || !answer.ok) return undefined;
   const { TableName, DynamoDbEndpoint } = LocalOutputs.parse(await answer.json());
