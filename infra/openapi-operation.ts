@@ -56,7 +56,9 @@ export function operation(route: Route, contract: Contract, components: Componen
   return {
     operationId: operationId(route.file),
     summary: contract.summary,
-    description: [contract.description, path && hidden, rights[contract.allow]].filter(Boolean).join("\n\n"),
+    description: [contract.description, path && hidden(contract.tag), rights[contract.allow]]
+      .filter(Boolean)
+      .join("\n\n"),
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),

@@ -11,7 +11,8 @@ export interface ParameterInfo {
 
 const wholeNumber = (minimum: number, initial: number): JsonSchema => ({ type: "integer", minimum, default: initial });
 
-const commaList = "Comma-separated, compared without case; one of them must match.";
+const commaList =
+  'Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.';
 
 /** By name, or by function and name where the name alone says too little. */
 const parameters: Readonly<Record<string, ParameterInfo>> = {

@@ -25,8 +25,12 @@ export const rights = {
   canManageProspects: "Needs the permission `canManageProspects`, which admins and owners have.",
 } as const;
 
-/** Of operations on one record. */
-export const hidden =
+const inactive = (record: string) =>
+  `A ${record} of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.`;
+
+/** Of operations on one record, by section: where a DELETE takes records out of use, they are not gone. */
+export const hidden = (section: string): string =>
+  ({ Statuses: inactive("status"), Users: inactive("user") })[section] ??
   "A record of another company, one that the caller may not see and one that was deleted are all 404.";
 
 /** Of schemas that have no description of their own, by name. */
@@ -67,8 +71,8 @@ export const fields: Readonly<Record<string, string>> = {
   source: "How it came here: `api` unless said otherwise.",
   sourceId: "Id in the system that it comes from. Need not be unique.",
   sourceCreatedAt: `When the system that it comes from made it. ${instant}`,
-  customFieldData: `Any JSON object of at most ${limits.customFieldKeys} keys and ${limits.customFieldBytes} bytes. A change replaces it whole.`,
-  addressId: "An address of the company.",
+  customFieldData: `Any JSON object of at most ${limits.customFieldKeys} keys, ${limits.customFieldBytes} bytes and ${limits.customFieldDepth} levels. A change replaces it whole.`,
+  addressId: `An address of the company. At most ${limits.prospectsPerAddress} prospects may share one.`,
   currentStatusId: "An active status of the company. A change adds an entry to the status history.",
   assignedToUserId: "An active user of the company, or null for nobody.",
   assignedByUserId: "Who assigns it: the caller unless said otherwise.",
@@ -117,7 +121,7 @@ export const fields: Readonly<Record<string, string>> = {
   delayMinutes: `Minutes from the event to its delivery, 0 to ${limits.delayMinutesMax}.`,
   triggerMode: "`manual` waits until somebody presses a button.",
   manualTriggerButtonText: "Label of that button.",
-  tagIds: "Tags of the company. All others are taken off.",
+  tagIds: `Tags of the company, at most ${limits.tagsPerProspect} different ones. All others are taken off.`,
   "Problem.type": "A URN made of the code.",
   "Problem.status": "The HTTP status.",
   "Problem.detail": "What happened, for people.",

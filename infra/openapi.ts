@@ -27,7 +27,9 @@ const introduction = `Prospects, territories and webhooks of canvassing teams. E
 Send an access token of the service's OpenID Connect issuer as \`Authorization: Bearer\`. Times are UTC
 \`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids positive integers below 2^53. In JSON bodies nothing is coerced and unknown fields are
 ignored. Every error is \`application/problem+json\` with a code of a closed list; every answer carries \`X-Request-Id\`.
-A method that a path does not have is answered 405 with \`Allow\`. \`/api\` is version 1: it only grows.`;
+A method that a path does not have is answered 405 with \`Allow\`. What is compared without case also makes no difference
+between ß and SS, nor between letters that are composed and those that are not (Unicode NFC and NFD); texts are kept as they
+were sent. \`/api\` is version 1: it only grows.`;
 
 /** Imports every function of the route table; throws when one says nothing of itself. */
 export async function openApiDocument(): Promise<OpenApiDocument> {

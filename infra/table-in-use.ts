@@ -2,6 +2,7 @@
 import { CloudFormationClient, DescribeStacksCommand } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import { serviceUrl } from "./local/address.ts";
 
 export interface TableInUse {
   /** For people. */
@@ -19,7 +20,7 @@ const patient = { maxAttempts: 6, requestHandler: { connectionTimeout: 5_000, re
 
 /** Undefined where no local service runs. */
 export async function localTable(): Promise<TableInUse | undefined> {
-  const base = `http://127.0.0.1:${process.env.PORT ?? "3000"}`;
+  const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
   if (answer === undefined || !answer.ok) return undefined;
   const { TableName, DynamoDbEndpoint } = LocalOutputs.parse(await answer.json());

@@ -26,6 +26,8 @@ export const limits = {
   addressLine: 255,
   /** Prospects that share one address row, which names them all. */
   prospectsPerAddress: 2_000,
+  /** Prospects that change in one transaction with their address: two writes each, and a transaction takes 100. */
+  prospectsChangedAtOnce: 45,
   polygonPointsMin: 3,
   /** A polygon of so many points takes at most 255 KB; a row of the table holds 400. */
   polygonPointsMax: 5_000,

@@ -1,5 +1,5 @@
 /**
- * `npm run smoke -- [--base URL]`: the product's story over HTTP, told by a client that shares no code with the service. A
+ * `npm run smoke -- [--base URL]`: the product's story over HTTP, told by a client that shares no code with the functions. A
  * rep works prospects, an automation gets signed webhooks, another company sees nothing.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
@@ -8,6 +8,7 @@ import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
+import { serviceUrl } from "../infra/local/address.ts";
 
 const usage = `npm run smoke -- [--base URL]
   Against a deployed service also: --admin-token, --rep-token, --other-token (access tokens of an admin, a sales user of
@@ -15,7 +16,7 @@ const usage = `npm run smoke -- [--base URL]
 
 const { values: options } = parseArgs({
   options: {
-    base: { type: "string", default: `http://127.0.0.1:${process.env.PORT ?? "3000"}` },
+    base: { type: "string" },
     "admin-token": { type: "string" },
     "rep-token": { type: "string" },
     "other-token": { type: "string" },
@@ -28,7 +29,7 @@ if (options.help) {
   console.log(usage);
   process.exit(0);
 }
-const base = options.base.replace(/\/$/, "");
+const base = baseUrl();
 
 const CHANGES = 200;
 const DELIVERY_WAIT_MS = 30_000;
@@ -57,6 +58,16 @@ interface Receipt {
   readonly body: string;
   readonly signature: string;
   readonly receivedAt: number;
+}
+
+/** The local service, unless another one is named. */
+function baseUrl(): string {
+  try {
+    return options.base?.replace(/\/$/, "") ?? serviceUrl();
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(1);
+  }
 }
 
 let stepNumber = 0;

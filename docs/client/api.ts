@@ -103,7 +103,7 @@ export interface paths {
         };
         /**
          * Get a user
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A user of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
          *
          *     For every signed-in user.
          */
@@ -114,7 +114,7 @@ export interface paths {
          * Disable a user
          * @description Within a minute every token of the user is refused. Prospects and territories stay as they are.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A user of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
          *
          *     For admins and owners.
          */
@@ -125,7 +125,7 @@ export interface paths {
          * Change a user
          * @description Only sent fields change; rights follow within a minute. Only an owner changes an owner, and nobody lowers their own role or disables themselves. `isActive` brings a disabled user back.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A user of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
          *
          *     For admins and owners.
          */
@@ -149,7 +149,7 @@ export interface paths {
         put?: never;
         /**
          * Create a lead status
-         * @description Its value is unique in the company without case; a second one of the same value is a conflict.
+         * @description Its value is unique in the company without case; a second one of the same value is a conflict. At most 200 statuses per company.
          *
          *     For admins and owners.
          */
@@ -169,7 +169,7 @@ export interface paths {
         };
         /**
          * Get a lead status
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A status of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
          *
          *     For every signed-in user.
          */
@@ -180,7 +180,7 @@ export interface paths {
          * Deactivate a lead status
          * @description Prospects that have it keep it; nobody can be given it any more. `isActive` brings it back.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A status of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
          *
          *     For admins and owners.
          */
@@ -191,7 +191,7 @@ export interface paths {
          * Change a lead status
          * @description Only sent fields change. Prospects show the new value and colour at once; their history keeps the old.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A status of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
          *
          *     For admins and owners.
          */
@@ -215,7 +215,7 @@ export interface paths {
         put?: never;
         /**
          * Create a tag
-         * @description Its value is unique in the company without case; a second one of the same value is a conflict.
+         * @description Its value is unique in the company without case; a second one of the same value is a conflict. At most 500 tags per company.
          *
          *     For admins and owners.
          */
@@ -427,7 +427,7 @@ export interface paths {
         head?: never;
         /**
          * Change an address
-         * @description Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to 90 of them change at once with it.
+         * @description Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to 45 of them change at once with it.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1030,7 +1030,7 @@ export interface components {
             /** @description ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             startAt?: string;
             /** @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
-            endAt?: (string) | null;
+            endAt?: string | null;
             /** @description Whether the time of day means nothing. */
             allDay?: boolean;
             /** @enum {string} */
@@ -1196,7 +1196,7 @@ export interface components {
             /** @description ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             startAt: string;
             /** @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
-            endAt?: (string) | null;
+            endAt?: string | null;
             /** @description Whether the time of day means nothing. */
             allDay?: boolean;
             /** @enum {string} */
@@ -1218,7 +1218,7 @@ export interface components {
             lat?: number | null;
             /** @description Degrees, -180 to 180. */
             lng?: number | null;
-            /** @description An address of the company. */
+            /** @description An address of the company. At most 2000 prospects may share one. */
             addressId?: number | null;
             address?: components["schemas"]["NewAddress"] | null;
             /** @description An active status of the company. A change adds an entry to the status history. */
@@ -1229,12 +1229,12 @@ export interface components {
             source?: string | null;
             /** @description Id in the system that it comes from. Need not be unique. */
             sourceId?: string | null;
-            /** @description Any JSON object of at most 200 keys and 32768 bytes. A change replaces it whole. */
+            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces it whole. */
             customFieldData?: {
                 [key: string]: unknown;
             } | null;
             /** @description When the system that it comes from made it. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
-            sourceCreatedAt?: (string) | null;
+            sourceCreatedAt?: string | null;
         };
         /** @description A new subscription of a webhook to one event. */
         NewRegistration: {
@@ -1378,7 +1378,7 @@ export interface components {
             sourceId: string | null;
             /** @description When the system that it comes from made it. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             sourceCreatedAt: string | null;
-            /** @description Any JSON object of at most 200 keys and 32768 bytes. A change replaces it whole. */
+            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces it whole. */
             customFieldData: {
                 [key: string]: unknown;
             } | null;
@@ -1420,7 +1420,7 @@ export interface components {
             sourceId: string | null;
             /** @description When the system that it comes from made it. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             sourceCreatedAt: string | null;
-            /** @description Any JSON object of at most 200 keys and 32768 bytes. A change replaces it whole. */
+            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces it whole. */
             customFieldData: {
                 [key: string]: unknown;
             } | null;
@@ -1469,7 +1469,7 @@ export interface components {
             lat?: number | null;
             /** @description Degrees, -180 to 180. */
             lng?: number | null;
-            /** @description An address of the company. */
+            /** @description An address of the company. At most 2000 prospects may share one. */
             addressId?: number | null;
             address?: components["schemas"]["NewAddress"] | null;
             /** @description An active status of the company. A change adds an entry to the status history. */
@@ -1480,7 +1480,7 @@ export interface components {
             source?: string | null;
             /** @description Id in the system that it comes from. Need not be unique. */
             sourceId?: string | null;
-            /** @description Any JSON object of at most 200 keys and 32768 bytes. A change replaces it whole. */
+            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces it whole. */
             customFieldData?: {
                 [key: string]: unknown;
             } | null;
@@ -2976,7 +2976,7 @@ export interface operations {
                  */
                 dateTo?: string;
                 /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match.
+                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example New,Go Back
                  */
                 status?: string;
@@ -2986,17 +2986,17 @@ export interface operations {
                  */
                 assignedToUserId?: string;
                 /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. For admins and owners; ignored from others.
+                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled. For admins and owners; ignored from others.
                  * @example Ravi Rep
                  */
                 rep?: string;
                 /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match.
+                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example Hail damage
                  */
                 tagId?: string;
                 /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match.
+                 * @description Cities. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example Denver,Aurora
                  */
                 city?: string;
@@ -3282,7 +3282,7 @@ export interface operations {
                  */
                 dateTo?: string;
                 /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match.
+                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example New,Go Back
                  */
                 status?: string;
@@ -3292,17 +3292,17 @@ export interface operations {
                  */
                 assignedToUserId?: string;
                 /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. For admins and owners; ignored from others.
+                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled. For admins and owners; ignored from others.
                  * @example Ravi Rep
                  */
                 rep?: string;
                 /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match.
+                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example Hail damage
                  */
                 tagId?: string;
                 /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match.
+                 * @description Cities. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
                  * @example Denver,Aurora
                  */
                 city?: string;
@@ -3680,7 +3680,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Tags of the company. All others are taken off. */
+                    /** @description Tags of the company, at most 50 different ones. All others are taken off. */
                     tagIds: number[];
                 };
             };

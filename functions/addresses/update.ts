@@ -3,12 +3,12 @@ import { Address, AddressPatch } from "#shared/addresses/schema.ts";
 import { updateAddress } from "#shared/addresses/update.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { limits } from "#shared/limits.ts";
 
 export const handler = endpoint(
   {
     summary: "Change an address",
-    description:
-      "Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to 90 of them change at once with it.",
+    description: `Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to ${limits.prospectsChangedAtOnce} of them change at once with it.`,
     tag: "Addresses",
     allow: "everyone",
     path: IdPath,

@@ -1,6 +1,7 @@
 /** PUT /api/prospects/{id}/tags: replaces the tags of a prospect. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { limits } from "#shared/limits.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { setTags } from "#shared/prospects/tags.ts";
 import { TagChoice } from "#shared/tags/schema.ts";
@@ -8,7 +9,7 @@ import { TagChoice } from "#shared/tags/schema.ts";
 export const handler = endpoint(
   {
     summary: "Set the tags of a prospect",
-    description: "Replaces all of them and keeps the order; an id that is sent twice counts once. At most 50.",
+    description: `Replaces all of them and keeps the order; an id that is sent twice counts once. At most ${limits.tagsPerProspect}.`,
     tag: "Prospects",
     allow: "everyone",
     path: IdPath,

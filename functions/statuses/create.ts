@@ -1,12 +1,13 @@
 /** POST /api/statuses: a new lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
+import { limits } from "#shared/limits.ts";
 import { NewStatus, Status } from "#shared/statuses/schema.ts";
 import { createStatus } from "#shared/statuses/statuses.ts";
 
 export const handler = endpoint(
   {
     summary: "Create a lead status",
-    description: "Its value is unique in the company without case; a second one of the same value is a conflict.",
+    description: `Its value is unique in the company without case; a second one of the same value is a conflict. At most ${limits.statusesPerCompany} statuses per company.`,
     tag: "Statuses",
     allow: "admin",
     body: NewStatus,

@@ -1,6 +1,7 @@
 /** The one listening port: bound before anything else is built, served by the gateway once that exists. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { urlAt } from "./address.ts";
 import { codeOf, LocalError } from "./error.ts";
 
 export interface Front {
@@ -52,9 +53,7 @@ export async function bind(port: number, host: string): Promise<Front> {
 function urlOf(server: Server, host: string): string {
   const address = server.address();
   if (address === null || typeof address === "string") throw new LocalError("the server has no port");
-  const everywhere = host === "0.0.0.0" || host === "::";
-  const name = everywhere ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-  return `http://${name}:${address.port}`;
+  return urlAt(host, address.port);
 }
 
 async function close(server: Server): Promise<void> {

@@ -1,19 +1,21 @@
 /** `npm start`: the whole service on this machine, until it is told to end. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
+import { AllowedOrigins } from "../config.ts";
+import { firstFault, Host, Port } from "./address.ts";
 import { LocalError, messageOf } from "./error.ts";
 import { type LocalOptions, type LocalService, startLocal } from "./service.ts";
 
-const Port = z.pipe(z.pipe(z.string().check(z.regex(/^\d+$/)), z.transform(Number)), z.int().check(z.maximum(65_535)));
 const Positive = z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive()));
 const Count = z.pipe(z.pipe(z.string().check(z.regex(/^\d+$/)), z.transform(Number)), z.int());
 
 const Settings = z.object({
-  PORT: z._default(Port, 3000),
-  HOST: z._default(z.string(), "127.0.0.1"),
+  PORT: Port,
+  HOST: Host,
   DATA_DIR: z._default(z.string().check(z.minLength(1)), ".local"),
   WEBHOOK_URL_POLICY: z._default(z.enum(["public", "local"]), "local"),
   LOCAL_TIME_SCALE: z._default(Positive, 1),
+  ALLOWED_ORIGINS: AllowedOrigins,
   DYNAMODB_ENDPOINT: z.optional(z.url()),
   LOG: z.optional(z.string()),
   seed: z._default(Count, 0),
@@ -23,10 +25,7 @@ const Settings = z.object({
 export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): LocalOptions {
   const flags = readFlags(args);
   const parsed = z.safeParse(Settings, { ...env, seed: flags.seed });
-  if (!parsed.success) {
-    const name = String(parsed.error.issues[0]?.path[0]);
-    throw new LocalError(`${name === "seed" ? "--seed" : name}: the value is not valid`);
-  }
+  if (!parsed.success) throw firstFault(parsed.error, ["seed"]);
   const settings = parsed.data;
   return {
     port: settings.PORT,
@@ -35,6 +34,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
     fresh: flags.fresh,
     webhookUrlPolicy: settings.WEBHOOK_URL_POLICY,
     timeScale: settings.LOCAL_TIME_SCALE,
+    allowedOrigins: settings.ALLOWED_ORIGINS,
     demo: true,
     seed: settings.seed,
     verbose: settings.LOG === "1",

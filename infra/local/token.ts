@@ -1,9 +1,10 @@
 /** `npm run --silent token -- EMAIL`: prints an access token for a user of the running local service, and nothing else. */
+import { serviceUrl } from "./address.ts";
 
 const [email, ...more] = process.argv.slice(2);
-const base = `http://127.0.0.1:${process.env.PORT ?? "3000"}`;
 
 async function requestToken(address: string): Promise<string> {
+  const base = serviceUrl();
   const answer = await fetch(`${base}/local/token`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },

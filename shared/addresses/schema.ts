@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
-import { Id, named, PositiveInteger, Timestamp, text } from "#shared/schema.ts";
+import { AfterId, Id, named, PageSize, Timestamp, text } from "#shared/schema.ts";
 
 export const Address = named(
   "Address",
@@ -45,12 +45,9 @@ export type AddressPatch = z.infer<typeof AddressPatch>;
 /** In order of their ids. An answer shorter than `limit` is the last one. */
 export const AddressQuery = z.object({
   /** Only ids above this one. */
-  after: z._default(z.pipe(z.string().check(z.regex(/^[0-9]{1,15}$/, "must be an id")), z.transform(Number)), 0),
-  /** More than the maximum is cut to it: so many of the largest addresses still fit one answer. */
-  limit: z.pipe(
-    z._default(PositiveInteger, limits.pageSizeMax),
-    z.transform((size) => Math.min(size, limits.pageSizeMax)),
-  ),
+  after: z._default(AfterId, 0),
+  /** So many of the largest addresses still fit one answer. */
+  limit: z._default(PageSize, limits.pageSizeMax),
 });
 export type AddressQuery = z.output<typeof AddressQuery>;
 

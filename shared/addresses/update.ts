@@ -7,15 +7,15 @@ import { all, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
+import { limits } from "#shared/limits.ts";
 import { replaceProspect } from "#shared/prospects/row-writes.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import type { World } from "#shared/world.ts";
 
-/** Prospects that one transaction of 100 writes changes along with the address: two writes each. */
-const PROSPECTS_AT_ONCE = 45;
+const { prospectsChangedAtOnce: PROSPECTS_AT_ONCE } = limits;
 
 /**
- * Only sent fields change. Up to 45 prospects change in one transaction with the address. More follow in steps, each of
+ * Only sent fields change. Some prospects change in one transaction with the address. More follow in steps, each of
  * which may be repeated: the row says that the change is spreading until it has reached all, and whoever patches the
  * address next, be it with nothing, goes on with it.
  */

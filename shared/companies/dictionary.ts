@@ -39,6 +39,3 @@ export const namesChange = (companyId: number): Write[] => [
 function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
   into.set(entry.id, entry);
 }
-
-/** Display values match without case and outer blanks. */
-export const folded = (value: string): string => value.trim().toLowerCase();

@@ -1,5 +1,6 @@
 /** Display values of statuses and tags: each is unique in its company and kind, without case. */
-import { folded, namesChange } from "#shared/companies/dictionary.ts";
+import { folded } from "#shared/caseless.ts";
+import { namesChange } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";

@@ -2,7 +2,7 @@
  * The rest of merges: a lease in the head, held by a rebuild, so that the runs which it is to replace are not mixed with newer
  * ones. It expires by itself when the rebuild is killed.
  */
-import { type Head, isUnmoved, readHead } from "#shared/company-index/head.ts";
+import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/head.ts";
 import type { IndexWorld } from "#shared/company-index/publish.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { equals } from "#shared/db/expression.ts";
@@ -19,7 +19,7 @@ export async function takeRest(
   rebuildId: string,
 ): Promise<Head | undefined> {
   const taken = { version: from.version + 1, rebuildId, mergesRestUntil: clock.now() + REST_MS };
-  const change = { set: { type: "indexHead", ...taken } };
+  const change = { set: { type: HEAD_TYPE, ...taken } };
   try {
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {

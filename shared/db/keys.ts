@@ -46,7 +46,7 @@ export const keys = {
   user: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `USER#${padded(id)}` }),
   status: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `STATUS#${padded(id)}` }),
   tag: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `TAG#${padded(id)}` }),
-  /** Is this display value (lower case) taken among the company's statuses or tags? */
+  /** Is this display value (folded) taken among the company's statuses or tags? */
   uniqueValue: (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
     pk: reference(companyId),
     sk: `UNIQUE#${kind}#${value}`,

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { DeliveryId, DeliveryState } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { Id, named, PositiveInteger, Timestamp } from "#shared/schema.ts";
+import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
 
 const summary = {
   id: z.string(),
@@ -52,10 +52,7 @@ export const DeliveryQuery = z.object({
   status: z.optional(DeliveryState),
   event: z.optional(z.string().check(z.maxLength(limits.eventName))),
   cursor: z.optional(DeliveryId),
-  limit: z.pipe(
-    z._default(PositiveInteger, limits.pageSizeDefault),
-    z.transform((size) => Math.min(size, limits.pageSizeMax)),
-  ),
+  limit: z._default(PageSize, limits.pageSizeDefault),
 });
 export type DeliveryQuery = z.output<typeof DeliveryQuery>;
 

@@ -38,15 +38,9 @@ function asApiError(error: unknown): ApiError {
   if (error instanceof ConditionFailed || error instanceof TableBusy) {
     return new ApiError("unavailable", "The record is being changed by others.", { cause: error });
   }
-  if (isBodySyntaxError(error)) return new ApiError("malformed_json", "The body is not valid JSON.");
   if (isTransient(error))
     return new ApiError("unavailable", "A service we depend on did not answer.", { cause: error });
   return new ApiError("internal", "internal", { cause: error });
-}
-
-function isBodySyntaxError(error: unknown): boolean {
-  if (!(error instanceof Error) || typeof error.cause !== "object" || error.cause === null) return false;
-  return "package" in error.cause && error.cause.package === "@middy/http-json-body-parser";
 }
 
 /** Headers of every response, whatever its body. */

@@ -52,14 +52,14 @@ export function requestChain<
       failed.response = problemAnswer(failed.event.request, failed.error);
     })
     .handler(async (event: ApiEvent) => {
-      const { request, caller } = event;
+      const { request, caller, json } = event;
       if (caller === undefined) throw new ApiError("internal", "no caller behind authentication");
       return succeed(request, {
         world: world(),
         caller,
         path: parse("path", contract.path, request.pathParameters),
         query: parse("query", contract.query, joinedValues(request.queryParameters)),
-        body: parse("body", contract.body, event.body),
+        body: parse("body", contract.body, json),
       });
     });
 }

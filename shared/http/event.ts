@@ -8,4 +8,6 @@ export interface ApiEvent extends APIGatewayProxyEvent {
   request: Request;
   /** Set by the authentication middleware; absent on public endpoints. */
   caller?: Caller;
+  /** The body, parsed, where the endpoint takes one; no schema has seen it yet. */
+  json?: unknown;
 }

@@ -1,10 +1,8 @@
 /** The free key/value store of a prospect: any JSON object within limits of size and number of keys. */
 
 import * as z from "zod/mini";
+import { finiteNumbers, isObject } from "#shared/json.ts";
 import { limits } from "#shared/limits.ts";
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * Taken and given back as it is: the value is checked as a whole and never rebuilt key by key, so that keys such as
@@ -23,7 +21,9 @@ export const CustomFields = z
     }),
     z.refine((value) => fits(value), {
       error: `must take at most ${limits.customFieldBytes} bytes as JSON, in well-formed Unicode`,
+      abort: true,
     }),
+    finiteNumbers,
     z.meta({ type: "object", additionalProperties: true, maxProperties: limits.customFieldKeys }),
   );
 

@@ -2,41 +2,49 @@
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
-import { type Dictionary, folded } from "#shared/companies/dictionary.ts";
+import { caseless, folded } from "#shared/caseless.ts";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
+import { commaList } from "#shared/prospects/comma-list.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
-import { caseless, Search } from "#shared/prospects/search.ts";
+import { Search } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { IsoTime, instantOf, isDay } from "#shared/schema.ts";
 import { fullName } from "#shared/users/users.ts";
 
 const MS_PER_DAY = 86_400_000;
 
 const Parameter = z.string().check(z.maxLength(limits.queryParameter));
 
-/** Comma list: trimmed, empties dropped. An empty list is no filter. */
-const CommaList = z.pipe(
+/** Names between commas, as they compare; empty ones are dropped. No name at all is no filter. */
+const Names = z.pipe(
   Parameter,
   z.transform((value) =>
-    value
-      .split(",")
+    commaList(value)
       .map(folded)
-      .filter((entry) => entry !== ""),
+      .filter((name) => name !== ""),
   ),
 );
 
-/** Comma list of user ids and `unassigned`. */
+/** Ids between commas, and `unassigned`. A number that is no id names nobody. */
 export const Assignees = z.pipe(
-  CommaList,
+  z.pipe(
+    Parameter,
+    z.transform((value) =>
+      value
+        .split(",")
+        .map((token) => token.trim().toLowerCase())
+        .filter((token) => token !== ""),
+    ),
+  ),
   z.array(
-    z.union([z.literal("unassigned"), z.pipe(z.string().check(z.regex(/^[0-9]{1,16}$/)), z.transform(Number))], {
+    z.union([z.literal("unassigned"), z.pipe(z.string().check(z.regex(/^[0-9]+$/)), z.transform(Number))], {
       error: "must hold user ids or `unassigned`",
     }),
   ),
 );
-
-const dateOnly = /^\d{4}-\d{2}-\d{2}$/;
 
 /** An instant or a UTC day, in milliseconds since the epoch: `edge` says which end of the day is meant. */
 export const dateBound = (edge: "start" | "end") =>
@@ -47,15 +55,9 @@ export const dateBound = (edge: "start" | "end") =>
         Parameter,
         z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
       ),
-      z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })], {
-        error: "must be an ISO 8601 date or time",
-      }),
+      IsoTime,
     ),
-    z.transform((value) => {
-      const day = dateOnly.test(value);
-      if (day) return Date.parse(value) + (edge === "end" ? MS_PER_DAY - 1 : 0);
-      return Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`);
-    }),
+    z.transform((value) => instantOf(value) + (isDay(value) && edge === "end" ? MS_PER_DAY - 1 : 0)),
   );
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
@@ -74,19 +76,20 @@ export const Bbox = z.pipe(
 );
 export type Bbox = z.output<typeof Bbox>;
 
-const AssigneeFilter = z.object({ assignedToUserId: z.optional(Assignees) });
+/** Looked at for admins and owners alone: from others it is ignored, whatever it holds. */
+const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
+const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
 /** Filter parameters of the list; exports and pins take them too. */
 export const filterParameters = {
   bbox: z.optional(Bbox),
   dateFrom: z.optional(dateBound("start")),
   dateTo: z.optional(dateBound("end")),
-  status: z.optional(CommaList),
-  /** Looked at for admins and owners alone: from others it is ignored, whatever it holds. */
-  assignedToUserId: z.optional(Parameter),
-  rep: z.optional(CommaList),
-  tagId: z.optional(CommaList),
-  city: z.optional(CommaList),
+  status: z.optional(Names),
+  assignedToUserId: z.optional(ForAdmins),
+  rep: z.optional(ForAdmins),
+  tagId: z.optional(Names),
+  city: z.optional(Names),
   search: z.optional(Search),
 };
 export const ProspectFilter = z.object(filterParameters);
@@ -113,8 +116,8 @@ export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: D
   };
 }
 
-function representatives({ assignedToUserId, rep }: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
-  const assignees = validate("query", AssigneeFilter, { assignedToUserId }).assignedToUserId ?? [];
+function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
+  const { assignedToUserId: assignees = [], rep } = validate("query", RepresentativeFilter, filter);
   const byId = assignees.length === 0 ? [] : [new Set(assignees.map((id) => (id === "unassigned" ? null : id)))];
   const named = namedIds(rep, dictionary.users.values(), fullName);
   return named === undefined ? byId : [...byId, new Set<number | null>(named)];

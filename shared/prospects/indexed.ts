@@ -1,8 +1,8 @@
 /** What the company index keeps of a prospect and of a note. */
-import { folded } from "#shared/companies/dictionary.ts";
+import { caseless, folded } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/row.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
-import { caseless, digitsOf } from "#shared/prospects/search.ts";
+import { digitsOf } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip", "formattedAddress"] as const;

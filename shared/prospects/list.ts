@@ -10,17 +10,14 @@ import { readPageRows } from "#shared/prospects/page-rows.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { upcomingOf } from "#shared/prospects/upcoming.ts";
-import { named, PositiveInteger } from "#shared/schema.ts";
+import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 import type { World } from "#shared/world.ts";
 
 export const ListQuery = z.object({
   ...filterParameters,
   page: z._default(PositiveInteger, 1),
   /** More than the maximum is cut to it; the answer says what was used. */
-  pageSize: z.pipe(
-    z._default(PositiveInteger, limits.pageSizeDefault),
-    z.transform((size) => Math.min(size, limits.pageSizeMax)),
-  ),
+  pageSize: z._default(PageSize, limits.pageSizeDefault),
 });
 export type ListQuery = z.output<typeof ListQuery>;
 

@@ -1,5 +1,6 @@
 /** Full-text search: every word of the query must occur in some text of the prospect or in one of its notes. */
 import * as z from "zod/mini";
+import { caseless } from "#shared/caseless.ts";
 import type { SearchWord } from "#shared/company-index/criteria.ts";
 import { limits } from "#shared/limits.ts";
 import { text } from "#shared/schema.ts";
@@ -18,6 +19,3 @@ export const Search = z.pipe(
 export type Search = z.output<typeof Search>;
 
 export const digitsOf = (value: string): string => value.replace(/[^0-9]/g, "");
-
-/** Lower and then upper case, so that a letter's form at the end of a word (a final sigma) makes no difference. */
-export const caseless = (value: string): string => value.toLowerCase().toUpperCase();

@@ -33,8 +33,9 @@ export function setTags(world: World, caller: Caller, id: number, { tagIds }: Ta
   });
 }
 
+/** Points at the first place of each unknown one. */
 function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
-  const unknown = tagIds.flatMap((id, index) => (tags.has(id) ? [] : [`tagIds/${index}`]));
+  const unknown = [...new Set(tagIds)].flatMap((id) => (tags.has(id) ? [] : [`tagIds/${tagIds.indexOf(id)}`]));
   if (unknown.length > 0) throw badReference(...unknown);
 }
 

@@ -13,7 +13,13 @@ export const TagPatch = z.object({ value: z.optional(DisplayValue), color: z.opt
 export type TagPatch = z.infer<typeof TagPatch>;
 
 /** The tags that a prospect is to have, in this order; one that is named twice counts once. */
-export const TagChoice = z.object({ tagIds: z.array(Id).check(z.maxLength(limits.tagsPerProspect)) });
+export const TagChoice = z.object({
+  tagIds: z.array(Id).check(
+    z.refine((ids) => new Set(ids).size <= limits.tagsPerProspect, {
+      error: `must name at most ${limits.tagsPerProspect} tags`,
+    }),
+  ),
+});
 export type TagChoice = z.infer<typeof TagChoice>;
 
 export const StoredTag = z.extend(Tag, {

@@ -1,12 +1,10 @@
 /** A registration's filter: criteria that an event's `data` must meet. Data only; nothing is evaluated. */
 
 import * as z from "zod/mini";
+import { finiteNumbers, isObject } from "#shared/json.ts";
 import { limits } from "#shared/limits.ts";
 
 type Json = z.infer<ReturnType<typeof z.json>>;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Every key must match. Keys are dot paths or nested objects; a list means any of its values, null means is null. */
 export const EventFilter = z
@@ -22,7 +20,9 @@ export const EventFilter = z
     }),
     z.refine((filter) => Buffer.byteLength(JSON.stringify(filter)) <= limits.filterBytes, {
       error: `must take at most ${limits.filterBytes} bytes as JSON`,
+      abort: true,
     }),
+    finiteNumbers,
     z.meta({ type: "object", additionalProperties: true }),
   );
 export type EventFilter = z.infer<typeof EventFilter>;

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
-import { Id, named, Timestamp, text } from "#shared/schema.ts";
+import { Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/filter.ts";
 
 export const TriggerMode = z.enum(["automatic", "manual"]);
@@ -65,21 +65,20 @@ export const Webhook = named(
 export type Webhook = z.infer<typeof Webhook>;
 
 const Name = text(limits.name, 1);
-const Url = z.url("must be a valid URL").check(z.maxLength(limits.url));
 const Secret = text(limits.secretKey, 1);
 
 export const NewWebhook = named(
   "NewWebhook",
   z.object({
     name: Name,
-    url: Url,
+    url: WebUrl,
     secretKey: z.optional(Secret),
     registrations: z._default(z.array(NewRegistration).check(z.maxLength(limits.registrationsPerWebhook)), []),
   }),
 );
 export type NewWebhook = z.output<typeof NewWebhook>;
 
-export const WebhookPatch = named("WebhookPatch", z.partial(z.object({ name: Name, url: Url })));
+export const WebhookPatch = named("WebhookPatch", z.partial(z.object({ name: Name, url: WebUrl })));
 export type WebhookPatch = z.output<typeof WebhookPatch>;
 
 export const SecretChoice = named("SecretChoice", z.object({ secretKey: z.optional(Secret) }));

@@ -52,6 +52,8 @@ describe("addresses", () => {
     const made = await Promise.all(Array.from({ length: 5 }, () => create()));
     const inline = (await createProspect({ address: home })).address;
     const foreign = await create({}, as.otherRep);
+    const beyond = await as.rep.GET("/api/addresses", { params: { query: { after: 2 ** 53 - 1, limit: 10 ** 15 } } });
+    expect(dataOf(beyond)).toEqual([]);
     const seen: number[] = [];
     for (let after = 0, more = true; more; ) {
       const page = dataOf(await as.rep.GET("/api/addresses", { params: { query: { limit: 60, after } } }));

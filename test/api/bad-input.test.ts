@@ -56,6 +56,38 @@ describe.each(writes)("%s", (_, row) => {
   });
 });
 
+describe.each(writes)("%s", (_, row) => {
+  test("depth that JSON allows is read: an unknown field is ignored, a known one refused", async () => {
+    for (const depth of [20_000, 499_000]) {
+      const nested = "[".repeat(depth) + "]".repeat(depth);
+      const answer = await sendText(row, withField(row, "more", nested));
+      expect(answer.status, answer.text).toBe(row.statuses[0]);
+      for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
+        problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
+      }
+      problemOf(await sendText(row, "[".repeat(depth)), 400, "malformed_json");
+    }
+  });
+});
+
+const freeForms = [
+  ["POST /api/prospects", "customFieldData", ""],
+  ["PATCH /api/prospects/{id}", "customFieldData", ""],
+  ["POST /api/webhooks/{id}/registrations", "filter", ""],
+  ["POST /api/webhooks", "registrations", "/0/filter"],
+] as const;
+
+test.each(freeForms)("%s: free JSON in %s%s has limits of its own", async (route, field, below) => {
+  const refusal = async (free: string) => {
+    const written = below === "" ? free : `[{"event":"prospect.created","filter":${free}}]`;
+    const answer = await sendText(rowOf(route), withField(rowOf(route), field, written));
+    return problemOf(answer, 400, "validation_failed").map(({ pointer }) => pointer);
+  };
+  const place = `/${field}${below}`;
+  expect(await refusal('{"a":1e999,"b":{"c":[1,-1e999]}}')).toEqual([`${place}/a`, `${place}/b/c/1`]);
+  expect(await refusal(`{"a":${"[".repeat(400_000)}${"]".repeat(400_000)}}`)).toEqual([place]);
+});
+
 /** Fields that hold text, by route. */
 const texts: Readonly<Record<string, readonly string[]>> = {
   "POST /api/prospects": ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "source", "sourceId"],
@@ -198,9 +230,8 @@ const queries: readonly (readonly [path: string, parameter: string, values: read
   ...["dateFrom", "dateTo"].map((name) => ["/api/prospects", name, days] as const),
   ["/api/prospects/pins", "dateTo", days],
   ...["from", "to"].map((name) => ["/api/appointments", name, days] as const),
-  ...["page", "pageSize"].map(
-    (name) => ["/api/prospects", name, ["NaN", "Infinity", "1e3", "-0", "9007199254740993"]] as const,
-  ),
+  ...["page", "pageSize"].map((name) => ["/api/prospects", name, ["NaN", "Infinity", "1e3", "-0"]] as const),
+  ["/api/prospects", "page", ["9007199254740993"]],
   ["/api/prospects", "bbox", ["NaN,0,1,1", "0,0,Infinity,1", "-inf,0,1,1", "0,0,1e999,1", "0x1,0,1,1"]],
   ["/api/prospects/pins", "bbox", ["nan,nan,nan,nan", "0,0,0,1,"]],
   ["/api/addresses", "after", ["NaN", "1e3", "9007199254740993", "-1"]],

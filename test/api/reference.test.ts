@@ -73,6 +73,21 @@ describe("statuses", () => {
     problemOf(await as.admin.PATCH("/api/statuses/{id}", { ...at(made.id), body: { value } }), 409, "conflict");
   });
 
+  test("a value is the same however its letters are written, and is found and kept as it was sent", async () => {
+    const name = uniqueName();
+    const value = `Straße Cafe\u0301 ${name}`;
+    const { id } = dataOf(await as.admin.POST("/api/statuses", { body: { value } }), 201);
+    for (const other of [value.toUpperCase(), value.normalize("NFC"), `strasse café ${name}`]) {
+      problemOf(await as.admin.POST("/api/statuses", { body: { value: other } }), 409, "conflict");
+      dataOf(await as.rep.POST("/api/prospects", { body: { name: other, currentStatusId: id } }), 201);
+    }
+    for (const query of [{ status: `STRASSE CAFÉ ${name}` }, { search: `straße CAFE\u0301 ${name}` }]) {
+      const { items } = dataOf(await as.rep.GET("/api/prospects", { params: { query } }));
+      expect(items.map(({ currentStatus }) => currentStatus?.value)).toEqual([value, value, value]);
+    }
+    await as.admin.DELETE("/api/statuses/{id}", at(id));
+  });
+
   test.each([
     {},
     { value: "" },

@@ -130,7 +130,17 @@ describe("tags of a prospect", () => {
     expect(faults.map(({ pointer }) => pointer)).toEqual(["/tagIds/1", "/tagIds/3"]);
     expect({ ...faults[0], pointer: "" }).toEqual({ ...faults[1], pointer: "" });
     expect((await pointers([0]))[0]?.pointer).toBe("/tagIds/0");
-    expect((await pointers(Array.from({ length: 51 }, () => mine)))[0]?.pointer).toBe("/tagIds");
+    expect((await pointers(Array.from({ length: 51 }, (_, i) => 2 ** 50 + i)))[0]?.pointer).toBe("/tagIds");
+    expect(await pointers(Array.from({ length: 50_000 }, () => foreign.id))).toHaveLength(1);
+    expect(
+      dataOf(
+        await setTags(
+          as.rep,
+          id,
+          Array.from({ length: 51 }, () => mine),
+        ),
+      ).tags,
+    ).toHaveLength(1);
     problemOf(await as.rep("PUT", `/api/prospects/${id}/tags`, {}), 400, "validation_failed");
   });
 

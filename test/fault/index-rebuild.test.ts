@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
+import { HEAD_TYPE } from "#shared/company-index/head.ts";
 import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
 import { REST_MS } from "#shared/company-index/rest.ts";
 import { piecesOf, readManifest } from "#shared/company-index/store.ts";
@@ -274,8 +275,8 @@ const slowReader = (table: Table, gate: Promise<void>): Table => ({
     for await (const item of table.query(spec)) items.push(item);
     if (!spec.pk.endsWith("#X")) return yield* items;
     await gate;
-    yield* items.filter(({ type }) => type !== "indexHead");
-    for await (const item of table.query(spec)) if (item.type === "indexHead") yield item;
+    yield* items.filter(({ type }) => type !== HEAD_TYPE);
+    for await (const item of table.query(spec)) if (item.type === HEAD_TYPE) yield item;
   },
 });
 

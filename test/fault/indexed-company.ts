@@ -124,7 +124,12 @@ export class IndexedCompany {
     const index = openCompanyIndex(table);
     const found = [];
     for (const text of [undefined, ...WORDS]) {
-      const matches = await index.find(this.id, { words: text === undefined ? [] : [{ text, digits: "" }] });
+      const criteria = { words: text === undefined ? [] : [{ text, digits: "" }] };
+      const matches = await index.at(
+        this.id,
+        async () => undefined,
+        (moment) => moment.find(criteria),
+      );
       const places = pageOf(matches, 0, 100_000);
       const versions = new Map(places.map(({ id, version }) => [id, version]));
       expect(places).toHaveLength(matches.total);
@@ -170,7 +175,9 @@ function prospectOf(companyId: number, id: number, seed: number): StoredProspect
     lng: seed % 7 === 0 ? null : -105 + (seed % 40) / 40,
     address: null,
     statusId: seed % 3 === 0 ? null : seed % 3,
-    statusHistoryId: null,
+    lastStatusChange: null,
+    upcoming: [],
+    hasMoreUpcoming: false,
     assignedToUserId: seed % 4 === 0 ? null : 7,
     assignedByUserId: null,
     tagIds: seed % 6 === 0 ? [11, 12] : [],

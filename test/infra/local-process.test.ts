@@ -1,5 +1,5 @@
 /** The process of `npm start`: its one ready line, its exit codes, and no child left behind whatever ends it. */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -40,6 +40,10 @@ function start(args: readonly string[], env: Record<string, string> = {}): Start
   ready.catch(() => undefined);
   return { child, output: () => output, ready, code };
 }
+
+/** A command that comes to an end by itself. */
+const run = (file: string, args: readonly string[], env: Record<string, string>) =>
+  spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: "utf8", env: { ...process.env, ...env } });
 
 /** Processes whose command line names the data directory: the DynamoDB server and its guard. */
 function servers(): string[] {
@@ -91,10 +95,56 @@ test("a port in use is one line and exit code 1", async () => {
   taken.close();
 });
 
+test("a browser's origin is let in, and the commands find the service by HOST and PORT", async () => {
+  const origin = "https://app.example.com";
+  const env = { HOST: "0.0.0.0", ALLOWED_ORIGINS: ` ${origin}, http://localhost:5173 ` };
+  const { child, ready, code } = start(["--memory"], env);
+  const url = await ready;
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+
+  const preflight = { Origin: origin, "Access-Control-Request-Method": "PATCH" };
+  const allowed = await fetch(`${url}/api/prospects/1`, { method: "OPTIONS", headers: preflight });
+  expect(allowed.ok).toBe(true);
+  expect(allowed.headers.get("access-control-allow-methods")).toContain("PATCH");
+  for (const [from, header] of [
+    [origin, origin],
+    ["http://localhost:5173", "http://localhost:5173"],
+    ["https://other.example.com", null],
+  ] as const) {
+    const answer = await fetch(`${url}/api/me`, { headers: { Origin: from } });
+    expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([401, header]);
+  }
+
+  const { port } = new URL(url);
+  const found = run("infra/local/token.ts", ["rep@acme.test"], { HOST: "0.0.0.0", PORT: port });
+  expect(found.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  const company = ["create", "--name", "New", "--owner", "owner@new.test"];
+  expect(run("infra/company.ts", company, { HOST: "0.0.0.0", PORT: port }).stdout).toContain(` on ${url}\n`);
+  child.kill("SIGTERM");
+  expect(await code).toBe(0);
+});
+
+test.each([
+  [{ HOST: "" }, "HOST: the value is not valid\n"],
+  [{ PORT: "" }, "PORT: the value is not valid\n"],
+  [{ PORT: "0" }, "PORT: take the port from the line `ready` of the service\n"],
+  [{ HOST: "::1", PORT: "1" }, "no local service answers at http://[::1]:1: start it with npm start\n"],
+  [{ HOST: "::", PORT: "1" }, "no local service answers at http://127.0.0.1:1: start it with npm start\n"],
+])("a token of %j is refused in one line", (env, message) => {
+  expect(run("infra/local/token.ts", ["rep@acme.test"], env)).toMatchObject({ status: 1, stdout: "", stderr: message });
+});
+
+test("the smoke test looks where the token does", () => {
+  expect(run("test/smoke.ts", [], { HOST: "" })).toMatchObject({ status: 1, stderr: "HOST: the value is not valid\n" });
+});
+
 test.each([
   [["--frsh"], {}, "--frsh"],
   [["--seed", "many"], {}, "--seed: the value is not valid"],
   [[], { PORT: "http" }, "PORT: the value is not valid"],
+  [[], { HOST: "" }, "HOST: the value is not valid"],
+  [[], { ALLOWED_ORIGINS: "https://a.test, app" }, "ALLOWED_ORIGINS: app is no origin such as https://app.example.com"],
+  [[], { ALLOWED_ORIGINS: "https://a.test/" }, "ALLOWED_ORIGINS: https://a.test/ is no origin"],
   [[], { LOCAL_TIME_SCALE: "0" }, "LOCAL_TIME_SCALE: the value is not valid"],
 ])("%j %j is refused in one line", async (args, env, message) => {
   const { code, output } = start(args, env);

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { limits } from "#shared/limits.ts";
 import { OPENAPI_FILE } from "../../infra/bundle.ts";
 import { asText, differences, type OpenApiDocument, openApiDocument } from "../../infra/openapi.ts";
 import { examples } from "../../infra/openapi-examples.ts";
@@ -110,6 +111,30 @@ describe("the OpenAPI document", () => {
       expect(at(document.paths, path, method.toLowerCase(), ...content, "example"), file).toEqual(example);
       const validate = ajv.compile({ $ref: `document#/${pointer.map(encodeURIComponent).join("/")}` });
       expect(validate(example), JSON.stringify([file, validate.errors])).toBe(true);
+    }
+  });
+
+  it("tells the limits that are met by a refusal", () => {
+    const told = (path: string, method: string) => String(at(document.paths, path, method, "description"));
+    const field = (schema: string, name: string) =>
+      String(at(document.components, "schemas", schema, "properties", name, "description"));
+    expect(told("/api/addresses/{id}", "patch")).toContain(`up to ${limits.prospectsChangedAtOnce} of them`);
+    expect(told("/api/statuses", "post")).toContain(`At most ${limits.statusesPerCompany} statuses per company`);
+    expect(told("/api/tags", "post")).toContain(`At most ${limits.tagsPerCompany} tags per company`);
+    expect(told("/api/webhooks", "post")).toContain(`At most ${limits.webhooksPerCompany} webhooks per company`);
+    expect(told("/api/prospects/{id}/tags", "put")).toContain(`At most ${limits.tagsPerProspect}.`);
+    for (const schema of ["NewProspect", "ProspectPatch"]) {
+      expect(field(schema, "customFieldData")).toContain(`${limits.customFieldDepth} levels`);
+      expect(field(schema, "addressId")).toContain(`At most ${limits.prospectsPerAddress} prospects`);
+    }
+  });
+
+  it("calls a record that a DELETE takes away 404, and one that it takes out of use only for another DELETE", () => {
+    for (const { name, operation } of operations().filter(({ name }) => name.includes("{id}"))) {
+      const staysReadable = /\/api\/(?:statuses|users)\//.test(name);
+      const description = String(at(operation, "description"));
+      expect(description.includes("only a second DELETE is 404"), name).toBe(staysReadable);
+      expect(description.includes("one that was deleted are all 404"), name).toBe(!staysReadable);
     }
   });
 

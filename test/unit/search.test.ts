@@ -43,7 +43,8 @@ const finds = (query: string, prospect: Partial<StoredProspect>, notes: string[]
   prospectPredicate({ search: Search.parse(query) }, admin, nothingNamed)({ ...empty, ...prospect }, notes);
 
 /** Few letters, so that words are often found; signs that are wildcards elsewhere; blanks of several kinds. */
-const letters = fc.constantFrom(..."abABéÉ%_*.\\[1234-+( \t\u00a0\n");
+const alphabet = [..."abABéÉσςΣ", "e\u0301", "E\u0301"];
+const letters = fc.constantFrom(...alphabet, ..."%_*.\\[1234-+( \t\u00a0\n");
 const someText = fc.string({ unit: letters, maxLength: 8 });
 const phone = fc.string({ unit: fc.constantFrom(..."1234 -()+ax"), maxLength: 8 });
 const address = fc.record({
@@ -70,9 +71,9 @@ function oracle(query: string, given: Given, notes: readonly string[]): boolean 
   const { id: _, ...parts } = place ?? { id: 0 };
   const texts = [given.name, phoneNumber, secondaryPhoneNumber, given.emailAddress, ...Object.values(parts), ...notes];
   for (const word of query.match(/\S+/g) ?? []) {
-    const inText = texts.some((text) => text !== null && contains([...text], [...word]));
+    const inText = texts.some((text) => text !== null && contains(lettersOf(text), lettersOf(word)));
     const digits = [...word].filter(isDigit);
-    const asNumber = digits.length > 0 && ![...word].some((letter) => "abABéÉ".includes(letter));
+    const asNumber = digits.length > 0 && !lettersOf(word).some((letter) => alphabet.includes(letter));
     const inPhone = [phoneNumber, secondaryPhoneNumber].some(
       (text) => text !== null && contains([...text].filter(isDigit), digits),
     );
@@ -83,13 +84,17 @@ function oracle(query: string, given: Given, notes: readonly string[]): boolean 
 
 const isDigit = (letter: string): boolean => "0123456789".includes(letter);
 
-/** Every place is tried; a small letter is its capital. */
+const graphemes = new Intl.Segmenter("en");
+const lettersOf = (text: string): string[] => Array.from(graphemes.segment(text), ({ segment }) => segment);
+
+/** Every place is tried; a small letter is its capital, and a letter is the same with its mark in it or behind it. */
 function contains(text: readonly string[], word: readonly string[]): boolean {
   const same = (a: string | undefined, b: string): boolean => a === b || (a !== undefined && small(a) === small(b));
   return text.some((_, from) => word.every((letter, i) => same(text[from + i], letter)));
 }
 
-const small = (letter: string): string => ({ A: "a", B: "b", É: "é" })[letter] ?? letter;
+const small = (letter: string): string =>
+  ({ A: "a", B: "b", É: "é", "e\u0301": "é", "E\u0301": "é", Σ: "σ", ς: "σ" })[letter] ?? letter;
 
 test("every word is found somewhere, or the prospect is not found", () => {
   fc.assert(
@@ -100,14 +105,16 @@ test("every word is found somewhere, or the prospect is not found", () => {
   );
 });
 
-test("a piece of any text finds it, in capitals too", () => {
+test("a piece of any text finds it, in capitals too, with marks in the letters or apart", () => {
   const piece = fc.tuple(fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }), fc.nat(), fc.nat());
   fc.assert(
     fc.property(piece, ([text, a, b]) => {
-      const points = [...text];
-      const query = points.slice(a % points.length, (a % points.length) + 1 + (b % points.length)).join("");
+      const pieces = lettersOf(text);
+      const query = pieces.slice(a % pieces.length, (a % pieces.length) + 1 + (b % pieces.length)).join("");
       expect(finds(query, { name: text })).toBe(true);
       expect(finds(query.toUpperCase(), {}, [text])).toBe(true);
+      expect(finds(query.normalize("NFD"), { name: text.normalize("NFC") })).toBe(true);
+      expect(finds(query.normalize("NFC"), {}, [text.normalize("NFD")])).toBe(true);
     }),
     { numRuns: 1_000 },
   );
@@ -116,6 +123,10 @@ test("a piece of any text finds it, in capitals too", () => {
 test.each([
   ["ΟΔΟΣ", "ΟΔΟΣΑ", true],
   ["straße", "STRASSE", true],
+  ["STRASSE", "große Straße", true],
+  ["ode\u0301", "MODÉ", true],
+  ["odé", "MODE\u0301", true],
+  ["ode", "Modé", false],
   ["%", "100", false],
   ["a.c", "abc", false],
   ["abc", "", false],

@@ -1,0 +1,42 @@
+/** What a comma list names, read letter by letter from the rule: the oracle of the filters' tests. */
+
+/** Values trimmed, empty ones dropped. */
+export function valuesIn(raw: string): string[] {
+  const values: string[] = [];
+  for (let at = 0; at <= raw.length; ) {
+    const { value, end } = quotedAt(raw, at) ?? plainAt(raw, at);
+    if (value.trim() !== "") values.push(value.trim());
+    at = end + 1;
+  }
+  return values;
+}
+
+/** `end` is where the comma stands, or the end of the text. */
+interface Value {
+  readonly value: string;
+  readonly end: number;
+}
+
+function plainAt(raw: string, start: number): Value {
+  let end = start;
+  while (end < raw.length && raw[end] !== ",") end++;
+  return { value: raw.slice(start, end), end };
+}
+
+/** Undefined where quotes do not hold the whole value. */
+function quotedAt(raw: string, start: number): Value | undefined {
+  let at = start;
+  while (raw[at] === " ") at++;
+  if (raw[at] !== '"') return undefined;
+  let value = "";
+  for (at++; at < raw.length; at++) {
+    if (raw[at] !== '"') value += raw[at];
+    else if (raw[at + 1] === '"') value += raw[at++];
+    else {
+      do at++;
+      while (raw[at] === " ");
+      return at === raw.length || raw[at] === "," ? { value, end: at } : undefined;
+    }
+  }
+  return undefined;
+}

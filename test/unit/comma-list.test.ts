@@ -1,0 +1,45 @@
+/** Law: a comma list names what its oracle reads from it letter by letter. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { commaList } from "#shared/prospects/comma-list.ts";
+import { valuesIn } from "./comma-list-oracle.ts";
+
+const named = (text: string): string[] =>
+  commaList(text)
+    .map((value) => value.trim())
+    .filter(Boolean);
+
+test("every text of letters, quotes, commas and blanks", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom("a", '"', '"', ",", " "), maxLength: 12 }), (text) => {
+      expect(named(text)).toEqual(valuesIn(text));
+    }),
+    { numRuns: 20_000 },
+  );
+});
+
+test.each([
+  ['"Washington, D.C.",Denver', ["Washington, D.C.", "Denver"]],
+  [' "a ""b"", c" , d,, ', ['a "b", c', "d"]],
+  ['"a,b', ['"a', "b"]],
+  ['"a,b"c,d', ['"a', 'b"c', "d"]],
+  ['x"a,b"', ['x"a', 'b"']],
+  ['"""VIP""","",""""', ['"VIP"', '"']],
+  ['"  "', []],
+])("%j names %j", (text, names) => {
+  expect(named(text)).toEqual(names);
+  expect(valuesIn(text)).toEqual(names);
+});
+
+test("a value in quotes, and without a comma also one without them, names what it was made of", () => {
+  const value = fc.string({ unit: fc.constantFrom("a", "B", '"', ",", "é"), minLength: 1 });
+  fc.assert(
+    fc.property(fc.array(value), (values) => {
+      expect(commaList(values.map((one) => `"${one.replaceAll('"', '""')}"`).join(", "))).toEqual(
+        values.length === 0 ? [""] : values,
+      );
+      const plain = values.filter((one) => !/[",]/.test(one));
+      expect(named(plain.join(","))).toEqual(plain);
+    }),
+  );
+});
