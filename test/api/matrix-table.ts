@@ -145,7 +145,7 @@ const bodies: Record<string, () => object> = {
   "PATCH /api/tags/{id}": () => ({ color: "#123456" }),
   "POST /api/webhooks": () => ({ name: unique(), url: "http://127.0.0.1:9/" }),
   "PATCH /api/webhooks/{id}": () => ({ name: unique() }),
-  "POST /api/webhooks/{id}/rotate-secret": () => ({}),
+  "POST /api/webhooks/{id}/rotate-secret": () => ({ secretKey: unique() }),
   "POST /api/webhooks/{id}/registrations": () => ({ event: unique() }),
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };
