@@ -1,16 +1,23 @@
 /** What the company index keeps of a prospect and of a note. */
+import type { Address } from "#shared/addresses/schema.ts";
 import { folded } from "#shared/companies/dictionary.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/row.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
 import { caseless, digitsOf } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
-const addressParts = ["address1", "address2", "city", "state", "zip", "formattedAddress"] as const;
+const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
+
+/** The whole address, and what it does not contain: a word that is found in a part would be found twice. */
+function addressTexts(address: Address): string[] {
+  const whole = orEmpty(address.formattedAddress);
+  return [whole, ...addressParts.map((part) => orEmpty(address[part])).filter((part) => !whole.includes(part))];
+}
 
 export function indexRow(prospect: StoredProspect): IndexRow {
   const { id, version, createdAt, statusId, assignedToUserId, tagIds, lat, lng, name, address } = prospect;
   const phones = [prospect.phoneNumber, prospect.secondaryPhoneNumber].map(orEmpty);
-  const places = address === null ? [] : addressParts.map((part) => orEmpty(address[part]));
+  const places = address === null ? [] : addressTexts(address);
   return {
     id,
     version,
