@@ -10,14 +10,21 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
 /** A larger bundle starts slower than the budget of a cold start allows. Bytes, minified. */
 export const BUNDLE_BUDGET_BYTES = 350 * 1024;
 
+export interface Bundle {
+  /** Minified. */
+  readonly bytes: number;
+  /** Paths of the source files that any of it comes from. */
+  readonly modules: readonly string[];
+}
+
 /** CommonJS dependencies call `require` for the runtime's own modules. */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 /**
  * Writes `<outDir>/<file>/index.mjs` for each file below `functions/`.
- * @returns bytes of each bundle by file.
+ * @returns what each bundle is made of, by file.
  */
-export async function bundle(files: readonly string[], outDir: string): Promise<Map<string, number>> {
+export async function bundle(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
   mkdirSync(outDir, { recursive: true });
   const { metafile } = await build({
@@ -40,9 +47,11 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
   addDocuments(outDir);
   const outputs = Object.values(metafile.outputs);
   return new Map(
-    outputs.flatMap(({ entryPoint, bytes }) =>
-      entryPoint === undefined ? [] : [[entryPoint.slice("functions/".length, -".ts".length), bytes] as const],
-    ),
+    outputs.flatMap(({ entryPoint, bytes, inputs }) => {
+      if (entryPoint === undefined) return [];
+      const modules = Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : []));
+      return [[entryPoint.slice("functions/".length, -".ts".length), { bytes, modules }] as const];
+    }),
   );
 }
 
