@@ -38,7 +38,10 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
     platform: "node",
     target: "node24",
     mainFields: ["module", "main"],
-    alias: { "@aws-sdk/credential-provider-node": join(root, "infra/environment-credentials.ts") },
+    alias: {
+      "@aws-sdk/credential-provider-node": join(root, "infra/environment-credentials.ts"),
+      "node:http": join(root, "infra/node-http.ts"),
+    },
     banner: { js: REQUIRE_IN_ESM },
     legalComments: "none",
     metafile: true,

@@ -1,7 +1,7 @@
 /** What lies in the bundles: each loads by itself, and the documents are beside the functions that serve them. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -69,6 +69,15 @@ describe("a bundle starts fast, for it", () => {
         .flatMap((it) => modules.filter((path) => it.modules.test(path)).map((path) => `${file}: ${path}`)),
     );
     expect(needless).toEqual([]);
+  });
+});
+
+describe("a bundle's import of Node's HTTP client", () => {
+  it("does not load fetch beside it", () => {
+    const wrong = functionFiles().filter((file) =>
+      /from"(?:node:)?http"/.test(readFileSync(join(directory, file, "index.mjs"), "utf8")),
+    );
+    expect(wrong).toEqual([]);
   });
 });
 
