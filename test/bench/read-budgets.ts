@@ -1,10 +1,10 @@
 /** Budgets 1 to 5 and 8, as far as they count what is asked of the table and what comes of it: the same in each run. */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { createGzip } from "node:zlib";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/store.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
+import { newGzip } from "#shared/http/stream-body.ts";
 import { type ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { mapPins } from "#shared/prospects/pins.ts";
 import { readProspect } from "#shared/prospects/read.ts";
@@ -132,7 +132,7 @@ export async function windowBudgets(stage: Stage): Promise<Budget[]> {
 export async function pinBudgets({ company, caller, world }: Stage): Promise<Budget[]> {
   const texts = [...(await mapPins(world, caller, {}))];
   const pins = texts.reduce((sum, text) => sum + text.split('"id"').length - 1, 0);
-  const zipped = await buffer(Readable.from(texts).pipe(createGzip()));
+  const zipped = await buffer(Readable.from(texts).pipe(newGzip()));
   const measured = zipped.length / pins;
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }
