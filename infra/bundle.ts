@@ -41,6 +41,7 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
     alias: {
       "@aws-sdk/credential-provider-node": join(root, "infra/environment-credentials.ts"),
       "node:http": join(root, "infra/node-http.ts"),
+      "node:process": join(root, "infra/node-process.ts"),
     },
     banner: { js: REQUIRE_IN_ESM },
     legalComments: "none",
