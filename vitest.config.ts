@@ -14,6 +14,7 @@ export default defineConfig({
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...shared } },
       { test: { name: "fault", include: ["test/fault/**/*.test.ts"], env: { LOG_LEVEL: "error" }, ...shared } },
+      { test: { name: "bench", include: ["test/bench/**/*.test.ts"], ...shared } },
       { test: { name: "infra", include: ["test/infra/**/*.test.ts"], ...shared } },
       {
         test: { name: "api", include: ["test/api/**/*.test.ts"], globalSetup: "test/local-service.ts", ...shared },

@@ -4,15 +4,22 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, 
 import { join } from "node:path";
 import * as z from "zod/mini";
 
-/** What a build came to. */
-export interface Built {
-  /** Files that went into it, from the root of the repository. */
-  readonly inputs: readonly string[];
-  /** Bytes of each bundle by file. */
-  readonly sizes: Readonly<Record<string, number>>;
-}
+const Bundle = z.object({
+  /** Minified. */
+  bytes: z.int(),
+  /** Paths of the source files that any of it comes from. */
+  modules: z.array(z.string()),
+});
+export type Bundle = z.infer<typeof Bundle>;
 
-const Index = z.object({ inputs: z.array(z.string()), sizes: z.record(z.string(), z.number()) });
+/** What a build came to. */
+const Built = z.object({
+  /** Files that went into it, from the root of the repository. */
+  inputs: z.array(z.string()),
+  /** By function's file. */
+  bundles: z.record(z.string(), Bundle),
+});
+export type Built = z.infer<typeof Built>;
 
 /**
  * Fills the empty `outDir` from an earlier build with the same settings and inputs, or else by `build`.
@@ -23,7 +30,7 @@ export async function builtOnce(
   settings: string,
   outDir: string,
   build: () => Promise<Built>,
-): Promise<Built["sizes"]> {
+): Promise<Built["bundles"]> {
   const cache = join(root, "node_modules/.cache/canvassing-bundles");
   const name = digest([settings]);
   const kept = restore(root, cache, name, outDir);
@@ -31,22 +38,22 @@ export async function builtOnce(
   rmSync(outDir, { recursive: true, force: true });
   const built = await build();
   keep(root, cache, name, outDir, built);
-  return built.sizes;
+  return built.bundles;
 }
 
 /** Undefined: there is none, or a file has changed since. */
-function restore(root: string, cache: string, name: string, outDir: string): Built["sizes"] | undefined {
+function restore(root: string, cache: string, name: string, outDir: string): Built["bundles"] | undefined {
   try {
-    const { inputs, sizes } = z.parse(Index, JSON.parse(readFileSync(join(cache, `${name}.json`), "utf8")));
+    const { inputs, bundles } = z.parse(Built, JSON.parse(readFileSync(join(cache, `${name}.json`), "utf8")));
     cpSync(join(cache, `${name}-${contents(root, inputs)}`), outDir, { recursive: true });
-    return sizes;
+    return bundles;
   } catch {
     return undefined;
   }
 }
 
 /** Others may do the same at this moment: each name appears whole or not at all. Without a place to write, nothing is kept. */
-function keep(root: string, cache: string, name: string, outDir: string, { inputs, sizes }: Built): void {
+function keep(root: string, cache: string, name: string, outDir: string, { inputs, bundles }: Built): void {
   try {
     mkdirSync(cache, { recursive: true });
     const place = `${name}-${contents(root, inputs)}`;
@@ -55,7 +62,7 @@ function keep(root: string, cache: string, name: string, outDir: string, { input
     }
     const scratch = mkdtempSync(join(cache, "new-"));
     cpSync(outDir, join(scratch, "bundles"), { recursive: true });
-    writeFileSync(join(scratch, "index"), JSON.stringify({ inputs, sizes }));
+    writeFileSync(join(scratch, "index"), JSON.stringify({ inputs, bundles }));
     renameSync(join(scratch, "index"), join(cache, `${name}.json`));
     renameSync(join(scratch, "bundles"), join(cache, place));
     rmSync(scratch, { recursive: true });

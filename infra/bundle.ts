@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, version } from "esbuild";
-import { type Built, builtOnce } from "./bundle-cache.ts";
+import { type Built, type Bundle, builtOnce } from "./bundle-cache.ts";
 import { docsPage } from "./docs-page.ts";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
@@ -16,17 +16,17 @@ const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";co
 
 /**
  * Writes `<outDir>/<file>/index.mjs` for each file below `functions/`.
- * @returns bytes of each bundle by file.
+ * @returns what each bundle is made of, by file.
  */
-export async function bundle(files: readonly string[], outDir: string): Promise<Map<string, number>> {
+export async function bundle(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
   mkdirSync(outDir, { recursive: true });
   // Which of several copies of a package is taken, and how its sources are read, stands in files that are no inputs.
   const settings = [import.meta.filename, join(root, "package-lock.json"), join(root, "tsconfig.json")];
   const told = [version, ...files, ...settings.map((file) => readFileSync(file, "utf8"))];
-  const sizes = await builtOnce(root, JSON.stringify(told), outDir, () => buildAll(files, outDir));
+  const bundles = await builtOnce(root, JSON.stringify(told), outDir, () => buildAll(files, outDir));
   addDocuments(outDir);
-  return new Map(Object.entries(sizes));
+  return new Map(Object.entries(bundles));
 }
 
 async function buildAll(files: readonly string[], outDir: string): Promise<Built> {
@@ -41,16 +41,22 @@ async function buildAll(files: readonly string[], outDir: string): Promise<Built
     platform: "node",
     target: "node24",
     mainFields: ["module", "main"],
-    alias: { "@aws-sdk/credential-provider-node": join(root, "infra/environment-credentials.ts") },
+    alias: {
+      "@aws-sdk/credential-provider-node": join(root, "infra/environment-credentials.ts"),
+      "node:http": join(root, "infra/node-http.ts"),
+      "node:process": join(root, "infra/node-process.ts"),
+    },
     banner: { js: REQUIRE_IN_ESM },
     legalComments: "none",
     metafile: true,
     logLevel: "warning",
   });
-  const sizes = Object.values(metafile.outputs).flatMap(({ entryPoint, bytes }) =>
-    entryPoint === undefined ? [] : [[entryPoint.slice("functions/".length, -".ts".length), bytes] as const],
-  );
-  return { inputs: Object.keys(metafile.inputs), sizes: Object.fromEntries(sizes) };
+  const bundles = Object.values(metafile.outputs).flatMap(({ entryPoint, bytes, inputs }) => {
+    if (entryPoint === undefined) return [];
+    const modules = Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : []));
+    return [[entryPoint.slice("functions/".length, -".ts".length), { bytes, modules }] as const];
+  });
+  return { inputs: Object.keys(metafile.inputs), bundles: Object.fromEntries(bundles) };
 }
 
 /** The OpenAPI document, in the repository, written by `npm run openapi`. */

@@ -12,7 +12,7 @@ import type { StoredNote } from "#shared/notes/schema.ts";
 import { newPlaceWrite } from "#shared/prospects/attached.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
-import type { LastStatusChange, StoredProspect } from "#shared/prospects/stored.ts";
+import { type LastStatusChange, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { nothingUpcoming, upcomingFields } from "#shared/prospects/upcoming.ts";
 import type { StoredStatus } from "#shared/statuses/schema.ts";
 import type { World } from "#shared/world.ts";
@@ -60,7 +60,7 @@ export async function demoRows(
     const appointments = random() < 0.08 ? [await demoAppointment(world, company, prospect, random)] : [];
     rows.push(...appointments.flatMap((appointment) => putsOf(newAppointmentWrites(appointment))));
     const upcoming = upcomingFields(appointments, world.clock.now());
-    rows.push({ ...keys.prospect(company.id, id), ...prospect, ...upcoming });
+    rows.push({ ...keys.prospect(company.id, id), ...prospectItem({ ...prospect, ...upcoming }) });
   }
   return { rows, indexed };
 }

@@ -17,24 +17,66 @@ export const curvePlace = ({ lat, lng }: IndexRow): number =>
 export const byPlace = (a: { place: number; id: number }, b: { place: number; id: number }): number =>
   a.place - b.place || a.id - b.id;
 
-/** Rows in the order of the curve, cut into stretches that are one segment each. */
+/**
+ * Rows in the order of the curve, cut into stretches that are one segment each. A cut comes where the curve takes its largest
+ * step: a segment that ends at the edge of a geohash cell covers a compact part of the map, and a window meets few of them.
+ */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
   maxRows: number = SEGMENT_ROWS,
 ): Generator<RowWithNotes[]> {
-  let segment: RowWithNotes[] = [];
+  let waiting: RowWithNotes[] = [];
   let length = 0;
   for (const entry of sorted) {
-    if (segment.length === maxRows || (length > SEGMENT_TEXT && segment.length > 0)) {
+    while (waiting.length === maxRows || (length > SEGMENT_TEXT && waiting.length > 0)) {
+      const segment = waiting.slice(0, largestStep(waiting, entry));
       yield segment;
-      segment = [];
-      length = 0;
+      waiting = waiting.slice(segment.length);
+      length = textLength(waiting);
     }
-    segment.push(entry);
-    length += entry.row.text.length + entry.notes.reduce((sum, { text }) => sum + text.length, 0);
+    waiting.push(entry);
+    length += textLength([entry]);
   }
-  if (segment.length > 0) yield segment;
+  if (waiting.length > 0) yield waiting;
 }
+
+/** A segment has at least this part of the rows that it could have: small ones make the manifest long. */
+const LEAST_PART = 1 / 4;
+
+/** How many of the rows come before the largest step; of equal ones the last. `next` follows the rows. */
+function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
+  let best = rows.length;
+  let bestStep = -1;
+  const least = Math.max(1, Math.floor(rows.length * LEAST_PART));
+  let place = placeAt(rows, least - 1);
+  for (let at = least; at <= rows.length; at++) {
+    const following = at < rows.length ? placeAt(rows, at) : curvePlace(next.row);
+    const step = stepBetween(place, following);
+    if (step >= bestStep) [best, bestStep] = [at, step];
+    place = following;
+  }
+  return best;
+}
+
+const placeAt = (rows: readonly RowWithNotes[], at: number): number => {
+  const entry = rows[at];
+  return entry === undefined ? -1 : curvePlace(entry.row);
+};
+
+const LOW = 2 ** 26;
+
+/** Bits below the first one that differs, and that one: the size of the smallest geohash cell with both places. */
+function stepBetween(place: number, following: number): number {
+  if (place < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
+  const high = Math.floor(place / LOW) ^ Math.floor(following / LOW);
+  return high === 0 ? 32 - Math.clz32((place % LOW) ^ (following % LOW)) : 58 - Math.clz32(high);
+}
+
+const textLength = (entries: readonly RowWithNotes[]): number =>
+  entries.reduce(
+    (sum, { row, notes }) => sum + row.text.length + notes.reduce((own, { text }) => own + text.length, 0),
+    0,
+  );
 
 export const arranged = (entries: readonly RowWithNotes[]): RowWithNotes[] =>
   entries

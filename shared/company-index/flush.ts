@@ -20,7 +20,7 @@ import { newestUnflushed, runsInView } from "#shared/company-index/view.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** Fewer unflushed entries are left where they are: a read pays for their few kilobytes, a flush writes six items at least. */
-export const FLUSH_ENTRIES = 64;
+export const FLUSH_ENTRIES = 128;
 
 /** Queries that were under way when the head moved have read what is removed then. */
 const SETTLE_MS = 250;
@@ -109,16 +109,20 @@ async function putRun(
   return undefined;
 }
 
+/** How much larger the newer runs are together than a run that they take in: each time, all its rows are written again. */
+const CAUGHT_UP = 3;
+
 /**
- * Age of the first of the newest runs that are to be merged: one that the newer ones together have caught up with. Sizes then at
- * least double from run to run, so there are few, and a row is rewritten once for each doubling.
+ * Age of the first of the newest runs that are to be merged: one that the newer ones together have left behind. Sizes then
+ * quadruple from run to run, so there are few, and a row is rewritten once for each step. The oldest, with most of the rows, is
+ * taken in as soon as the others have its size: what they replace in it makes every cold read dearer.
  */
 export function mergeable({ runs }: Manifest): number | undefined {
   let newer = 0;
   let first: number | undefined;
   for (let age = runs.length - 1; age >= 0; age--) {
     const size = sizeOf(runs[age]);
-    if (newer > 0 && newer >= size) first = age;
+    if (newer > 0 && newer >= size * (age === 0 ? 1 : CAUGHT_UP)) first = age;
     newer += size;
   }
   return first;

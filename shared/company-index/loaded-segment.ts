@@ -1,4 +1,4 @@
-/** A segment in memory: the column groups that were needed so far, and the orders of its rows. */
+/** A segment in memory: the column groups that were needed so far, and the order of its ids. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
 
@@ -7,7 +7,6 @@ export class LoadedSegment {
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
   text: TextColumns | undefined;
-  #newestFirst: Uint16Array | undefined;
   #byId: Uint16Array | undefined;
 
   constructor(entry: SegmentEntry, main: MainColumns) {
@@ -17,15 +16,6 @@ export class LoadedSegment {
 
   get count(): number {
     return this.main.count;
-  }
-
-  /** Row numbers, newest created first; of the same instant, the higher id first. */
-  get newestFirst(): Uint16Array {
-    const { createdAt, ids } = this.main;
-    this.#newestFirst ??= rowNumbers(this.count).sort(
-      (a, b) => (createdAt[b] ?? 0) - (createdAt[a] ?? 0) || (ids[b] ?? 0) - (ids[a] ?? 0),
-    );
-    return this.#newestFirst;
   }
 
   /** Row of the prospect, or -1. */
@@ -52,7 +42,7 @@ export class LoadedSegment {
     const { geo, text, count } = this;
     const textBytes =
       text === undefined ? 0 : text.bytes.length + text.digits.length + text.rowOf.length * 22 + count * 4;
-    return count * (24 + 8 + 4) + (geo === undefined ? 0 : count * 16) + textBytes + 2_000;
+    return count * (24 + 8 + 2) + (geo === undefined ? 0 : count * 16) + textBytes + 2_000;
   }
 }
 

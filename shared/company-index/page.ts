@@ -1,5 +1,5 @@
 /** One page of matches in list order: newest created first; of the same instant, the higher id first. */
-import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
+import type { Matches } from "#shared/company-index/match.ts";
 
 export interface Place {
   readonly id: number;
@@ -10,91 +10,98 @@ export interface Place {
 
 const inListOrder = (a: Place, b: Place): number => b.createdAt - a.createdAt || b.id - a.id;
 
-/** The places from `offset` on, at most `count`. */
+/** The places from `offset` on, at most `count`. Only the page itself is put in order, not what comes before or after it. */
 export function pageOf(matches: Matches, offset: number, count: number): Place[] {
-  const places: Place[] = [];
-  let skipped = 0;
-  for (const place of inOrder(matches)) {
-    if (places.length === count) break;
-    if (skipped++ >= offset) places.push(place);
-  }
-  return places;
-}
-
-/** All of them, one after the other, by merging the orders that the segments keep. */
-export function* inOrder(matches: Matches): Generator<Place> {
-  const heap = new Heap();
-  const unflushed = matches.unflushed
-    .map(({ id, version, createdAt }) => ({ id, version, createdAt }))
-    .sort(inListOrder);
-  heap.add(unflushed.values());
-  for (const segment of matches.segments) heap.add(newestFirst(segment));
-  for (let place = heap.take(); place !== undefined; place = heap.take()) yield place;
-}
-
-function* newestFirst({ inView: { segment }, rows }: SegmentMatches): Generator<Place, undefined> {
-  const { ids, versions, createdAt } = segment.main;
-  for (const row of segment.newestFirst) {
-    if (rows[row] === 0) continue;
-    yield { id: ids[row] ?? 0, version: versions[row] ?? 0, createdAt: createdAt[row] ?? 0 };
-  }
-  return undefined;
-}
-
-interface Head {
-  place: Place;
-  readonly rest: Iterator<Place>;
-}
-
-/** A binary heap of ordered sequences, the one whose next place comes first on top. */
-class Heap {
-  readonly #heads: Head[] = [];
-
-  add(rest: Iterator<Place>): void {
-    const next = rest.next();
-    if (next.done === true) return;
-    this.#heads.push({ place: next.value, rest });
-    for (let at = this.#heads.length - 1; at > 0; ) {
-      const parent = (at - 1) >> 1;
-      if (!this.#comesFirst(at, parent)) return;
-      this.#swap(at, parent);
-      at = parent;
+  const wanted = Math.min(offset + count, matches.total);
+  if (offset >= wanted) return [];
+  const first = new FirstPlaces(wanted, matches.total);
+  for (const { inView, rows } of matches.segments) {
+    const { ids, versions, createdAt } = inView.segment.main;
+    for (let row = 0; row < rows.length; row++) {
+      if (rows[row] === 1) first.offer(createdAt[row] ?? 0, ids[row] ?? 0, versions[row] ?? 0);
     }
   }
+  for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
+  return first.from(offset);
+}
 
-  take(): Place | undefined {
-    const top = this.#heads[0];
-    if (top === undefined) return undefined;
-    const { place } = top;
-    const next = top.rest.next();
-    const last = next.done === true ? this.#heads.pop() : undefined;
-    if (next.done !== true) top.place = next.value;
-    else if (last !== undefined && last !== top) this.#heads[0] = last;
-    this.#sink();
-    return place;
+/** Room for some more than are wanted, so that they are seldom parted. */
+const SPARE = 4_096;
+
+/** Those that come first in list order, of all that are offered; side by side in typed arrays, for a page may be the last of a million. */
+class FirstPlaces {
+  readonly #wanted: number;
+  readonly #createdAt: Float64Array;
+  readonly #ids: Float64Array;
+  readonly #versions: Float64Array;
+  #size = 0;
+  /** What was created before this is not among the wanted ones. */
+  #earliest = Number.NEGATIVE_INFINITY;
+
+  constructor(wanted: number, offered: number) {
+    const room = Math.min(offered, 2 * wanted + SPARE);
+    this.#wanted = wanted;
+    this.#createdAt = new Float64Array(room);
+    this.#ids = new Float64Array(room);
+    this.#versions = new Float64Array(room);
   }
 
-  #sink(): void {
-    for (let at = 0; ; ) {
-      let first = at;
-      for (const child of [2 * at + 1, 2 * at + 2]) {
-        if (child < this.#heads.length && this.#comesFirst(child, first)) first = child;
+  offer(createdAt: number, id: number, version: number): void {
+    if (createdAt < this.#earliest) return;
+    if (this.#size === this.#createdAt.length) this.#keepWanted();
+    this.#createdAt[this.#size] = createdAt;
+    this.#ids[this.#size] = id;
+    this.#versions[this.#size] = version;
+    this.#size++;
+  }
+
+  /** The wanted ones but the first `offset`, in order. */
+  from(offset: number): Place[] {
+    this.#keepWanted();
+    this.#part(offset);
+    const places: Place[] = [];
+    for (let at = offset; at < this.#size; at++) {
+      places.push({ id: this.#ids[at] ?? 0, version: this.#versions[at] ?? 0, createdAt: this.#createdAt[at] ?? 0 });
+    }
+    return places.sort(inListOrder);
+  }
+
+  #keepWanted(): void {
+    if (this.#size <= this.#wanted) return;
+    this.#part(this.#wanted - 1);
+    this.#size = this.#wanted;
+    this.#earliest = this.#createdAt[this.#wanted - 1] ?? 0;
+  }
+
+  /** Puts at `nth` what belongs there in list order, what comes first before it and the rest behind it: Hoare's selection. */
+  #part(nth: number): void {
+    let low = 0;
+    let high = this.#size - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const [createdAt, id] = [this.#createdAt[middle] ?? 0, this.#ids[middle] ?? 0];
+      let left = low;
+      let right = high;
+      while (left <= right) {
+        while (this.#order(left, createdAt, id) < 0) left++;
+        while (this.#order(right, createdAt, id) > 0) right--;
+        if (left <= right) this.#swap(left++, right--);
       }
-      if (first === at) return;
-      this.#swap(at, first);
-      at = first;
+      if (nth <= right) high = right;
+      else if (nth >= left) low = left;
+      else return;
     }
   }
 
-  #comesFirst(a: number, b: number): boolean {
-    const [one, other] = [this.#heads[a], this.#heads[b]];
-    return one !== undefined && other !== undefined && inListOrder(one.place, other.place) < 0;
+  #order(at: number, createdAt: number, id: number): number {
+    return createdAt - (this.#createdAt[at] ?? 0) || id - (this.#ids[at] ?? 0);
   }
 
   #swap(a: number, b: number): void {
-    const [one, other] = [this.#heads[a], this.#heads[b]];
-    if (one === undefined || other === undefined) return;
-    this.#heads[a] = other;
-    this.#heads[b] = one;
+    for (const column of [this.#createdAt, this.#ids, this.#versions]) {
+      const kept = column[a] ?? 0;
+      column[a] = column[b] ?? 0;
+      column[b] = kept;
+    }
   }
 }

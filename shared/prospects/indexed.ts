@@ -1,16 +1,24 @@
 /** What the company index keeps of a prospect and of a note. */
+import type { Address } from "#shared/addresses/schema.ts";
 import { caseless, folded } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/row.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
 import { digitsOf } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
-const addressParts = ["address1", "address2", "city", "state", "zip", "formattedAddress"] as const;
+const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
+
+/** The whole address, and what it does not contain: a word that is found in a part would be found twice. */
+function addressTexts(address: Address): string[] {
+  const whole = caseless(orEmpty(address.formattedAddress));
+  const parts = addressParts.map((part) => caseless(orEmpty(address[part])));
+  return [whole, ...parts.filter((part) => !whole.includes(part))];
+}
 
 export function indexRow(prospect: StoredProspect): IndexRow {
   const { id, version, createdAt, statusId, assignedToUserId, tagIds, lat, lng, name, address } = prospect;
   const phones = [prospect.phoneNumber, prospect.secondaryPhoneNumber].map(orEmpty);
-  const places = address === null ? [] : addressParts.map((part) => orEmpty(address[part]));
+  const places = address === null ? [] : addressTexts(address);
   return {
     id,
     version,
@@ -21,7 +29,7 @@ export function indexRow(prospect: StoredProspect): IndexRow {
     city: address === null ? null : folded(address.city),
     lat,
     lng,
-    text: caseless(lines([orEmpty(name), ...phones, orEmpty(prospect.emailAddress), ...places])),
+    text: lines([...[orEmpty(name), ...phones, orEmpty(prospect.emailAddress)].map(caseless), ...places]),
     phoneDigits: lines(phones.map(digitsOf)),
   };
 }

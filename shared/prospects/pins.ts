@@ -2,9 +2,10 @@
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
-import type { Matches } from "#shared/company-index/match.ts";
+import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
 import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
 import { atMoment } from "#shared/prospects/moment.ts";
+import { PinText, pinEnd } from "#shared/prospects/pin-text.ts";
 import { HexColor, Id, named } from "#shared/schema.ts";
 import { DEFAULT_COLOR } from "#shared/statuses/schema.ts";
 import type { World } from "#shared/world.ts";
@@ -33,8 +34,8 @@ export function mapPins(world: World, caller: Caller, filter: ProspectFilter): P
 /** `color` gives JSON. */
 function* pieces({ segments, unflushed }: Matches, color: (statusId: number | null) => string): Generator<string> {
   let separator = "[";
-  for (const { inView, rows } of segments) {
-    yield separator + segmentPins(inView.segment, rows, color);
+  for (const matches of segments) {
+    yield separator + segmentPins(matches.inView.segment, matches, color);
     separator = ",";
   }
   for (const { id, lat, lng, statusId } of unflushed) {
@@ -46,23 +47,20 @@ function* pieces({ segments, unflushed }: Matches, color: (statusId: number | nu
 
 function segmentPins(
   { main, geo }: LoadedSegment,
-  rows: Uint8Array,
+  { rows, count }: SegmentMatches,
   color: (statusId: number | null) => string,
 ): string {
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  const colors = statusId.values.map(color);
-  let text = "";
+  const ends = statusId.values.map((id) => pinEnd(color(id)));
+  const text = new PinText(count, Math.max(...ends.map(({ length }) => length)));
   for (let row = 0; row < rows.length; row++) {
-    if (rows[row] === 0) continue;
-    if (text !== "") text += ",";
-    text += pin(ids[row], geo.lat[row], geo.lng[row], colors[statusId.codes[row] ?? 0]);
+    const end = ends[statusId.codes[row] ?? 0];
+    if (rows[row] === 1 && end !== undefined) text.add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, end);
   }
-  return text;
+  return text.toString();
 }
 
 /** Numbers in a template are JSON, as long as they are finite; what is on the map is. */
-const pin = (id: number | undefined, lat: Coordinate, lng: Coordinate, color: string | undefined): string =>
+const pin = (id: number, lat: number | null, lng: number | null, color: string): string =>
   `{"id":${id},"lat":${lat},"lng":${lng},"statusColor":${color}}`;
-
-type Coordinate = number | null | undefined;

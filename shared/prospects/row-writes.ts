@@ -6,17 +6,20 @@ import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { upcomingFields } from "#shared/prospects/upcoming.ts";
 
 export const insertProspect = (prospect: StoredProspect): Write[] => [
-  { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospect }, when: absent },
+  { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospectItem(prospect) }, when: absent },
   prospectDelta(prospect.companyId, indexEntry(prospect)),
 ];
 
 /** `next` has the next version. Fails its condition when somebody wrote the row since `current` was read. */
 export const replaceProspect = (current: StoredProspect, next: StoredProspect): Write[] => [
-  { put: { ...keys.prospect(next.companyId, next.id), ...next }, when: equals("version", current.version) },
+  {
+    put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
+    when: equals("version", current.version),
+  },
   prospectDelta(next.companyId, indexEntry(next)),
 ];
 

@@ -175,7 +175,7 @@ async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, b
   return { status: answer.statusCode ?? 0, text: await text(answer) };
 }
 
-async function createTable(endpoint: string): Promise<void> {
+export async function createTable(endpoint: string): Promise<void> {
   const text = (AttributeName: string) => ({ AttributeName, AttributeType: "S" as const });
   const key = (partition: string, sort: string) => [
     { AttributeName: partition, KeyType: "HASH" as const },

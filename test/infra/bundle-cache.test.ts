@@ -14,13 +14,13 @@ let builds = 0;
 /** Gives what is then in `outDir`. */
 async function built(settings: string): Promise<string> {
   rmSync(outDir, { recursive: true, force: true });
-  const sizes = await builtOnce(root, settings, outDir, async () => {
+  const bundles = await builtOnce(root, settings, outDir, async () => {
     builds++;
     mkdirSync(join(outDir, "one"), { recursive: true });
     writeFileSync(join(outDir, "one/index.mjs"), `${settings} ${readFileSync(join(root, "a.ts"), "utf8")}`);
-    return { inputs: ["a.ts"], sizes: { one: 7 } };
+    return { inputs: ["a.ts"], bundles: { one: { bytes: 7, modules: ["a.ts"] } } };
   });
-  expect(sizes).toEqual({ one: 7 });
+  expect(bundles).toEqual({ one: { bytes: 7, modules: ["a.ts"] } });
   return readFileSync(join(outDir, "one/index.mjs"), "utf8");
 }
 

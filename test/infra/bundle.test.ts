@@ -1,19 +1,23 @@
 /** What lies in the bundles: each loads by itself, and the documents are beside the functions that serve them. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { bundle } from "../../infra/bundle.ts";
+import { BUNDLE_BUDGET_BYTES, bundle } from "../../infra/bundle.ts";
+import type { Bundle } from "../../infra/bundle-cache.ts";
 import { defaultProvider } from "../../infra/environment-credentials.ts";
 import { openApiDocument } from "../../infra/openapi.ts";
 import { functionFiles } from "../../infra/synth.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-bundle-"));
-beforeAll(() => bundle(functionFiles(), directory));
+let bundles: Map<string, Bundle>;
+beforeAll(async () => {
+  bundles = await bundle(functionFiles(), directory);
+});
 
 const Module = z.object({ handler: z.custom<(event: unknown) => Promise<unknown>>((it) => typeof it === "function") });
 const Answer = z.object({ statusCode: z.number(), headers: z.record(z.string(), z.string()), body: z.string() });
@@ -40,6 +44,41 @@ describe("bundles", () => {
     });
     expect(run.stderr).toBe("");
     expect(run.stdout.trim().split("\n")).toEqual(functionFiles().map(() => "function"));
+  });
+});
+
+/** Code that few functions need, and the functions that may have it. */
+const heavy = [
+  { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
+  { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
+  { modules: /\/csv-(?:parse|stringify)\/|^shared\/csv\//, functions: /^(?:prospects\/(?:import|export)|imports\/)/ },
+  { modules: /\/(?:@fastify\/)?busboy\/|\/multipart/, functions: /^(?:prospects\/import|imports\/)/ },
+];
+
+/** A start takes time by what there is to load: `npm run bench` measures it. */
+describe("a bundle starts fast, for it", () => {
+  it("is small", () => {
+    const large = [...bundles].filter(([, { bytes }]) => bytes > BUNDLE_BUDGET_BYTES);
+    expect(bundles.size).toBe(functionFiles().length);
+    expect(large).toEqual([]);
+  });
+
+  it("holds no locales, no CSV and no multipart code that it does not use", () => {
+    const needless = [...bundles].flatMap(([file, { modules }]) =>
+      heavy
+        .filter(({ functions }) => !functions.test(file))
+        .flatMap((it) => modules.filter((path) => it.modules.test(path)).map((path) => `${file}: ${path}`)),
+    );
+    expect(needless).toEqual([]);
+  });
+});
+
+describe("a bundle's import of Node's HTTP client", () => {
+  it("does not load fetch beside it", () => {
+    const wrong = functionFiles().filter((file) =>
+      /from"(?:node:)?http"/.test(readFileSync(join(directory, file, "index.mjs"), "utf8")),
+    );
+    expect(wrong).toEqual([]);
   });
 });
 

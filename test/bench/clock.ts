@@ -1,0 +1,49 @@
+/** What work takes: time on the wall and on the processors, as the middle of several runs, since others use the machine too. */
+
+export interface Taken {
+  /** Milliseconds. */
+  readonly wallMs: number;
+  /** Of all threads of this process, user and system. Milliseconds. */
+  readonly cpuMs: number;
+}
+
+export async function taken(work: () => unknown): Promise<Taken> {
+  const cpu = process.cpuUsage();
+  const from = performance.now();
+  await work();
+  const wallMs = performance.now() - from;
+  const { user, system } = process.cpuUsage(cpu);
+  return { wallMs, cpuMs: (user + system) / 1_000 };
+}
+
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+export async function medianOf(runs: number, work: () => unknown): Promise<Taken> {
+  return middle(await repeated(runs, () => taken(work)));
+}
+
+/** Of works that take turns, so that what else goes on falls on all of them. */
+export async function interleaved<Name extends string>(
+  runs: number,
+  works: Readonly<Record<Name, () => unknown>>,
+): Promise<Map<string, Taken>> {
+  const samples = new Map<string, Taken[]>();
+  for (let run = 0; run < runs; run++) {
+    for (const [name, work] of Object.entries<() => unknown>(works)) {
+      samples.set(name, [...(samples.get(name) ?? []), await taken(work)]);
+    }
+  }
+  return new Map([...samples].map(([name, list]) => [name, middle(list)]));
+}
+
+const middle = (samples: readonly Taken[]): Taken => ({
+  wallMs: median(samples.map(({ wallMs }) => wallMs)),
+  cpuMs: median(samples.map(({ cpuMs }) => cpuMs)),
+});
+
+async function repeated<T>(runs: number, work: () => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let run = 0; run < runs; run++) results.push(await work());
+  return results;
+}

@@ -1,0 +1,21 @@
+/** A table that also tells which keys were asked for one by one: which segments a read has loaded. */
+import type { Key } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+
+export interface CountingTable {
+  readonly table: Table;
+  /** Segments whose first columns were read. */
+  segments(): string[];
+}
+
+export function counting(table: Table): CountingTable {
+  const asked: Key[] = [];
+  const batchGet: Table["batchGet"] = (keys, consistency) => {
+    asked.push(...keys);
+    return table.batchGet(keys, consistency);
+  };
+  return {
+    table: { ...table, batchGet },
+    segments: () => asked.flatMap(({ pk, sk }) => (sk === "main#0" ? [pk.slice(pk.lastIndexOf("#") + 1)] : [])),
+  };
+}

@@ -1,0 +1,44 @@
+/** The lists that are measured: what a user asks for, by name. */
+import { ListQuery } from "#shared/prospects/list.ts";
+import { cityWindow } from "./places.ts";
+import { type BenchCompany, RARE_NAME } from "./prospects.ts";
+
+const parameters = (company: BenchCompany) => {
+  const [, rep] = company.repIds;
+  return {
+    /** The newest: neighbours in the table. */
+    everything: {},
+    /** One of forty reps: each row in a place of its own. */
+    "one rep": { assignedToUserId: String(rep) },
+    "one status": { status: "Interested" },
+    "map window": { bbox: cityWindow },
+    "five filters": {
+      bbox: cityWindow,
+      status: "Interested,Go Back",
+      tagId: "Referral,Solar",
+      assignedToUserId: `${company.repIds.slice(0, 20).join()},unassigned`,
+      dateFrom: "2024-06-01",
+    },
+    "common word": { search: "denver" },
+    "rare word": { search: RARE_NAME },
+    "two words": { search: "garcia landlord" },
+    "phone digits": { search: "555-1" },
+  };
+};
+
+export type ListName = keyof ReturnType<typeof parameters>;
+
+export const listNames = [
+  "everything",
+  "one rep",
+  "one status",
+  "map window",
+  "five filters",
+  "common word",
+  "rare word",
+  "two words",
+  "phone digits",
+] as const satisfies readonly ListName[];
+
+export const listQuery = (company: BenchCompany, name: ListName, page = 1): ListQuery =>
+  ListQuery.parse({ ...parameters(company)[name], page: String(page) });

@@ -1,0 +1,30 @@
+/** Memory of a warm reader with everything loaded, texts included, measured in a process that does nothing else. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import * as z from "zod/mini";
+import { type Budget, sizeOf } from "./budget.ts";
+import { listQuery } from "./lists.ts";
+import type { Stage } from "./stage.ts";
+
+const Memory = z.object({ restingBytes: z.number(), peakBytes: z.number() });
+/** As much as Lambda calls a megabyte. */
+const MB = 2 ** 20;
+
+/** A function of 1 024 MB lets its heap grow no further. */
+const HEAP_MB = 768;
+
+export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Budget[]> {
+  const { company, clock } = stage;
+  for (const name of ["common word", "two words", "phone digits"] as const) await stage.fill(listQuery(company, name));
+  const job = JSON.stringify({ endpoint, companyId: company.id, ownerId: company.ownerId, now: clock.ms });
+  const script = join(import.meta.dirname, "reader.ts");
+  const flags = ["--expose-gc", `--max-old-space-size=${HEAP_MB}`];
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, script, job]);
+  const { restingBytes, peakBytes } = Memory.parse(JSON.parse(stdout));
+  const size = sizeOf(company.count);
+  return [
+    { number: 0, text: "memory of a warm reader with texts, MB", size, limit: 512, measured: restingBytes / MB },
+    { number: 0, text: "memory of a reader at its peak, MB", size, limit: null, measured: peakBytes / MB },
+  ];
+}

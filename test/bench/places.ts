@@ -1,0 +1,61 @@
+/** Where the invented prospects live: cities of several states, of unlike size, dense in the middle and thin at the edges. */
+
+export interface City {
+  readonly name: string;
+  readonly state: string;
+  /** First three digits of its postal codes. */
+  readonly zip: string;
+  readonly lat: number;
+  readonly lng: number;
+  /** Of all prospects. */
+  readonly share: number;
+}
+
+export const cities: readonly City[] = [
+  { name: "Denver", state: "CO", zip: "802", lat: 39.739, lng: -104.99, share: 0.17 },
+  { name: "Phoenix", state: "AZ", zip: "850", lat: 33.448, lng: -112.074, share: 0.13 },
+  { name: "Dallas", state: "TX", zip: "752", lat: 32.777, lng: -96.797, share: 0.1 },
+  { name: "Houston", state: "TX", zip: "770", lat: 29.76, lng: -95.37, share: 0.09 },
+  { name: "San Antonio", state: "TX", zip: "782", lat: 29.424, lng: -98.494, share: 0.07 },
+  { name: "Austin", state: "TX", zip: "787", lat: 30.267, lng: -97.743, share: 0.06 },
+  { name: "Las Vegas", state: "NV", zip: "891", lat: 36.17, lng: -115.14, share: 0.06 },
+  { name: "Albuquerque", state: "NM", zip: "871", lat: 35.084, lng: -106.651, share: 0.05 },
+  { name: "Tucson", state: "AZ", zip: "857", lat: 32.222, lng: -110.975, share: 0.05 },
+  { name: "Oklahoma City", state: "OK", zip: "731", lat: 35.468, lng: -97.516, share: 0.04 },
+  { name: "Kansas City", state: "MO", zip: "641", lat: 39.1, lng: -94.578, share: 0.04 },
+  { name: "Omaha", state: "NE", zip: "681", lat: 41.257, lng: -95.934, share: 0.03 },
+  { name: "Tulsa", state: "OK", zip: "741", lat: 36.154, lng: -95.993, share: 0.03 },
+  { name: "Salt Lake City", state: "UT", zip: "841", lat: 40.761, lng: -111.891, share: 0.03 },
+  { name: "Boise", state: "ID", zip: "837", lat: 43.615, lng: -116.202, share: 0.03 },
+  { name: "Wichita", state: "KS", zip: "672", lat: 37.687, lng: -97.33, share: 0.02 },
+];
+
+/** Standard deviation of houses around a city's middle, in degrees: some 12 km. */
+const SPREAD = 0.11;
+
+/** The city that stands at this part, from 0 up to 1, of all prospects. */
+export function cityAt(part: number): City {
+  let rest = part;
+  for (const city of cities) {
+    rest -= city.share;
+    if (rest < 0) return city;
+  }
+  return cities[0] ?? missingCity();
+}
+
+function missingCity(): never {
+  throw new Error("there are no cities");
+}
+
+/** Degrees to six decimals, about a tenth of a metre, as phones give them. */
+export function houseIn({ lat, lng }: City, random: () => number): { lat: number; lng: number } {
+  // Box and Muller: two numbers without preference make a point of a bell curve.
+  const radius = SPREAD * Math.sqrt(-2 * Math.log(1 - random()));
+  const angle = 2 * Math.PI * random();
+  return { lat: rounded(lat + radius * Math.sin(angle)), lng: rounded(lng + radius * Math.cos(angle)) };
+}
+
+const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;
+
+/** 0.2 degrees each way around the middle of the largest city. */
+export const cityWindow = "-105.09,39.639,-104.89,39.839";

@@ -1,0 +1,106 @@
+/** A Postgres of its own, in a directory that is gone afterwards, reached by a socket in it. */
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { promisify } from "node:util";
+
+export interface Postgres {
+  readonly version: string;
+  /** What the statements print, line by line; with timing, a line `Time: 1.234 ms` after each. */
+  run(sql: string, timing?: boolean): Promise<string[]>;
+  copy(table: string, lines: Iterable<string>): Promise<void>;
+  stop(): void;
+}
+
+/** As a server of this size would be set up; nothing is kept, so nothing is synced. */
+const settings = [
+  "shared_buffers=512MB",
+  "work_mem=64MB",
+  "maintenance_work_mem=512MB",
+  "effective_cache_size=4GB",
+  "random_page_cost=1.1",
+  "max_wal_size=4GB",
+  "fsync=off",
+  "full_page_writes=off",
+  "jit=off",
+  "listen_addresses=",
+];
+
+/** Undefined where none is installed. */
+export async function startPostgres(): Promise<Postgres | undefined> {
+  const [initdb, server, psql] = ["initdb", "postgres", "psql"].map(binary);
+  if (initdb === undefined || server === undefined || psql === undefined) return undefined;
+  const directory = mkdtempSync(join(tmpdir(), "canvassing-postgres-"));
+  const owner = unprivileged();
+  if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
+  const data = join(directory, "data");
+  await promisify(execFile)(initdb, ["-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8", "--locale=C"], {
+    ...owner,
+  });
+  const flags = settings.flatMap((setting) => ["-c", setting]);
+  const child = spawn(server, ["-D", data, "-k", directory, ...flags], { ...owner, stdio: "ignore" });
+  const connection = ["-h", directory, "-U", "bench", "-d", "postgres", "-AtqX", "-v", "ON_ERROR_STOP=1"];
+  const stop = (): void => {
+    child.kill("SIGQUIT");
+    spawnSync("sleep", ["1"]);
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
+  };
+  await answers(psql, connection);
+  const run = async (sql: string, timing = false): Promise<string[]> => {
+    const session = promisify(execFile)(psql, [...connection, "-f", "-"], { maxBuffer: 2 ** 28 });
+    session.child.stdin?.end(`${timing ? "\\timing on\n" : ""}${sql}\n`);
+    return (await session).stdout.split("\n");
+  };
+  return {
+    version: (await run("show server_version;"))[0] ?? "",
+    run,
+    copy: async (table, lines) => {
+      const session = spawn(psql, [...connection, "-c", `copy ${table} from stdin`], {
+        stdio: ["pipe", "ignore", "inherit"],
+      });
+      const ended = once(session, "exit");
+      await pipeline(Readable.from(lines), session.stdin);
+      const [code] = await ended;
+      if (code !== 0) throw new Error(`Postgres does not take the rows of ${table}`);
+    },
+    stop,
+  };
+}
+
+/** On the path, or where Debian keeps the newest version's. */
+function binary(name: string): string | undefined {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
+  const places = [
+    ...versions.map((version) => join(debian, version, "bin")),
+    ...(process.env.PATH ?? "").split(delimiter),
+  ];
+  return places.map((place) => join(place, name)).find((file) => existsSync(file));
+}
+
+/** Postgres refuses to run as root: it then runs as the user that Debian makes for it, or as nobody. */
+function unprivileged(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const user of ["postgres", "nobody"]) {
+    const [uid, gid] = ["-u", "-g"].map((flag) =>
+      Number(spawnSync("id", [flag, user]).stdout.toString() || Number.NaN),
+    );
+    if (uid !== undefined && gid !== undefined && uid > 0) return { uid, gid };
+  }
+  throw new Error("there is no user to run Postgres as");
+}
+
+const TRIES = 100;
+
+async function answers(psql: string, connection: readonly string[]): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { status, stderr } = spawnSync(psql, [...connection, "-c", "select 1"]);
+    if (status === 0) return;
+    if (attempt === TRIES) throw new Error(`Postgres does not start: ${stderr.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

@@ -1,0 +1,146 @@
+/** Invented prospects, each made from its number alone: the same in every run, and in any order. */
+import { iso } from "#shared/clock.ts";
+import type { StoredNote } from "#shared/notes/schema.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { nothingUpcoming } from "#shared/prospects/upcoming.ts";
+import type { StoredStatus } from "#shared/statuses/schema.ts";
+import { firstNames, lastNames, randomSequence } from "../../infra/local/demo-data.ts";
+import { type City, cityAt, houseIn } from "./places.ts";
+
+export interface BenchCompany {
+  readonly id: number;
+  readonly ownerId: number;
+  readonly statuses: readonly StoredStatus[];
+  readonly repIds: readonly number[];
+  readonly tagIds: readonly number[];
+  /** Id of the first prospect; the others follow without a gap. */
+  readonly firstId: number;
+  readonly count: number;
+}
+
+export interface Made {
+  readonly prospect: StoredProspect;
+  readonly note: StoredNote | undefined;
+}
+
+/** Three years of work. */
+const FIRST_CREATED = Date.UTC(2023, 4, 1);
+const LAST_CREATED = Date.UTC(2026, 4, 1);
+/** What came with an import fires no events. */
+const IMPORT_ID = "bench";
+/** One prospect in so many has this name: a search for it finds few. */
+const RARE_ONE_IN = 5_000;
+export const RARE_NAME = "Zdanowicz";
+
+/** Ids of what hangs on prospects: as long as real ones. */
+const bases = { address: 10_000_000, change: 20_000_000, note: 30_000_000 } as const;
+
+/** `at` counts from 0, and later ones are created later. The newest are alike in companies of any size. */
+export function makeProspect(company: BenchCompany, at: number): Made {
+  const random = randomSequence(company.count - at);
+  const createdAt = iso(FIRST_CREATED + Math.floor((at / company.count) * (LAST_CREATED - FIRST_CREATED)));
+  const first = pick(firstNames, random);
+  const last = random() < 1 / RARE_ONE_IN ? RARE_NAME : pick(lastNames, random);
+  const city = cityAt(random());
+  const house = random() < 0.97 ? houseIn(city, random) : { lat: null, lng: null };
+  const status = random() < 0.9 ? pick(company.statuses, random) : undefined;
+  const assignedToUserId = random() < 0.8 ? pick(company.repIds, random) : null;
+  const change = { id: bases.change + at, changedBy: company.ownerId, source: "import", createdAt, version: 1 };
+  const prospect: StoredProspect = {
+    type: "prospect",
+    id: company.firstId + at,
+    companyId: company.id,
+    name: `${first} ${last}`,
+    phoneNumber: phone(random),
+    secondaryPhoneNumber: random() < 0.1 ? phone(random) : null,
+    emailAddress: random() < 0.6 ? `${first}.${last}${at % 1_000}@example.com`.toLowerCase() : null,
+    ...house,
+    address: { id: bases.address + at, ...addressIn(city, random) },
+    statusId: status?.id ?? null,
+    lastStatusChange:
+      status === undefined
+        ? null
+        : { ...change, status: { id: status.id, value: status.value, color: status.color }, previousStatus: null },
+    assignedToUserId,
+    assignedByUserId: assignedToUserId === null ? null : company.ownerId,
+    tagIds: company.tagIds.filter(() => random() < 0.12),
+    ...nothingUpcoming,
+    source: "import",
+    sourceId: null,
+    sourceCreatedAt: null,
+    customFieldData: null,
+    createdAt,
+    updatedAt: createdAt,
+    createdBy: company.ownerId,
+    updatedBy: company.ownerId,
+    version: 1,
+    importId: IMPORT_ID,
+  };
+  return { prospect, note: random() < 0.35 ? noteOn(prospect, at, random) : undefined };
+}
+
+function noteOn({ id: prospectId, companyId, createdAt, createdBy }: StoredProspect, at: number, random: () => number) {
+  const body = `${pick(remarks, random)} ${pick(remarks, random)}`;
+  const note: StoredNote = {
+    type: "note",
+    id: bases.note + at,
+    companyId,
+    prospectId,
+    body,
+    createdAt,
+    updatedAt: createdAt,
+    createdBy,
+    version: 1,
+    importId: IMPORT_ID,
+  };
+  return note;
+}
+
+function addressIn({ name, state, zip }: City, random: () => number) {
+  const address1 = `${100 + Math.floor(random() * 9_900)} ${pick(streets, random)}`;
+  const address2 = random() < 0.1 ? `Apt ${1 + Math.floor(random() * 90)}` : null;
+  const code = `${zip}${String(Math.floor(random() * 60)).padStart(2, "0")}`;
+  const lines = [address1, address2, name, `${state} ${code}`].filter((line) => line !== null);
+  return { address1, address2, city: name, state, zip: code, formattedAddress: lines.join(", ") };
+}
+
+const phone = (random: () => number): string =>
+  `(${300 + Math.floor(random() * 600)}) ${200 + Math.floor(random() * 700)}-${String(Math.floor(random() * 10_000)).padStart(4, "0")}`;
+
+const streets = [
+  "Colfax Ave",
+  "Pearl St",
+  "Larimer St",
+  "Camelback Rd",
+  "Thomas Rd",
+  "Elm St",
+  "Main St",
+  "Oak Dr",
+  "Cedar Ln",
+  "Sunset Blvd",
+  "Lakeview Ct",
+  "Mission Rd",
+  "2nd Ave",
+  "Ridge Way",
+  "Prairie Ave",
+  "Harwood St",
+] as const;
+
+const remarks = [
+  "Roof is about 15 years old, interested in an inspection.",
+  "Dog in the yard, ring the side door.",
+  "Asked to come back after 6 pm.",
+  "Neighbour had hail damage repaired last year.",
+  "Owner is travelling until the end of the month.",
+  "Wants a written quote before the next visit.",
+  "Rents; the landlord lives two streets down.",
+  "Has solar panels already, asks about a battery.",
+  "Gutters are loose on the north side.",
+  "Speaks Spanish, call the daughter first.",
+] as const;
+
+function pick<T>(from: readonly T[], random: () => number): T {
+  const picked = from[Math.floor(random() * from.length)];
+  if (picked === undefined) throw new Error("nothing to pick from");
+  return picked;
+}

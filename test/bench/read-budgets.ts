@@ -1,0 +1,144 @@
+/** Budgets 1 to 5 and 8, as far as they count what is asked of the table and what comes of it: the same in each run. */
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { readManifest } from "#shared/company-index/store.ts";
+import { metered, type Usage } from "#shared/db/meter.ts";
+import { newGzip } from "#shared/http/stream-body.ts";
+import { type ListQuery, listProspects } from "#shared/prospects/list.ts";
+import { mapPins } from "#shared/prospects/pins.ts";
+import { readProspect } from "#shared/prospects/read.ts";
+import { worldOn } from "#shared/world.ts";
+import { type Budget, sizeOf } from "./budget.ts";
+import { counting } from "./counting.ts";
+import { type ListName, listNames, listQuery } from "./lists.ts";
+import type { Stage } from "./stage.ts";
+
+/** What a warm function asks of the table. */
+export interface WarmUsage {
+  readonly lists: ReadonlyMap<ListName, Usage>;
+  /** Of each page of neighbours: two partitions share most of them, each time elsewhere. */
+  readonly neighbours: readonly Usage[];
+  readonly pins: Usage;
+}
+
+const NEIGHBOUR_PAGES = 16;
+
+/** Writes what the lists of a stage read. */
+export async function fillLists(stage: Stage): Promise<void> {
+  for (const name of listNames) await stage.fill(listQuery(stage.company, name));
+  for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
+}
+
+/** Rows that the lists read must be there. */
+export async function warmUsage({ world, caller, company }: Stage): Promise<WarmUsage> {
+  const ask = async (query: ListQuery) => (await metered(() => listProspects(world, caller, query))).usage;
+  const lists = new Map<ListName, Usage>();
+  for (const name of listNames) {
+    await ask(listQuery(company, name));
+    lists.set(name, await ask(listQuery(company, name)));
+  }
+  const neighbours: Usage[] = [];
+  for (let page = 1; page <= NEIGHBOUR_PAGES; page++)
+    neighbours.push(await ask(listQuery(company, "everything", page)));
+  await mapPins(world, caller, {});
+  return { lists, neighbours, pins: (await metered(() => mapPins(world, caller, {}))).usage };
+}
+
+const mean = (usages: readonly Usage[]): number =>
+  usages.reduce((sum, { readUnits }) => sum + readUnits, 0) / usages.length;
+
+export function warmBudgets({ company }: Stage, { lists, neighbours, pins }: WarmUsage): Budget[] {
+  const size = sizeOf(company.count);
+  const most = (field: "readUnits" | "rounds", usages: readonly Usage[]): number =>
+    Math.max(...usages.map((usage) => usage[field]));
+  const all = [...lists.values()];
+  const line = (number: number, text: string, limit: number, measured: number): Budget => ({
+    number,
+    text,
+    size,
+    limit,
+    measured,
+  });
+  return [
+    line(1, "warm list, the dearest of all filters, read units", 26, most("readUnits", all)),
+    line(1, `warm list of neighbours, mean of ${NEIGHBOUR_PAGES} pages, read units`, 6, mean(neighbours)),
+    line(3, "warm list, rounds", 2, most("rounds", [...all, ...neighbours])),
+    line(8, "warm pins, read units", 1, pins.readUnits),
+    line(8, "warm pins, rounds", 1, pins.rounds),
+  ];
+}
+
+/** Budget 2: what a hundred or ten times as many prospects add. */
+export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
+  const size = `${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`;
+  const growth = (of: (usage: WarmUsage) => number | undefined): number =>
+    (of(many) ?? Number.NaN) / (of(few) ?? Number.NaN);
+  const line = (text: string, of: (usage: WarmUsage) => number | undefined): Budget => ({
+    number: 2,
+    text: `units of ${text}, times as many`,
+    size,
+    limit: 1,
+    measured: growth(of),
+  });
+  return [
+    line("warm lists of neighbours", ({ neighbours }) => mean(neighbours)),
+    line("a warm list of one rep", ({ lists }) => lists.get("one rep")?.readUnits),
+    line("warm pins", ({ pins }) => pins.readUnits),
+  ];
+}
+
+/** Budgets 3 and 4: a function that has just started. */
+export async function coldBudgets(stage: Stage): Promise<Budget[]> {
+  const { company, caller } = stage;
+  const size = sizeOf(company.count);
+  const ask = async (name: ListName) =>
+    (await metered(() => listProspects(stage.cold(), caller, listQuery(company, name)))).usage;
+  const plain = await ask("one rep");
+  const search = await ask("common word");
+  const thousands = company.count / 1_000;
+  // The page's own rows weigh too much in a small company.
+  const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
+  const per = "read units per 1 000 prospects";
+  return [
+    { number: 3, text: "cold list, rounds", size, limit: 3, measured: Math.max(plain.rounds, search.rounds) },
+    { number: 4, text: `cold list, ${per}`, size, limit: most(2), measured: plain.readUnits / thousands },
+    { number: 4, text: `cold list with search, ${per}`, size, limit: most(8), measured: search.readUnits / thousands },
+  ];
+}
+
+/** Budget 5: what a cold read of a map's window loads. */
+export async function windowBudgets(stage: Stage): Promise<Budget[]> {
+  const { company, caller, world, clock } = stage;
+  const { table, segments } = counting(stage.cold().table);
+  const { total } = await listProspects(worldOn(table, clock), caller, listQuery(company, "map window"));
+  const { head } = await readUnflushed(world.table, company.id);
+  const { runs } = await readManifest(world.table, company.id, head.manifest);
+  const all = runs.flatMap((run) => run.segments);
+  const loaded = new Set(segments());
+  const rowsLoaded = all.reduce((sum, { id, rows }) => sum + (loaded.has(id) ? rows : 0), 0);
+  const size = sizeOf(company.count);
+  const text = "cold map window of 0.2 degrees";
+  // A city of a small company has a segment or two.
+  const most = (limit: number): number | null => (company.count < 1_000_000 ? null : limit);
+  const part = (100 * loaded.size) / all.length;
+  return [
+    { number: 5, text: `${text}, % of segments read`, size, limit: most(10), measured: part },
+    { number: 5, text: `${text}, rows read / returned`, size, limit: most(1.4), measured: rowsLoaded / total },
+  ];
+}
+
+/** Budget 8: what a phone loads. */
+export async function pinBudgets({ company, caller, world }: Stage): Promise<Budget[]> {
+  const texts = [...(await mapPins(world, caller, {}))];
+  const pins = texts.reduce((sum, text) => sum + text.split('"id"').length - 1, 0);
+  const zipped = await buffer(Readable.from(texts).pipe(newGzip()));
+  const measured = zipped.length / pins;
+  return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
+}
+
+/** Budget 3 of a single prospect that the table holds. */
+export async function detailBudgets({ company, caller, world }: Stage, id: number): Promise<Budget[]> {
+  const { usage } = await metered(() => readProspect(world, caller, id));
+  return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
+}

@@ -1,0 +1,29 @@
+/** A process of its own that reads as a warm function does, and tells how much memory that takes. */
+import * as z from "zod/mini";
+import { ListQuery, listProspects } from "#shared/prospects/list.ts";
+import { mapPins } from "#shared/prospects/pins.ts";
+import { worldOn } from "#shared/world.ts";
+import { openBenchTable } from "./table.ts";
+
+const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(), now: z.int() });
+
+export interface ReaderMemory {
+  /** Resident, when all is loaded and rubbish is collected. */
+  readonly restingBytes: number;
+  /** The most that was resident at any time. */
+  readonly peakBytes: number;
+}
+
+const { endpoint, companyId, ownerId, now } = Job.parse(JSON.parse(process.argv[2] ?? ""));
+const world = worldOn(openBenchTable(endpoint), { now: () => now });
+const caller = { companyId, userId: ownerId, role: "owner" as const, permissions: [] };
+for (const search of ["denver", "garcia landlord", "555-1", "denver"]) {
+  await listProspects(world, caller, ListQuery.parse({ search, pageSize: "1" }));
+  for (const text of await mapPins(world, caller, {})) Buffer.from(text);
+}
+for (let i = 0; i < 3; i++) globalThis.gc?.();
+const memory: ReaderMemory = {
+  restingBytes: process.memoryUsage.rss(),
+  peakBytes: process.resourceUsage().maxRSS * 1_024,
+};
+process.stdout.write(JSON.stringify(memory));

@@ -1,0 +1,87 @@
+/** What was measured, as tables that read as well in a terminal as in docs/benchmarks.md. */
+import { cpus, totalmem } from "node:os";
+import { type Budget, inDigits, isHeld } from "./budget.ts";
+import type { Comparison } from "./postgres.ts";
+import type { ListTimes } from "./times.ts";
+
+export interface Measured {
+  readonly budgets: readonly Budget[];
+  readonly times: readonly ListTimes[];
+  /** Undefined where Postgres was not asked for; a text says why it could not be. */
+  readonly postgres: { readonly version: string; readonly comparisons: readonly Comparison[] } | string | undefined;
+}
+
+export function report({ budgets, times, postgres }: Measured): string {
+  const parts = [machine(postgres), "## Budgets", budgetTable(budgets), TIMES, timeTable(times)];
+  if (typeof postgres === "object") parts.push(POSTGRES, comparisonTable(postgres.comparisons));
+  else if (postgres !== undefined) parts.push(postgres);
+  return `${parts.join("\n\n")}\n`;
+}
+
+const TIMES = `## Times
+
+Milliseconds, the middle of several runs, of one function at a time. *Cold*: nothing is in memory and all that the list needs is
+loaded from the table; *CPU* is the part of it that a function spends, the rest is the local DynamoDB server. *Warm*: the whole call. *In
+memory*: exact total and the ids of the page.`;
+
+const POSTGRES = `## Beside Postgres
+
+The same rows in Postgres on the same machine in the same run, in memory, with btree, GiST, GIN and pg_trgm indexes, no writes going on:
+\`count(*)\` and the ids of the page, against the exact total and the ids of the page here. Both find the same rows in the same order:
+that is asserted. Milliseconds. *Ratio*: how many times longer Postgres takes.`;
+
+function machine(postgres: Measured["postgres"]): string {
+  const [cpu] = cpus();
+  const parts = [
+    `${cpu?.model ?? "unknown processor"}, ${cpus().length} cores`,
+    `${Math.round(totalmem() / 2 ** 30)} GB of memory`,
+    `${process.platform}-${process.arch}`,
+    `Node.js ${process.versions.node}`,
+    ...(typeof postgres === "object" ? [`Postgres ${postgres.version}`] : []),
+    new Date().toISOString().slice(0, 10),
+  ];
+  return parts.join(", ");
+}
+
+function budgetTable(budgets: readonly Budget[]): string {
+  const rows = budgets
+    .toSorted((a, b) => a.number - b.number)
+    .map((budget) => [
+      budget.number === 0 ? "" : String(budget.number),
+      budget.text,
+      budget.size,
+      budget.limit === null ? "" : `<= ${inDigits(budget.limit)}`,
+      inDigits(budget.measured),
+      budget.limit === null ? "" : isHeld(budget) ? "held" : "**not held**",
+    ]);
+  return table(["#", "budget", "prospects", "limit", "measured", ""], rows);
+}
+
+const timeTable = (times: readonly ListTimes[]): string =>
+  table(
+    ["list", "prospects", "found", "cold", "cold, CPU", "warm", "warm, CPU", "in memory"],
+    times.map(({ name, size, total, cold, warm, index }) => [
+      name,
+      size,
+      String(total),
+      ...[cold.wallMs, cold.cpuMs, warm.wallMs, warm.cpuMs, index.wallMs].map(inDigits),
+    ]),
+  );
+
+const comparisonTable = (comparisons: readonly Comparison[]): string =>
+  table(
+    ["question", "prospects", "found", "here", "Postgres", "ratio"],
+    comparisons.map(({ name, size, total, oursMs, postgresMs }) => [
+      name,
+      size,
+      String(total),
+      ...[oursMs, postgresMs, postgresMs / oursMs].map(inDigits),
+    ]),
+  );
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, i) => Math.max(title.length, 3, ...rows.map((row) => row[i]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(" | ")} |`;
+  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
+}

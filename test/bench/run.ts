@@ -1,0 +1,66 @@
+/** `npm run bench`: measures every budget at 10 k and 100 k prospects; `--large` at 1 M too, `--postgres` beside Postgres, `--write` into the docs. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type Budget, sizeOf } from "./budget.ts";
+import { memoryBudgets } from "./memory.ts";
+import { type Comparison, compare } from "./postgres.ts";
+import { type Postgres, startPostgres } from "./postgres-server.ts";
+import { type Measured, report } from "./report.ts";
+import { type Counted, countReads, countWrites } from "./size-budgets.ts";
+import { setStage } from "./stage.ts";
+import { startBudgets } from "./starts.ts";
+import { type BenchTable, startBenchTable } from "./table.ts";
+import { deepPageTimes, type ListTimes, listTimes, pinTimes } from "./times.ts";
+
+const { values: options } = parseArgs({
+  options: { large: { type: "boolean" }, postgres: { type: "boolean" }, write: { type: "boolean" } },
+});
+const sizes = [10_000, 100_000, ...(options.large === true ? [1_000_000] : [])];
+
+const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
+
+/** The background of a create is a mean over a long run: where the design sets its budget, one that doubles the company. */
+const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
+
+async function measureAll(table: BenchTable, postgres: Postgres | undefined): Promise<Measured> {
+  const budgets: Budget[] = [];
+  const times: ListTimes[] = [];
+  const comparisons: Comparison[] = [];
+  progress("starts");
+  budgets.push(...(await startBudgets()));
+  let smallest: Counted | undefined;
+  for (const count of sizes) {
+    progress(`${sizeOf(count)}: index`);
+    const stage = await setStage(table, count);
+    progress(`${sizeOf(count)}: reads`);
+    const counted = await countReads(stage, smallest);
+    smallest ??= counted;
+    times.push(...(await listTimes(stage)), await deepPageTimes(stage));
+    budgets.push(...counted.budgets, ...(await pinTimes(stage)), ...(await memoryBudgets(stage, table.endpoint)));
+    if (postgres !== undefined) {
+      progress(`${sizeOf(count)}: Postgres`);
+      comparisons.push(...(await compare(postgres, stage)));
+    }
+    progress(`${sizeOf(count)}: writes`);
+    budgets.push(...(await countWrites(stage, createsAt(count))));
+  }
+  const without =
+    options.postgres === true ? "Postgres is not installed here: nothing is compared with it." : undefined;
+  return { budgets, times, postgres: postgres === undefined ? without : { version: postgres.version, comparisons } };
+}
+
+const postgres = options.postgres === true ? await startPostgres() : undefined;
+const table = await startBenchTable();
+try {
+  const text = report(await measureAll(table, postgres));
+  console.log(text);
+  if (options.write === true) {
+    const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`;
+    const head = `# Benchmarks\n\nWritten by \`${command}\`. Units, rounds, rows and bytes are the same in each run and asserted by\n\`npm test\`; times are of a machine that others use too.\n\n`;
+    writeFileSync(join(import.meta.dirname, "../../docs/benchmarks.md"), `${head}${text}`);
+  }
+} finally {
+  postgres?.stop();
+  await table.stop();
+}

@@ -1,0 +1,41 @@
+/** All budgets that count, of one company: the bench prints them, the tests assert them. */
+import type { Budget } from "./budget.ts";
+import {
+  coldBudgets,
+  detailBudgets,
+  fillLists,
+  growthBudgets,
+  pinBudgets,
+  type WarmUsage,
+  warmBudgets,
+  warmUsage,
+  windowBudgets,
+} from "./read-budgets.ts";
+import type { Stage } from "./stage.ts";
+import { backgroundBudgets, writeBudgets } from "./write-budgets.ts";
+
+export interface Counted {
+  readonly stage: Stage;
+  readonly warm: WarmUsage;
+  readonly budgets: readonly Budget[];
+}
+
+/** Reads first: writes leave unflushed entries behind. */
+export async function countReads(stage: Stage, smaller?: Counted): Promise<Counted> {
+  await fillLists(stage);
+  const warm = await warmUsage(stage);
+  const { firstId, count } = stage.company;
+  const budgets = [
+    ...warmBudgets(stage, warm),
+    ...(smaller === undefined ? [] : growthBudgets(smaller.stage, stage, smaller.warm, warm)),
+    ...(await coldBudgets(stage)),
+    ...(await windowBudgets(stage)),
+    ...(await pinBudgets(stage)),
+    ...(await detailBudgets(stage, firstId + count - 1)),
+  ];
+  return { stage, warm, budgets };
+}
+
+export async function countWrites(stage: Stage, creates: number): Promise<Budget[]> {
+  return [...(await writeBudgets(stage)), ...(await backgroundBudgets(stage, creates))];
+}

@@ -1,0 +1,144 @@
+/** A company of any number of prospects: the index of all of them, and the rows that are going to be read. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { type Clock, iso } from "#shared/clock.ts";
+import { createCompany } from "#shared/companies/create.ts";
+import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { addImported } from "#shared/company-index/imported.ts";
+import { pageOf } from "#shared/company-index/page.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { blockOf, IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
+import { criteriaOf } from "#shared/prospects/filter.ts";
+import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
+import type { ListQuery } from "#shared/prospects/list.ts";
+import { atMoment } from "#shared/prospects/moment.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
+import type { StoredTag } from "#shared/tags/schema.ts";
+import { newTagWrites } from "#shared/tags/tags.ts";
+import { newUserWrites } from "#shared/users/new-user.ts";
+import type { StoredUser } from "#shared/users/schema.ts";
+import { type World, worldOn } from "#shared/world.ts";
+import { type BenchCompany, makeProspect } from "./prospects.ts";
+import type { BenchTable } from "./table.ts";
+
+const REPS = 40;
+const TAGS = ["Hail Damage", "Referral", "Insurance", "Solar", "Battery"] as const;
+/** Rows of one import: what is in memory at once. */
+const IMPORT_ROWS = 100_000;
+
+export interface Stage {
+  readonly company: BenchCompany;
+  /** Sees the whole company. */
+  readonly caller: Caller;
+  readonly world: World;
+  /** Moves on when told to. */
+  readonly clock: Clock & { ms: number };
+  /** Knows nothing yet: a function that has just started. */
+  cold(): World;
+  /** Writes the rows that such a page reads, with all that lies between them. */
+  fill(query: ListQuery): Promise<void>;
+}
+
+export async function setStage(table: BenchTable, count: number): Promise<Stage> {
+  const clock = { ms: Date.UTC(2026, 4, 2), now: () => clock.ms };
+  const world = worldOn(table.open(), clock);
+  const company = await foundCompany(world, count);
+  await fillIndex(world, company);
+  const caller: Caller = { companyId: company.id, userId: company.ownerId, role: "owner", permissions: [] };
+  const written = new Set<number>();
+  return {
+    company,
+    caller,
+    world,
+    clock,
+    cold: () => worldOn(table.open(), clock),
+    fill: (query) => fillPage(world, company, caller, query, written),
+  };
+}
+
+async function foundCompany(world: World, count: number): Promise<BenchCompany> {
+  const at = `bench-${count}`;
+  const { company, owner } = await createCompany(world, {
+    name: at,
+    owner: { email: `owner@${at}.test`, firstName: "Olivia", lastName: "Owner", sub: at },
+  });
+  const dated = { createdAt: iso(world.clock.now()), updatedAt: iso(world.clock.now()), version: 1 };
+  for (let rep = 1; rep <= REPS; rep++) {
+    const email = `rep${rep}@${at}.test`;
+    const user: StoredUser = {
+      type: "user",
+      id: await world.ids.next(),
+      companyId: company.id,
+      sub: email,
+      email,
+      firstName: "Rep",
+      lastName: `Number ${rep}`,
+      role: "sales",
+      permissions: [],
+      isActive: true,
+      ...dated,
+    };
+    await world.table.transact(newUserWrites(user));
+  }
+  for (const value of TAGS) {
+    const tag: StoredTag = { type: "tag", id: await world.ids.next(), value, color: "#2563EB", ...dated };
+    await world.table.transact(newTagWrites(company.id, tag));
+  }
+  const { statuses, tags, users } = await loadDictionary(world.table, company.id);
+  // The newest stand at the same place of their partition in companies of any size.
+  const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
+  const [firstId = 0] = await world.ids.takeProspects(company.id, spare + count);
+  return {
+    id: company.id,
+    ownerId: owner.id,
+    statuses: [...statuses.values()],
+    repIds: [...users.keys()].filter((id) => id !== owner.id),
+    tagIds: [...tags.keys()],
+    firstId: firstId + spare,
+    count,
+  };
+}
+
+/** One import after the other, and then the merge that follows on the next flush. */
+async function fillIndex(world: World, company: BenchCompany): Promise<void> {
+  for (let from = 0; from < company.count; from += IMPORT_ROWS) {
+    const count = Math.min(IMPORT_ROWS, company.count - from);
+    const rows = Array.from({ length: count }, (_, i): RowWithNotes => {
+      const { prospect, note } = makeProspect(company, from + i);
+      return { row: indexRow(prospect), notes: note === undefined ? [] : [indexNote(note)] };
+    });
+    await addImported(world, company.id, rows);
+  }
+  await flush(world, company.id, { least: 0, settleMs: 0 });
+}
+
+async function fillPage(
+  world: World,
+  company: BenchCompany,
+  caller: Caller,
+  { page, pageSize, ...filter }: ListQuery,
+  written: Set<number>,
+): Promise<void> {
+  const places = await atMoment(world, company.id, async ({ dictionary, find }) =>
+    pageOf(await find(criteriaOf(filter, caller, dictionary)), (page - 1) * pageSize, pageSize),
+  );
+  const ids: number[] = [];
+  for (const block of Map.groupBy(
+    places.map(({ id }) => id),
+    blockOf,
+  ).values()) {
+    for (let id = Math.min(...block); id <= Math.max(...block); id++) if (!written.has(id)) ids.push(id);
+  }
+  await writeRows(world, company, ids);
+  for (const id of ids) written.add(id);
+}
+
+async function writeRows(world: World, company: BenchCompany, ids: readonly number[]): Promise<void> {
+  const made = ids.map((id) => makeProspect(company, id - company.firstId));
+  await world.table.batchPut(
+    made.flatMap(({ prospect, note }) => [
+      { ...keys.prospect(company.id, prospect.id), ...prospectItem(prospect) },
+      ...(note === undefined ? [] : [{ ...keys.note(company.id, prospect.id, note.id), ...note }]),
+    ]),
+  );
+}

@@ -1,0 +1,28 @@
+/** A table of its own for measurements, on the DynamoDB server of the local service. */
+import { keys } from "#shared/db/keys.ts";
+import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { createTable, patient, TABLE } from "../fault/faulty-dynamodb.ts";
+
+export interface BenchTable {
+  readonly endpoint: string;
+  /** Each a reader of its own, with nothing in memory. */
+  open(): Table;
+  stop(): Promise<void>;
+}
+
+/** A service that has given away a million ids: those to come are equally long. */
+const BLOCKS_IN_USE = 8_000;
+
+export async function startBenchTable(): Promise<BenchTable> {
+  const server = await startDynamoDb(undefined);
+  await createTable(server.endpoint);
+  const table = openBenchTable(server.endpoint);
+  await table.write({ update: keys.idCounter(), change: { add: { nextBlock: BLOCKS_IN_USE } } });
+  return { endpoint: server.endpoint, open: () => openBenchTable(server.endpoint), stop: server.stop };
+}
+
+export function openBenchTable(endpoint: string): Table {
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  return openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient }));
+}

@@ -1,0 +1,78 @@
+/** How long lists take, cold and warm, and what a pin costs: times of this machine, worth something beside each other only. */
+import { Readable, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { pageOf } from "#shared/company-index/page.ts";
+import { newGzip } from "#shared/http/stream-body.ts";
+import { criteriaOf } from "#shared/prospects/filter.ts";
+import { type ListQuery, listProspects } from "#shared/prospects/list.ts";
+import { atMoment } from "#shared/prospects/moment.ts";
+import { mapPins } from "#shared/prospects/pins.ts";
+import { type Budget, sizeOf } from "./budget.ts";
+import { interleaved, medianOf, type Taken } from "./clock.ts";
+import { listNames, listQuery } from "./lists.ts";
+import type { Stage } from "./stage.ts";
+
+export interface ListTimes {
+  readonly name: string;
+  readonly size: string;
+  readonly total: number;
+  /** A function that has just started: everything it needs is loaded from the table. */
+  readonly cold: Taken;
+  /** The whole call. */
+  readonly warm: Taken;
+  /** Exact total and the ids of the page, in memory: what Postgres is compared with. */
+  readonly index: Taken;
+}
+
+const COLD_RUNS = 3;
+const WARM_RUNS = 15;
+
+export async function listTimes(stage: Stage): Promise<ListTimes[]> {
+  const times: ListTimes[] = [];
+  for (const name of listNames) times.push(await timesOf(stage, name, listQuery(stage.company, name)));
+  return times;
+}
+
+/** Deep in the list: page 10 000 of a million. */
+export async function deepPageTimes(stage: Stage): Promise<ListTimes> {
+  const page = Math.max(1, stage.company.count / 100);
+  const query = listQuery(stage.company, "everything", page);
+  await stage.fill(query);
+  return timesOf(stage, `page ${page}`, query);
+}
+
+async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<ListTimes> {
+  const { world, caller, company } = stage;
+  const cold = await medianOf(COLD_RUNS, () => listProspects(stage.cold(), caller, query));
+  const { total } = await listProspects(world, caller, query);
+  const warm = await medianOf(WARM_RUNS, () => listProspects(world, caller, query));
+  const { page, pageSize, ...filter } = query;
+  const index = await atMoment(world, company.id, async ({ dictionary, find }) => {
+    const criteria = criteriaOf(filter, caller, dictionary);
+    return medianOf(WARM_RUNS, async () => pageOf(await find(criteria), (page - 1) * pageSize, pageSize));
+  });
+  return { name, size: sizeOf(company.count), total, cold, warm, index };
+}
+
+/** Budget 8: processor time of a pin, and where it goes. */
+export async function pinTimes({ world, caller, company }: Stage): Promise<Budget[]> {
+  const pinsOf = () => mapPins(world, caller, {});
+  const texts = [...(await pinsOf())];
+  const pins = texts.reduce((sum, text) => sum + text.split('"id"').length - 1, 0);
+  const runs = await interleaved(WARM_RUNS, {
+    "text and gzip": async () => pipeline(Readable.from(await pinsOf()), newGzip(), nowhere()),
+    text: async () => {
+      for (const text of await pinsOf()) Buffer.from(text);
+    },
+    gzip: () => pipeline(Readable.from(texts), newGzip(), nowhere()),
+  });
+  return [...runs].map(([name, { cpuMs }]) => ({
+    number: 8,
+    text: `processor time of a warm pin, ${name}, microseconds`,
+    size: sizeOf(company.count),
+    limit: name === "text and gzip" ? 1 : null,
+    measured: (1_000 * cpuMs) / pins,
+  }));
+}
+
+const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });

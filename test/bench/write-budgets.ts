@@ -1,0 +1,82 @@
+/** Budgets 1, 3 and 6, as far as they are about writes: what they cost at once, what they add to reads, and what follows in the background. */
+import { prospectDelta } from "#shared/company-index/delta.ts";
+import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
+import { RETIRED_MS } from "#shared/company-index/publish.ts";
+import { metered } from "#shared/db/meter.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
+import { listProspects } from "#shared/prospects/list.ts";
+import type { NewProspect } from "#shared/prospects/schema.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { type Budget, sizeOf } from "./budget.ts";
+import { listQuery } from "./lists.ts";
+import { type BenchCompany, makeProspect } from "./prospects.ts";
+import type { Stage } from "./stage.ts";
+
+/** As a rep at the door makes one: a status, and a point on the map in place of an address. */
+function atTheDoor(company: BenchCompany, at: number): NewProspect {
+  const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
+  const [status] = company.statuses;
+  return { name, phoneNumber, emailAddress, lat, lng, currentStatusId: status?.id };
+}
+
+/** Unflushed entries that a list is measured with. */
+const UNFLUSHED = 56;
+
+/** Leaves `UNFLUSHED` prospects and a few of their changes unflushed. */
+export async function writeBudgets({ company, caller, world }: Stage): Promise<Budget[]> {
+  const size = sizeOf(company.count);
+  const list = async () =>
+    (await metered(() => listProspects(world, caller, listQuery(company, "one rep")))).usage.readUnits;
+  const before = await list();
+  const { id } = await createProspect(world, caller, atTheDoor(company, 0));
+  const create = await metered(() => createProspect(world, caller, atTheDoor(company, 1)));
+  for (let made = 2; made < UNFLUSHED; made++) await createProspect(world, caller, atTheDoor(company, made));
+  const after = await list();
+  const currentStatusId = company.statuses[1]?.id;
+  const patch = await metered(() => updateProspect(world, caller, id, { currentStatusId }));
+  const removal = await metered(() => deleteProspect(world, caller, id));
+  const line = (number: number, text: string, limit: number, measured: number): Budget => ({
+    number,
+    text,
+    size,
+    limit,
+    measured,
+  });
+  return [
+    line(1, `read units of ${UNFLUSHED} unflushed rows`, UNFLUSHED / 14, after - before),
+    line(3, "create, rounds", 1, create.usage.rounds),
+    line(3, "patch, rounds", 2, patch.usage.rounds),
+    line(3, "delete, rounds", 2, removal.usage.rounds),
+    line(6, "create with status, write units", 6, create.usage.writeUnits),
+    line(6, "patch of the status, write units", 6, patch.usage.writeUnits),
+    line(6, "delete, write units", 4, removal.usage.writeUnits),
+  ];
+}
+
+/**
+ * Budget 6, the background: what flushes and merges write for each of many creates. The entries are written as creates write
+ * them; time passes between flushes, so that what no manifest leads to any more is removed at the company's own expense.
+ */
+export async function backgroundBudgets({ company, world, clock }: Stage, creates: number): Promise<Budget[]> {
+  const ids = await world.ids.takeProspects(company.id, creates);
+  let writeUnits = 0;
+  for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
+    const entries = ids.slice(done, done + FLUSH_ENTRIES).map((id, i) => {
+      const { prospect } = makeProspect(company, (done + i) % company.count);
+      return prospectDelta(company.id, { ...indexRow(prospect), id });
+    });
+    await world.table.batchPut(entries.flatMap((write) => ("put" in write ? [write.put] : [])));
+    clock.ms += RETIRED_MS + 1;
+    const { usage } = await metered(() => flush(world, company.id, { settleMs: 0 }));
+    writeUnits += usage.writeUnits;
+  }
+  return [
+    {
+      number: 6,
+      text: `create, write units in the background, mean of ${creates}`,
+      size: sizeOf(company.count),
+      limit: 1.6,
+      measured: writeUnits / creates,
+    },
+  ];
+}

@@ -1,0 +1,85 @@
+/** Any page of any matches is the same stretch of the whole list in order. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
+import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
+import { pageOf } from "#shared/company-index/page.ts";
+import type { IndexRow } from "#shared/company-index/row.ts";
+import { randomSequence } from "../../infra/local/demo-data.ts";
+
+const row = (id: number, createdAt: number): IndexRow => ({
+  id,
+  version: id + 1,
+  createdAt,
+  statusId: null,
+  assignedToUserId: null,
+  tagIds: [],
+  city: null,
+  lat: null,
+  lng: null,
+  text: "",
+  phoneDigits: "",
+});
+
+/** Segments of these rows, of which only those with `isMatch` are found. */
+function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean): SegmentMatches {
+  const none = { values: [null], codes: new Uint16Array(rows.length) };
+  const main = {
+    count: rows.length,
+    ids: Float64Array.from(rows, ({ id }) => id),
+    versions: Float64Array.from(rows, ({ version }) => version),
+    createdAt: Float64Array.from(rows, ({ createdAt }) => createdAt),
+    statusId: none,
+    assignedToUserId: none,
+    city: none,
+    tagIds: { ...none, values: [[]] },
+  };
+  const zone = { box: null, createdAt: [0, 0] as [number, number], ids: [0, 0] as [number, number] };
+  const entry = {
+    id: "segment",
+    rows: rows.length,
+    bytes: 0,
+    parts: { main: 1, geo: 1, text: 1 },
+    zone: { ...zone, statusIds: null, assigneeIds: null },
+  };
+  const matching = Uint8Array.from(rows, ({ id }) => (isMatch(id) ? 1 : 0));
+  const segment = new LoadedSegment(entry, main);
+  const inView = { segment, age: 0, dead: new Uint8Array(rows.length) };
+  return { inView, rows: matching, count: matching.reduce((sum, one) => sum + one, 0) };
+}
+
+const listed = (rows: readonly IndexRow[]) =>
+  rows
+    .toSorted((a, b) => b.createdAt - a.createdAt || b.id - a.id)
+    .map(({ id, version, createdAt }) => ({ id, version, createdAt }));
+
+test("of any length, at any offset, whatever was created at the same instant", () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        seed: fc.nat(),
+        // Enough to overflow what is kept beside the wanted ones.
+        count: fc.oneof(fc.nat({ max: 40 }), fc.integer({ min: 4_000, max: 12_000 })),
+        instants: fc.constantFrom(1, 3, 1_000_000),
+        segments: fc.integer({ min: 1, max: 5 }),
+        from: fc.double({ min: 0, max: 1.1, noNaN: true }),
+        size: fc.constantFrom(1, 7, 500),
+      }),
+      ({ seed, count, instants, segments, from, size }) => {
+        const random = randomSequence(seed);
+        const rows = Array.from({ length: count }, (_, i) => row(i + 1, Math.floor(random() * instants)));
+        const parts = Map.groupBy(rows, () => Math.floor(random() * (segments + 1)));
+        const unflushed = parts.get(segments) ?? [];
+        const isMatch = (id: number): boolean => id % 5 !== 0;
+        const found = [...parts].flatMap(([at, part]) => (at === segments ? [] : [segmentOf(part, isMatch)]));
+        const total = found.reduce((sum, one) => sum + one.count, unflushed.length);
+        const matches: Matches = { segments: found, unflushed, total };
+        const isUnflushed = new Set(unflushed);
+        const all = listed(rows.filter((one) => isUnflushed.has(one) || isMatch(one.id)));
+        const offset = Math.floor(from * count);
+        expect(pageOf(matches, offset, size)).toEqual(all.slice(offset, offset + size));
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,32 @@
+/** Pins written digit by digit are the JSON that the language itself would write. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { PinText, pinEnd } from "#shared/prospects/pin-text.ts";
+
+const degrees = (most: number) =>
+  fc.oneof(
+    fc.double({ min: -most, max: most, noNaN: true }),
+    fc.tuple(fc.integer({ min: -most * 1e7, max: most * 1e7 }), fc.integer({ min: 0, max: 7 })).map(
+      // As phones give them: ending within a few decimals.
+      ([whole, decimals]) => Math.round(whole / 10 ** decimals) / 10 ** (7 - decimals),
+    ),
+  );
+
+test("any ids and coordinates, one pin or many", () => {
+  const pin = fc.record({
+    id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    lat: degrees(90),
+    lng: degrees(180),
+  });
+  fc.assert(
+    fc.property(fc.array(pin, { minLength: 1, maxLength: 20 }), (pins) => {
+      const end = pinEnd('"#9CA3AF"');
+      const text = new PinText(pins.length, end.length);
+      for (const { id, lat, lng } of pins) text.add(id, lat, lng, end);
+      // JSON has no negative zero.
+      const expected = pins.map(({ id, lat, lng }) => ({ id, lat: lat + 0, lng: lng + 0, statusColor: "#9CA3AF" }));
+      expect(JSON.parse(`[${text.toString()}]`)).toEqual(expected);
+    }),
+    { numRuns: 2_000 },
+  );
+});
