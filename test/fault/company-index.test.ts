@@ -293,6 +293,30 @@ describe("a flush", () => {
     await records.expectClean();
   });
 
+  test("that passed an entry by brings nothing back that was deleted", async () => {
+    const records = new Records();
+    await records.write(9, 9);
+    await flushAll(db.direct, records.companyId);
+    await records.write(1, 1);
+    await records.write(2, 2);
+    await records.remove(2);
+    // As if the first version of 2 had been written, and the deletion after it, while the Query was between their keys.
+    let isFirst = true;
+    db.plan((operation) => {
+      if (operation !== "Query" || !isFirst) return pass;
+      isFirst = false;
+      const key = { pk: { S: `C#${records.companyId}#X` }, sk: { S: "D#2#1" } };
+      return { kind: "ask", change: (body) => ({ ...body, ExclusiveStartKey: key }) };
+    });
+    await flushAll(db.table, records.companyId);
+    db.plan(() => pass);
+    await records.expectFound();
+    await records.write(3, 3);
+    await flushAll(db.direct, records.companyId);
+    await records.expectFound();
+    await records.expectClean();
+  });
+
   test("rides out throttling and answers in part", async () => {
     const records = new Records();
     for (let seed = 0; seed < 3; seed++) {
