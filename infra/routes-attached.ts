@@ -3,10 +3,8 @@
 import { caller, dictionary, indexEntries, newIds, type TableAccess } from "./access.ts";
 import type { Route } from "./routes.ts";
 
-/** A note by its id alone: its place, then the row with its prospect. */
-const note: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
-/** An appointment by its id alone: its place, then all rows of its prospect. */
-const appointment: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["Query"] };
+/** A note or appointment by its id alone: its place, then the row with its prospect. */
+const attached: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const attachedRoutes: readonly Route[] = [
   {
@@ -30,12 +28,12 @@ export const attachedRoutes: readonly Route[] = [
       },
     },
   },
-  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: note } },
+  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: attached } },
   {
     method: "PATCH",
     path: "/api/notes/{id}",
     file: "notes/update",
-    access: { table: { ...note, ...indexEntries, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
+    access: { table: { ...attached, ...indexEntries, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
   },
   {
     method: "DELETE",
@@ -60,7 +58,7 @@ export const attachedRoutes: readonly Route[] = [
         ...dictionary,
         ...newIds,
         ...indexEntries,
-        prospects: ["Query", "PutItem"],
+        prospects: ["GetItem", "Query", "PutItem"],
         places: ["PutItem"],
         calendar: ["PutItem"],
       },
@@ -73,16 +71,16 @@ export const attachedRoutes: readonly Route[] = [
     access: { table: { ...dictionary, calendar: ["Query"], prospects: ["BatchGetItem"] } },
     streamed: true,
   },
-  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: appointment } },
+  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: attached } },
   {
     method: "PATCH",
     path: "/api/appointments/{id}",
     file: "appointments/update",
     access: {
       table: {
-        ...appointment,
+        ...attached,
         ...indexEntries,
-        prospects: ["Query", "PutItem"],
+        prospects: ["BatchGetItem", "Query", "PutItem"],
         calendar: ["PutItem", "DeleteItem"],
       },
     },
@@ -95,7 +93,7 @@ export const attachedRoutes: readonly Route[] = [
       table: {
         ...caller,
         ...indexEntries,
-        prospects: ["Query", "PutItem"],
+        prospects: ["BatchGetItem", "Query", "PutItem"],
         places: ["GetItem", "DeleteItem"],
         calendar: ["DeleteItem"],
       },

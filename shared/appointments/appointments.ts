@@ -1,5 +1,10 @@
 /** Makes, reads, changes and deletes appointments. Who sees the prospect reads and writes its appointments. */
-import type { Appointment, AppointmentPatch, NewAppointment, StoredAppointment } from "#shared/appointments/schema.ts";
+import {
+  type Appointment,
+  type AppointmentPatch,
+  type NewAppointment,
+  StoredAppointment,
+} from "#shared/appointments/schema.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
@@ -8,12 +13,13 @@ import { type Key, keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
-import { findPlace, newPlaceWrite } from "#shared/prospects/attached.ts";
+import { findAttached, newPlaceWrite } from "#shared/prospects/attached.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
-import { readProspectRows } from "#shared/prospects/read.ts";
+import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
 import { keepUpcoming } from "#shared/prospects/row-writes.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { upcomingAfter } from "#shared/prospects/upcoming.ts";
 import type { World } from "#shared/world.ts";
 
 /** Without an assignee given: the prospect's, or else the caller. An explicit null leaves it with nobody. */
@@ -28,7 +34,7 @@ export async function createAppointment(
   if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
   requireOrder(input.startAt, input.endAt ?? null, "endAt");
   return optimistic(async () => {
-    const { prospect, appointments } = await readProspectRows(world, caller, prospectId);
+    const prospect = await readVisibleProspect(world, caller, prospectId);
     const { assignedToUserId = prospect.assignedToUserId ?? userId } = input;
     const nowMs = world.clock.now();
     const now = iso(nowMs);
@@ -44,8 +50,8 @@ export async function createAppointment(
       version: 1,
     };
     const made = presentAppointment(appointment, dictionary);
-    const kept = keepUpcoming(prospect, [...appointments, appointment], nowMs);
-    await world.commit([...kept, ...newAppointmentWrites(appointment)], made);
+    const upcoming = await upcomingAfter(world.table, prospect, { before: undefined, after: appointment }, nowMs);
+    await world.commit([...keepUpcoming(prospect, upcoming), ...newAppointmentWrites(appointment)], made);
     return made;
   });
 }
@@ -74,14 +80,15 @@ export async function updateAppointment(
 ): Promise<Appointment> {
   const dictionary = await loadDictionary(world.table, caller.companyId);
   return optimistic(async () => {
-    const { appointment: current, prospect, others } = await findAppointment(world, caller, id);
+    const { appointment: current, prospect } = await findAppointment(world, caller, id);
     const same = { ...current, ...givenFields(patch, current) };
     if (JSON.stringify(same) === JSON.stringify(current)) return presentAppointment(current, dictionary);
     requirePossible(current, same, patch, dictionary);
     const nowMs = world.clock.now();
     const next = { ...same, updatedAt: iso(nowMs), version: current.version + 1 };
+    const upcoming = await upcomingAfter(world.table, prospect, { before: current, after: next }, nowMs);
     await world.table.transact([
-      ...keepUpcoming(prospect, [...others, next], nowMs),
+      ...keepUpcoming(prospect, upcoming),
       { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
       { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
       ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
@@ -93,13 +100,14 @@ export async function updateAppointment(
 /** Hides the appointment from every read and tells receivers that it is cancelled. */
 export function deleteAppointment(world: World, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
-    const { appointment: current, prospect, others } = await findAppointment(world, caller, id);
+    const { appointment: current, prospect } = await findAppointment(world, caller, id);
     const nowMs = world.clock.now();
     const now = iso(nowMs);
     const version = current.version + 1;
     const gone: StoredAppointment = { ...current, status: "cancelled", updatedAt: now, deletedAt: now, version };
+    const upcoming = await upcomingAfter(world.table, prospect, { before: current, after: undefined }, nowMs);
     await world.table.transact([
-      ...keepUpcoming(prospect, others, nowMs),
+      ...keepUpcoming(prospect, upcoming),
       { put: { ...keyOf(gone), ...gone }, when: equals("version", current.version) },
       { remove: entryOf(current) },
       { remove: keys.appointmentPlace(caller.companyId, id) },
@@ -110,18 +118,14 @@ export function deleteAppointment(world: World, caller: Caller, id: number): Pro
 interface Found {
   readonly appointment: StoredAppointment;
   readonly prospect: StoredProspect;
-  /** The prospect's other ones. */
-  readonly others: readonly StoredAppointment[];
 }
 
-/** Its place, then the rows of its prospect: two rounds. */
 async function findAppointment(world: World, caller: Caller, id: number): Promise<Found> {
-  const prospectId = await findPlace(world.table, keys.appointmentPlace(caller.companyId, id));
-  if (prospectId === undefined) throw notFound("appointment");
-  const { prospect, appointments } = await readProspectRows(world, caller, prospectId, "appointment");
-  const appointment = appointments.find((entry) => entry.id === id);
-  if (appointment === undefined) throw notFound("appointment");
-  return { appointment, prospect, others: appointments.filter((entry) => entry.id !== id) };
+  const { companyId } = caller;
+  const place = keys.appointmentPlace(companyId, id);
+  const found = await findAttached(world, caller, place, (prospect) => keys.appointment(companyId, prospect, id));
+  if (found === undefined || found.item.deletedAt !== undefined) throw notFound("appointment");
+  return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
 }
 
 const keyOf = ({ companyId, prospectId, id }: StoredAppointment): Key => keys.appointment(companyId, prospectId, id);

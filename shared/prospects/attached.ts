@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { absent } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import type { Item, Table, Write } from "#shared/db/table.ts";
+import type { Item, Write } from "#shared/db/table.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
 import { Id } from "#shared/schema.ts";
@@ -17,12 +17,6 @@ export const newPlaceWrite = (place: Key, prospectId: number): Write => ({
   when: absent,
 });
 
-/** Id of the prospect that it hangs on; `undefined` when there is no such thing. */
-export async function findPlace(table: Table, place: Key): Promise<number | undefined> {
-  const found = await table.get(place);
-  return found === undefined ? undefined : Place.parse(found).prospectId;
-}
-
 /** The row and its prospect, in two rounds; `undefined` when there is no such row for the caller. */
 export async function findAttached(
   { table }: World,
@@ -30,8 +24,9 @@ export async function findAttached(
   place: Key,
   keyOf: (prospectId: number) => Key,
 ): Promise<{ prospect: StoredProspect; item: Item } | undefined> {
-  const prospectId = await findPlace(table, place);
-  if (prospectId === undefined) return undefined;
+  const found = await table.get(place);
+  if (found === undefined) return undefined;
+  const { prospectId } = Place.parse(found);
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), keyOf(prospectId)]);
   const item = items.find(({ type }) => type !== "prospect");
   const prospect = StoredProspect.parse(items.find(({ type }) => type === "prospect"));

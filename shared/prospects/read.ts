@@ -10,21 +10,13 @@ import { StoredProspect } from "#shared/prospects/stored.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
 import type { World } from "#shared/world.ts";
 
-/**
- * The prospect with its notes, appointments and history: one Query. Throws not_found for what the caller may not see, in the
- * name of what was `asked` for.
- */
-export async function readProspectRows(
-  { table }: World,
-  caller: Caller,
-  id: number,
-  asked: "prospect" | "appointment" = "prospect",
-): Promise<ProspectRows> {
+/** The prospect with its notes, appointments and history: one Query. Throws not_found for what the caller may not see. */
+export async function readProspectRows({ table }: World, caller: Caller, id: number): Promise<ProspectRows> {
   const { pk, sk } = keys.prospect(caller.companyId, id);
   const items: Item[] = [];
   for await (const item of table.query({ pk, begins: sk })) items.push(item);
   const rows = gatherRows(items);
-  if (rows === undefined || !isVisible(caller, rows.prospect)) throw notFound(asked);
+  if (rows === undefined || !isVisible(caller, rows.prospect)) throw notFound("prospect");
   return rows;
 }
 

@@ -1,5 +1,4 @@
 /** Writes of a prospect's row and of a note's, each with its entry in the company index: in one transaction or not at all. */
-import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -7,7 +6,7 @@ import type { Write } from "#shared/db/table.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
-import { upcomingFields } from "#shared/prospects/upcoming.ts";
+import type { UpcomingFields } from "#shared/prospects/upcoming.ts";
 
 export const insertProspect = (prospect: StoredProspect): Write[] => [
   { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospectItem(prospect) }, when: absent },
@@ -23,16 +22,9 @@ export const replaceProspect = (current: StoredProspect, next: StoredProspect): 
   prospectDelta(next.companyId, indexEntry(next)),
 ];
 
-/**
- * Goes with every write of an appointment; `appointments` are all of the prospect as they will be. The row's condition keeps
- * two such writes from overlooking each other.
- */
-export const keepUpcoming = (
-  current: StoredProspect,
-  appointments: readonly StoredAppointment[],
-  nowMs: number,
-): Write[] =>
-  replaceProspect(current, { ...current, ...upcomingFields(appointments, nowMs), version: current.version + 1 });
+/** Goes with every write of an appointment. The row's condition keeps two such writes from overlooking each other. */
+export const keepUpcoming = (current: StoredProspect, fields: UpcomingFields): Write[] =>
+  replaceProspect(current, { ...current, ...fields, version: current.version + 1 });
 
 export const insertNote = (note: StoredNote): Write[] => [
   { put: { ...keyOfNote(note), ...note }, when: absent },

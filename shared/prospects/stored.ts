@@ -45,8 +45,8 @@ export const StoredProspect = z.object({
   lastStatusChange: unset(LastStatusChange),
   /** Scheduled appointments that were to come at the last write of one, soonest first; `upcoming.ts` says which. */
   upcoming: list(StoredAppointment),
-  /** There are more of them than stand here. */
-  hasMoreUpcoming: z._default(z.boolean(), false),
+  /** There may be more of them, all later than these; none is later than this. */
+  moreUpcomingUntil: unset(Timestamp),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
   tagIds: list(Id),
@@ -71,5 +71,4 @@ export type StoredProspect = z.infer<typeof StoredProspect>;
 export const prospectItem = (prospect: StoredProspect): Item =>
   Object.fromEntries(Object.entries(prospect).filter(([, value]) => !isUnset(value)));
 
-const isUnset = (value: unknown): boolean =>
-  value === null || value === false || (Array.isArray(value) && value.length === 0);
+const isUnset = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0);

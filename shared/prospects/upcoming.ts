@@ -10,13 +10,59 @@ const KEPT = 3;
 /** Together: a page pays for what the rows hold, and an appointment may have 10 000 characters of notes. */
 const KEPT_BYTES = 2_000;
 
-type UpcomingFields = Pick<StoredProspect, "upcoming" | "hasMoreUpcoming">;
+export type UpcomingFields = Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
 
-export const nothingUpcoming: UpcomingFields = { upcoming: [], hasMoreUpcoming: false };
+export const nothingUpcoming: UpcomingFields = { upcoming: [], moreUpcomingUntil: null };
+
+/** One that is made has no `before`, one that is deleted no `after`. */
+export interface AppointmentChange {
+  readonly before: StoredAppointment | undefined;
+  readonly after: StoredAppointment | undefined;
+}
 
 /** What the row keeps of all the prospect's appointments: the soonest that fit, without a gap. */
 export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
-  const all = appointments.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst);
+  return fitting(
+    appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
+    null,
+  );
+}
+
+/**
+ * What the row keeps after a change, told by the row and the change alone: what is not kept comes after the last that is. Where
+ * that leaves nothing although there may be more, all appointments are looked at.
+ */
+export async function upcomingAfter(
+  table: Table,
+  prospect: StoredProspect,
+  change: AppointmentChange,
+  nowMs: number,
+): Promise<UpcomingFields> {
+  const fields = changedFields(prospect, change, nowMs);
+  if (fields.upcoming.length > 0 || fields.moreUpcomingUntil === null) return fields;
+  const { id } = change.before ?? change.after ?? {};
+  const others = (await readAppointments(table, prospect)).filter((appointment) => appointment.id !== id);
+  return upcomingFields(change.after === undefined ? others : [...others, change.after], nowMs);
+}
+
+function changedFields(
+  { upcoming, moreUpcomingUntil }: UpcomingFields,
+  { before, after }: AppointmentChange,
+  nowMs: number,
+): UpcomingFields {
+  const last = upcoming.at(-1);
+  const left = upcoming.filter((appointment) => appointment.id !== before?.id && isUpcoming(appointment, nowMs));
+  const more = moreUpcomingUntil !== null && Date.parse(moreUpcomingUntil) >= nowMs ? moreUpcomingUntil : null;
+  if (after === undefined || !isUpcoming(after, nowMs)) return { upcoming: left, moreUpcomingUntil: more };
+  const isBeyond = more !== null && (last === undefined || soonestFirst(after, last) > 0);
+  return isBeyond
+    ? { upcoming: left, moreUpcomingUntil: latest(more, after.startAt) }
+    : fitting([...left, after], more);
+}
+
+/** `more`: what else there is, all of it later than these. */
+function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
+  const all = appointments.toSorted(soonestFirst);
   const upcoming: StoredAppointment[] = [];
   let bytes = 0;
   for (const appointment of all.slice(0, KEPT)) {
@@ -24,23 +70,31 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
     if (bytes > KEPT_BYTES) break;
     upcoming.push(appointment);
   }
-  return { upcoming, hasMoreUpcoming: upcoming.length < all.length };
+  const last = all.at(-1);
+  const isCut = last !== undefined && upcoming.length < all.length;
+  return { upcoming, moreUpcomingUntil: isCut ? latest(more, last.startAt) : more };
 }
 
-/** The soonest that is still to come. Asks the table only where the row keeps none that is and has not room for all. */
+/** Timestamps of one form are in order as texts are. */
+const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
+
+/** The soonest that is still to come. Asks the table only where the row keeps none that is and there may be more. */
 export async function upcomingOf(
   table: Table,
-  { companyId, id, upcoming, hasMoreUpcoming }: StoredProspect,
+  prospect: StoredProspect,
   nowMs: number,
 ): Promise<StoredAppointment | undefined> {
+  const { upcoming, moreUpcomingUntil } = prospect;
   const kept = upcoming.find((appointment) => isUpcoming(appointment, nowMs));
-  if (kept !== undefined || !hasMoreUpcoming) return kept;
+  if (kept !== undefined || moreUpcomingUntil === null || Date.parse(moreUpcomingUntil) < nowMs) return kept;
+  const found = await readAppointments(table, prospect);
+  return found.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
+}
+
+async function readAppointments(table: Table, { companyId, id }: StoredProspect): Promise<StoredAppointment[]> {
   const found: StoredAppointment[] = [];
-  for await (const item of table.query(keys.appointments(companyId, id))) {
-    const appointment = StoredAppointment.parse(item);
-    if (isUpcoming(appointment, nowMs)) found.push(appointment);
-  }
-  return found.sort(soonestFirst)[0];
+  for await (const item of table.query(keys.appointments(companyId, id))) found.push(StoredAppointment.parse(item));
+  return found;
 }
 
 const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: number): boolean =>

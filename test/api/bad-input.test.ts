@@ -58,7 +58,8 @@ describe.each(writes)("%s", (_, row) => {
 
 describe.each(writes)("%s", (_, row) => {
   test("depth that JSON allows is read: an unknown field is ignored, a known one refused", async () => {
-    for (const depth of [20_000, 499_000]) {
+    // As deep as the body's limit allows takes seconds over all routes, which read their bodies alike: so it is tried where most is written.
+    for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
       const nested = "[".repeat(depth) + "]".repeat(depth);
       const answer = await sendText(row, withField(row, "more", nested));
       expect(answer.status, answer.text).toBe(row.statuses[0]);

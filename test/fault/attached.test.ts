@@ -17,6 +17,7 @@ import type { Item } from "#shared/db/table.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/notes/notes.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import {
@@ -115,7 +116,8 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
   const upcoming = appointments
     .toSorted((a, b) => (String(a.startAt) < String(b.startAt) ? -1 : 1))
     .map(({ pk: _, sk: __, ...row }) => row);
-  expect(ofType("prospect"), place).toMatchObject([{ id: at.prospectId, upcoming, hasMoreUpcoming: false }]);
+  const prospects = ofType("prospect").map((row) => StoredProspect.parse(row));
+  expect(prospects, place).toMatchObject([{ id: at.prospectId, upcoming, moreUpcomingUntil: null }]);
 }
 
 interface Operation {

@@ -149,7 +149,7 @@ export function prospectRow(companyId: number, id: number): StoredProspect {
     statusId: null,
     lastStatusChange: null,
     upcoming: [],
-    hasMoreUpcoming: false,
+    moreUpcomingUntil: null,
     assignedToUserId: null,
     assignedByUserId: null,
     tagIds: [],

@@ -177,7 +177,7 @@ function prospectOf(companyId: number, id: number, seed: number): StoredProspect
     statusId: seed % 3 === 0 ? null : seed % 3,
     lastStatusChange: null,
     upcoming: [],
-    hasMoreUpcoming: false,
+    moreUpcomingUntil: null,
     assignedToUserId: seed % 4 === 0 ? null : 7,
     assignedByUserId: null,
     tagIds: seed % 6 === 0 ? [11, 12] : [],

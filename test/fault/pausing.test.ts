@@ -47,7 +47,7 @@ const range = (first: number, count: number): number[] => Array.from({ length: c
 
 /** The sweeper comes by each minute, until nothing is left to do. */
 async function settle(at: Scene): Promise<void> {
-  for (let minute = 0; minute < 5; minute++) {
+  for (let minute = 0; minute < 2; minute++) {
     await drain(at);
     at.clock += 60_000;
     await sweep(at.world, { assume: "messages-kept" }).catch((error: unknown) => {

@@ -1,4 +1,5 @@
 /** The appointments that a prospect's row keeps for lists: the soonest to come, whatever is written and as time passes. */
+import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAppointment, deleteAppointment, updateAppointment } from "#shared/appointments/appointments.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -34,17 +35,17 @@ test("upcoming appointments are shown whatever the row has room for, and as time
   await make("nine", 9);
   await make("seven", 7);
   expect(await shown()).toEqual(["two"]);
-  expect(await row()).toMatchObject({ hasMoreUpcoming: true, upcoming: { length: 3 } });
+  expect(await row()).toMatchObject({ moreUpcomingUntil: hour(9), upcoming: { length: 3 } });
 
   await deleteAppointment(world, company.caller, two.id);
   expect(await shown()).toEqual(["five"]);
-  expect(await row()).toMatchObject({ hasMoreUpcoming: false, upcoming: { length: 3 } });
+  expect(await row()).toMatchObject({ moreUpcomingUntil: hour(9), upcoming: { length: 2 } });
 
   const long = await make("long", 1, "é".repeat(1_500));
-  expect(await row()).toMatchObject({ hasMoreUpcoming: true, upcoming: [] });
+  expect(await row()).toMatchObject({ moreUpcomingUntil: hour(9), upcoming: [] });
   expect(await shown()).toEqual(["long"]);
   await updateAppointment(world, company.caller, long.id, { status: "completed" });
-  expect(await row()).toMatchObject({ hasMoreUpcoming: false, upcoming: { length: 3 } });
+  expect(await row()).toMatchObject({ moreUpcomingUntil: null, upcoming: { length: 3 } });
 
   await make("four", 4);
   now.ms += 8 * 3_600_000;
@@ -64,4 +65,63 @@ test("appointments that are made at once are all in the row", async () => {
   const row = StoredProspect.parse(await world.table.get(keys.prospect(company.caller.companyId, id)));
   expect(row.upcoming.map(({ title }) => title)).toEqual(["1", "2", "3"]);
   expect(row.version).toBe(4);
+});
+
+/** What the test knows of each appointment. */
+interface Known {
+  startAt: number;
+  isScheduled: boolean;
+}
+
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ do: fc.constant("make" as const), inHours: fc.integer({ min: -2, max: 12 }), isLong: fc.boolean() }),
+    fc.record({ do: fc.constant("move" as const), which: fc.nat(5), inHours: fc.integer({ min: -2, max: 12 }) }),
+    fc.record({ do: fc.constant("complete" as const), which: fc.nat(5) }),
+    fc.record({ do: fc.constant("delete" as const), which: fc.nat(5) }),
+    fc.record({ do: fc.constant("wait" as const), hours: fc.integer({ min: 1, max: 4 }) }),
+  ),
+  { minLength: 3, maxLength: 14 },
+);
+
+test("law: a list shows the soonest of all that are to come, whatever was made, moved, completed and deleted", async () => {
+  const company = await newCompany(newFunction());
+  const world = newFunction();
+  await fc.assert(
+    fc.asyncProperty(steps, async (todo) => {
+      const { id, name } = await createProspect(world, company.caller, { name: `n${Math.random()}` });
+      const known = new Map<number, Known>();
+      const at = (hours: number): number => now.ms + hours * 3_600_000;
+      const nth = (which: number): number | undefined => [...known.keys()][which % Math.max(1, known.size)];
+      for (const step of todo) {
+        const which = "which" in step ? nth(step.which) : undefined;
+        const standing = which === undefined ? undefined : known.get(which);
+        if (step.do === "wait") now.ms += step.hours * 3_600_000;
+        else if (step.do === "make") {
+          const notes = step.isLong ? "x".repeat(1_900) : null;
+          const input = { title: "t", startAt: new Date(at(step.inHours)).toISOString(), notes };
+          const made = await createAppointment(world, company.caller, id, input);
+          known.set(made.id, { startAt: at(step.inHours), isScheduled: true });
+        } else if (which === undefined || standing === undefined) continue;
+        else if (step.do === "move") {
+          standing.startAt = at(step.inHours);
+          const startAt = new Date(standing.startAt).toISOString();
+          await updateAppointment(world, company.caller, which, { startAt });
+        } else if (step.do === "complete") {
+          standing.isScheduled = false;
+          await updateAppointment(world, company.caller, which, { status: "completed" });
+        } else {
+          known.delete(which);
+          await deleteAppointment(world, company.caller, which);
+        }
+        const coming = [...known].filter(([, { startAt, isScheduled }]) => isScheduled && startAt >= now.ms);
+        const [soonest] = coming.sort(([a, one], [b, other]) => one.startAt - other.startAt || a - b);
+        const { items } = await listProspects(world, company.caller, ListQuery.parse({ search: name }));
+        expect(items.map(({ appointments }) => appointments.map((entry) => entry.id))).toEqual([
+          soonest === undefined ? [] : [soonest[0]],
+        ]);
+      }
+    }),
+    { numRuns: 40 },
+  );
 });

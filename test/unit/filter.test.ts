@@ -53,7 +53,7 @@ const empty: StoredProspect = {
   statusId: null,
   lastStatusChange: null,
   upcoming: [],
-  hasMoreUpcoming: false,
+  moreUpcomingUntil: null,
   assignedToUserId: null,
   assignedByUserId: null,
   tagIds: [],

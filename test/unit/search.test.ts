@@ -22,7 +22,7 @@ const empty: StoredProspect = {
   statusId: null,
   lastStatusChange: null,
   upcoming: [],
-  hasMoreUpcoming: false,
+  moreUpcomingUntil: null,
   assignedToUserId: null,
   assignedByUserId: null,
   tagIds: [],
