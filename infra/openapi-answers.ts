@@ -146,6 +146,11 @@ const answers: Readonly<Record<string, unknown>> = {
   "docs/page": "<!doctype html>",
   "webhooks/pause": { ...Webhook, status: "paused" },
   "webhooks/rotate-secret": { ...Webhook, secretKey: "1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a" },
+  "prospects/export": [
+    "id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt",
+    '1030,Maria Alvarez,+1 303 555 0142,,39.7392,-104.9903,1437 Bannock St,,Denver,CO,80202,Interested,Ravi Rep,ravi@example.com,Hail damage,"Wants a quote, after the hail season.",Ada Admin,door,2026-06-01T15:04:05.678Z',
+    "",
+  ].join("\r\n"),
   "webhooks/create": { ...Webhook, secretKey: "6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a" },
 };
 

@@ -84,16 +84,21 @@ function requestBody(body: z.ZodMiniType, components: Components, example: unkno
 
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
-function success({ method, file }: Route, { status, response }: Contract, components: Components): Fields {
+function success({ method, file }: Route, contract: Contract, components: Components): Fields {
+  const { status, response } = contract;
   const schema = components.schema(response, "output");
   const { component, isList } = componentOf(schema);
   const example = answerExample(file, component, isList);
   const replayed = { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } };
+  const disposition =
+    contract.file === undefined ? {} : { "Content-Disposition": { $ref: "#/components/headers/Content-Disposition" } };
   const location = status === 201 ? { Location: { $ref: "#/components/headers/Location" } } : {};
   return {
     description: statusWords[status],
-    headers: { ...requestIdHeader, ...location, ...(method === "POST" && replayed) },
-    content: { "application/json": { schema, ...(example !== undefined && { example }) } },
+    headers: { ...requestIdHeader, ...location, ...(method === "POST" && replayed), ...disposition },
+    content: {
+      [contract.file?.mediaType ?? "application/json"]: { schema, ...(example !== undefined && { example }) },
+    },
   };
 }
 

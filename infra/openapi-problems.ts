@@ -8,6 +8,7 @@ export const headers = {
   "X-Request-Id": { description: "Names this request in the service's logs.", schema: text },
   "Idempotency-Replayed": { description: "`true` on an answer that was given before.", schema: text },
   Location: { description: "Where the new record can be read.", schema: text },
+  "Content-Disposition": { description: "That it is a file, and what it is called.", schema: text },
   "Retry-After": { description: "Seconds to wait.", schema: { type: "integer", minimum: 0 } },
   "WWW-Authenticate": { description: "Always `Bearer`.", schema: text },
 } as const satisfies Record<string, JsonSchema>;

@@ -34,6 +34,13 @@ export const prospectRoutes: readonly Route[] = [
     streamed: true,
   },
   {
+    method: "GET",
+    path: "/api/prospects/export",
+    file: "prospects/export",
+    access: { table: { ...indexReads, prospects: ["Query"] } },
+    streamed: true,
+  },
+  {
     method: "POST",
     path: "/api/prospects",
     file: "prospects/create",

@@ -50,6 +50,14 @@ export const limits = {
   /** A streamed body may take this much longer than the work before its first byte: a slow phone on a large map. */
   streamBodyMs: 275_000,
 
+  /** Of an import whose answer is its result, in data rows and bytes; larger files go to the job. */
+  importRows: 10_000,
+  importBytes: 4_000_000,
+  /** A row of a CSV file, characters: the longest texts of all columns take a tenth of it. */
+  csvRow: 1_000_000,
+  /** Records that an export reads and writes at a time. */
+  exportBatch: 500,
+
   /** A user's role and permissions are kept this long in a warm function. */
   callerCacheMs: 60_000,
 

@@ -314,6 +314,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/prospects/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export prospects as CSV
+         * @description Takes the filters of the list and no paging: every match in the order of the list, streamed in batches of 500, gzipped when accepted. Lines end in CRLF and the header is always there. A cell that a spreadsheet would take for a formula begins with `'`; the import takes it off again. Which prospects are in the file is decided when the export begins; each is written as it is when its turn comes. A file that ends early is a broken connection.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["prospectsExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/prospects/{id}": {
         parameters: {
             query?: never;
@@ -2006,6 +2028,8 @@ export interface components {
         "Idempotency-Replayed": string;
         /** @description Where the new record can be read. */
         Location: string;
+        /** @description That it is a file, and what it is called. */
+        "Content-Disposition": string;
         /** @description Seconds to wait. */
         "Retry-After": number;
         /** @description Always `Bearer`. */
@@ -2071,6 +2095,7 @@ export type ParameterIdempotencyKey = components['parameters']['Idempotency-Key'
 export type HeaderXRequestId = components['headers']['X-Request-Id'];
 export type HeaderIdempotencyReplayed = components['headers']['Idempotency-Replayed'];
 export type HeaderLocation = components['headers']['Location'];
+export type HeaderContentDisposition = components['headers']['Content-Disposition'];
 export type HeaderRetryAfter = components['headers']['Retry-After'];
 export type HeaderWwwAuthenticate = components['headers']['WWW-Authenticate'];
 export type $defs = Record<string, never>;
@@ -3336,6 +3361,85 @@ export interface operations {
                      *     ]
                      */
                     "application/json": components["schemas"]["MapPin"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    prospectsExport: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included; a west that lies east of the east crosses the antimeridian. Only prospects with both coordinates.
+                 * @example -105.1,39.6,-104.8,39.9
+                 */
+                bbox?: string;
+                /**
+                 * @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day.
+                 * @example 2026-06-01
+                 */
+                dateFrom?: string;
+                /**
+                 * @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day.
+                 * @example 2026-06-30
+                 */
+                dateTo?: string;
+                /**
+                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @example New,Go Back
+                 */
+                status?: string;
+                /**
+                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; ignored from others.
+                 * @example 7,unassigned
+                 */
+                assignedToUserId?: string;
+                /**
+                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled. For admins and owners; ignored from others.
+                 * @example Ravi Rep
+                 */
+                rep?: string;
+                /**
+                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @example Hail damage
+                 */
+                tagId?: string;
+                /**
+                 * @description Cities. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @example Denver,Aurora
+                 */
+                city?: string;
+                /**
+                 * @description Words that must all occur in name, phones (also digits alone), e-mail, address or any note, without case. Nothing in them is a wildcard.
+                 * @example bannock 0142
+                 */
+                search?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt
+                     *     1030,Maria Alvarez,+1 303 555 0142,,39.7392,-104.9903,1437 Bannock St,,Denver,CO,80202,Interested,Ravi Rep,ravi@example.com,Hail damage,"Wants a quote, after the hail season.",Ada Admin,door,2026-06-01T15:04:05.678Z
+                     */
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];

@@ -26,6 +26,8 @@ export interface Contract<
   /** Status of success: 200, 201 (with `Location`) or 202. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;
+  /** The answer is a file to keep, as text in UTF-8, and no JSON. */
+  readonly file?: { readonly mediaType: string; readonly name: string };
   /** Collection in which a created record stands, e.g. `/api/notes`, where it is not the route's own path. */
   readonly collection?: string;
 }

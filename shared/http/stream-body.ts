@@ -54,7 +54,8 @@ export async function begun(pieces: AsyncGenerator<string>): Promise<AsyncIterab
 /** Resolves once the stream has taken everything; else destroys it, so that a part is never taken for the whole, and throws. */
 export async function writeAnswer(stream: Writable, { statusCode, headers, pieces }: StreamedAnswer): Promise<void> {
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
-  const source = Readable.from(pieces);
+  // A piece may have megabytes: one waits while another is on its way.
+  const source = Readable.from(pieces, { highWaterMark: 1 });
   try {
     if (headers?.["Content-Encoding"] === "gzip") await pipeline(source, newGzip(), body);
     else await pipeline(source, body);

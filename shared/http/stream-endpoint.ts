@@ -57,6 +57,16 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
+/** For an answer that is the contract's file, in pieces of its text. */
+export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
+  contract: Contract<Path, Query, Body> & Required<Pick<Contract, "file">>,
+  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<AsyncIterable<string>>,
+): StreamEndpoint {
+  return streaming(contract, async function* (call) {
+    yield* await work(call);
+  });
+}
+
 /** What goes wrong before the first piece is there is answered with a problem; what goes wrong later breaks the connection. */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
@@ -64,7 +74,7 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
 ): StreamEndpoint {
   const chain = requestChain(contract, limits.streamBodyMs, async (request, call): Promise<StreamedAnswer> => {
     const pieces = await begun(piecesOf(call));
-    const headers = { "Content-Type": "application/json", ...commonHeaders(request) };
+    const headers = { ...contentHeaders(contract), ...commonHeaders(request) };
     return { statusCode: contract.status, headers: { ...headers, ...encodingHeaders(request, headers) }, pieces };
   });
   const handle: StreamHandler = async (event, stream, context) => {
@@ -75,6 +85,14 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
     });
   };
   return Object.assign(streamified(handle), { contract });
+}
+
+function contentHeaders({ file }: Contract): Record<string, string> {
+  if (file === undefined) return { "Content-Type": "application/json" };
+  return {
+    "Content-Type": `${file.mediaType}; charset=utf-8`,
+    "Content-Disposition": `attachment; filename="${file.name}"`,
+  };
 }
 
 /**

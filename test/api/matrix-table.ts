@@ -21,6 +21,7 @@ GET    /api/me                                           -      200 200 200 200 
 
 GET    /api/prospects                                    -      200 200 200 200 200 200 401 401
 GET    /api/prospects/pins                               -      200 200 200 200 200 200 401 401
+GET    /api/prospects/export                             -      200 200 200 200 200 200 401 401
 POST   /api/prospects                                    -      201 201 201 201 201 201 401 401
 GET    /api/prospects/{id}                               mine   200 200 200 200 404 404 401 401
 GET    /api/prospects/{id}                               other  200 200 404 200 404 404 401 401

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { arranged } from "#shared/company-index/arrange.ts";
 import { buildAside, buildSegments } from "#shared/company-index/build.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
+import { inOrder } from "#shared/company-index/in-order.ts";
 import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
 import { canMeet, findMatches } from "#shared/company-index/match.ts";
 import { mergeRuns } from "#shared/company-index/merge.ts";
@@ -301,6 +302,7 @@ function expectFound(model: Model, wanted: Criteria): void {
   expect(matches.total).toBe(ids.length);
   expect(pageOf(matches, 0, 1_000).map((place) => place.id)).toEqual(ids);
   expect(pageOf(matches, 2, 3).map((place) => place.id)).toEqual(ids.slice(2, 5));
+  expect(Array.from(inOrder(matches), (place) => place.id)).toEqual(ids);
 }
 
 test("totals, ids and order equal a plain look at the records, after each step of whatever was done and left undone", () => {

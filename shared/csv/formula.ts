@@ -1,0 +1,13 @@
+/** The formula guard: no exported cell is taken for a formula by a spreadsheet, and an import gives each text back as it was. */
+
+const beginsFormula = /^[=+\-@\t\r]/;
+/** Guarded, or looking as if it were. */
+const isGuarded = /^'+[=+\-@\t\r]/;
+/** A plain number or phone is no danger, and of use only as it is. */
+const isPlain = /^[\d +\-().]+$/;
+
+/** `unguarded` takes back exactly what this does. */
+export const guarded = (text: string): string =>
+  (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
+
+export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);

@@ -1,0 +1,87 @@
+/** The CSV export: every match of the filters, in list order, in memory that does not grow with their number. */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
+import { inOrder } from "#shared/company-index/in-order.ts";
+import type { Matches } from "#shared/company-index/match.ts";
+import type { Place } from "#shared/company-index/page.ts";
+import { type Column, exportColumns, TAG_SEPARATOR } from "#shared/csv/columns.ts";
+import { csvText, decimal } from "#shared/csv/write.ts";
+import { limits } from "#shared/limits.ts";
+import { type ExportRow, exportRows } from "#shared/prospects/export-rows.ts";
+import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
+import { atMoment } from "#shared/prospects/moment.ts";
+import { isVisible } from "#shared/prospects/visibility.ts";
+import { fullName } from "#shared/users/users.ts";
+import type { World } from "#shared/world.ts";
+
+/**
+ * Which prospects are in the file is decided when the export begins. Each is written as it is when its turn comes: what was changed
+ * meanwhile as it is then, and what the caller may not see any more is left out. Names are those of the beginning.
+ */
+export function exportProspects(world: World, caller: Caller, filter: ProspectFilter): Promise<AsyncIterable<string>> {
+  return atMoment(world, caller.companyId, async ({ dictionary, find }) =>
+    pieces(world, caller, dictionary, await find(criteriaOf(filter, caller, dictionary))),
+  );
+}
+
+/** Header first, then batch after batch; one is being read while the one before it is written. */
+async function* pieces(world: World, caller: Caller, dictionary: Dictionary, matches: Matches): AsyncGenerator<string> {
+  const rowsOf = exportRows(world.table, caller.companyId, matches);
+  const batches = batchesOf(inOrder(matches));
+  const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
+    const next = batches.next();
+    const rows = next.done === true ? undefined : rowsOf(next.value);
+    // Thrown where it is awaited, and nowhere if nobody does any more.
+    rows?.catch(() => undefined);
+    return rows;
+  };
+  let text = csvText([exportColumns]);
+  for (let reading = readNext(); reading !== undefined; ) {
+    const rows = await reading;
+    reading = readNext();
+    const seen = rows.flatMap((row) => (row !== undefined && isVisible(caller, row.prospect) ? [row] : []));
+    yield text + csvText(seen.map((row) => cellsOf(row, dictionary)));
+    text = "";
+  }
+  if (text !== "") yield text;
+}
+
+function* batchesOf(places: Iterable<Place>): Generator<Place[], undefined> {
+  let batch: Place[] = [];
+  for (const place of places) {
+    batch.push(place);
+    if (batch.length < limits.exportBatch) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+  return undefined;
+}
+
+function cellsOf({ prospect, note }: ExportRow, { statuses, tags, users }: Dictionary): string[] {
+  const { address, statusId, assignedToUserId, tagIds, lat, lng } = prospect;
+  const assignee = assignedToUserId === null ? undefined : users.get(assignedToUserId);
+  const maker = users.get(prospect.createdBy);
+  const cells: Record<Column, string | null | undefined> = {
+    id: String(prospect.id),
+    name: prospect.name,
+    phone: prospect.phoneNumber,
+    email: prospect.emailAddress,
+    lat: lat === null ? null : decimal(lat),
+    lng: lng === null ? null : decimal(lng),
+    address1: address?.address1,
+    address2: address?.address2,
+    city: address?.city,
+    state: address?.state,
+    zip: address?.zip,
+    status: statusId === null ? null : statuses.get(statusId)?.value,
+    assignedTo: assignee === undefined ? null : fullName(assignee),
+    assignedToEmail: assignee?.email,
+    tags: tagIds.flatMap((id) => tags.get(id)?.value ?? []).join(TAG_SEPARATOR),
+    notes: note?.body,
+    createdBy: maker === undefined ? null : fullName(maker),
+    source: prospect.source,
+    createdAt: prospect.createdAt,
+  };
+  return exportColumns.map((column) => cells[column] ?? "");
+}

@@ -1,0 +1,263 @@
+/** Laws of CSV: what is written is read back as it was, nothing is a formula, and what is no CSV is told so in little memory. */
+import { parse } from "csv-parse/sync";
+import fc from "fast-check";
+import Papa from "papaparse";
+import { describe, expect, test } from "vitest";
+import { BadFile } from "#shared/csv/bad-file.ts";
+import { exportColumns } from "#shared/csv/columns.ts";
+import { decoded } from "#shared/csv/decode.ts";
+import { draftOf } from "#shared/csv/draft.ts";
+import { guarded, unguarded } from "#shared/csv/formula.ts";
+import { readHeader } from "#shared/csv/header.ts";
+import { type CsvRow, csvRows, delimiterOf } from "#shared/csv/read.ts";
+import { csvText, decimal } from "#shared/csv/write.ts";
+
+async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
+  const rows: CsvRow[] = [];
+  for await (const row of csvRows(decoded(bytes))) rows.push(row);
+  return rows;
+}
+
+const read = async (text: string): Promise<string[][]> =>
+  (await rowsOf([Buffer.from(text)])).map(({ cells }) => [...cells]);
+
+/** Every text that has ever broken a CSV file, and any other. */
+const awkward = fc.oneof(
+  fc.constantFrom(
+    ...[
+      "",
+      "=1+1",
+      "+1 (303) 555-0142",
+      "-104.99",
+      "-1+1",
+      "@SUM(A1)",
+      "\t=x",
+      "\r=x",
+      "\n=x",
+      "'",
+      "'=x",
+      "''=x",
+      "'abc",
+    ],
+    ...[
+      '"',
+      '""',
+      '6" pipe',
+      '"quoted"',
+      "a,b",
+      "a;b",
+      "a\tb",
+      "a\r\nb",
+      "a\rb",
+      "a\nb",
+      "\uFEFFname",
+      "👩‍👩‍👧",
+      "\u0000",
+      " a ",
+    ],
+    "x".repeat(10_000),
+  ),
+  fc.string({ unit: fc.constantFrom(..."=+-@'\t\r\n\",; ab0().é👍\uFEFF\u0000") }),
+  fc.string({ unit: "grapheme" }),
+);
+const table = (width: number) => fc.array(fc.array(awkward, { minLength: width, maxLength: width }), { maxLength: 8 });
+
+const head = ["id", "name", "notes"];
+
+test("what is written is read back as it was, however its bytes are cut", async () => {
+  const whole = async (rows: string[][], cuts: number): Promise<void> => {
+    const bytes = Buffer.from(csvText([head, ...rows]));
+    const size = Math.ceil(bytes.length / cuts);
+    const pieces = Array.from({ length: cuts }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
+    const found = (await rowsOf(pieces)).slice(1).map(({ cells }) => cells.map(unguarded));
+    expect(found).toEqual(rows);
+  };
+  await fc.assert(fc.asyncProperty(table(3), fc.integer({ min: 1, max: 100 }), whole), { numRuns: 300 });
+});
+
+test("no cell begins as a formula, whichever parser reads it, and plain numbers and phones stay", () => {
+  const holds = (rows: string[][]): void => {
+    const text = csvText([head, ...rows]);
+    const byPapa = Papa.parse<string[]>(text.replace(/\r\n$/, ""), { delimiter: ",", newline: "\r\n" }).data;
+    const byCsvParse = parse(text, { record_delimiter: "\r\n" });
+    expect(byPapa).toEqual(byCsvParse);
+    for (const cell of byPapa.flat()) {
+      if (/^[=+\-@\t\r]/.test(cell)) expect(cell).toMatch(/^[\d +\-().]+$/);
+    }
+  };
+  fc.assert(fc.property(table(3), holds), { numRuns: 500 });
+  for (const plain of ["-104.99", "+1 (303) 555-0142", "0", "-5"]) expect(guarded(plain)).toBe(plain);
+  expect(guarded("=1+1")).toBe("'=1+1");
+});
+
+test("the guard is taken off exactly, and from no text that does not need one", () => {
+  fc.assert(
+    fc.property(awkward, (text) => {
+      expect(unguarded(guarded(text))).toBe(text);
+    }),
+    { numRuns: 5_000 },
+  );
+  expect(unguarded("'tis")).toBe("'tis");
+});
+
+test("numbers are written without an exponent and read as the same number", () => {
+  const degrees = fc.double({ min: -180, max: 180, noNaN: true }).filter((value) => Math.abs(value) >= 1e-9);
+  fc.assert(
+    fc.property(degrees, (value) => {
+      expect(Number(decimal(value))).toBe(value);
+      expect(decimal(value)).toMatch(/^-?\d+(\.\d+)?$/);
+    }),
+    { numRuns: 2_000 },
+  );
+  expect(decimal(-1.5e-7)).toBe("-0.00000015");
+  expect(decimal(0)).toBe("0");
+});
+
+describe("reading", () => {
+  const text = 'name,notes\r\nÄnne,"a\nb"\r\n\r\n  \r\nBo,c';
+  const rows = [
+    { row: 1, cells: ["name", "notes"] },
+    { row: 2, cells: ["Änne", "a\nb"] },
+    { row: 5, cells: ["Bo", "c"] },
+  ];
+
+  test.each([
+    ["UTF-8", Buffer.from(text)],
+    ["UTF-8 with a byte order mark", Buffer.from(`\uFEFF${text}`)],
+    ["UTF-16, little end first", Buffer.from(`\uFEFF${text}`, "utf16le")],
+    ["UTF-16, big end first", Buffer.from(`\uFEFF${text}`, "utf16le").swap16()],
+    ["semicolons", Buffer.from(text.replaceAll(",", ";"))],
+    ["tabs", Buffer.from(text.replaceAll(",", "\t"))],
+    ["line feeds alone", Buffer.from(text.replaceAll("\r\n", "\n"))],
+    ["mixed ends of lines", Buffer.from(text.replace("\r\n", "\n"))],
+  ])("%s; blank lines count and are no rows", async (_, bytes) => {
+    expect(await rowsOf([bytes])).toEqual(rows);
+    expect(await rowsOf([...bytes].map((byte) => Buffer.of(byte)))).toEqual(rows);
+  });
+
+  test.each([
+    ["name;city;notes, if any", ";"],
+    ['"a,b,c";d', ";"],
+    ["name", ","],
+    ["\n\na\tb\n", "\t"],
+  ])("the delimiter of %j is %j", (header, delimiter) => {
+    expect(delimiterOf(header)).toBe(delimiter);
+  });
+
+  test("a quotation mark within a cell is text", async () => {
+    expect(await read('a,b\n6" pipe,x\n')).toEqual([
+      ["a", "b"],
+      ['6" pipe', "x"],
+    ]);
+  });
+
+  test.each([
+    ["latin-1", Buffer.from("name\nJosé\n", "latin1")],
+    ["half a character at the end", Buffer.from("name\né").subarray(0, 6)],
+    ["UTF-16 cut within a character", Buffer.from("\uFEFFname", "utf16le").subarray(0, 9)],
+    ["zip", Buffer.from("504b03041400000008006ba1d8cc8f", "hex")],
+    ["gzip", Buffer.from("1f8b0800000000000003ab", "hex")],
+    ["quotes that do not end", Buffer.from('name,city\n"Bo,Denver\nEve,Boulder\n')],
+  ])("%s is no CSV", async (_, bytes) => {
+    await expect(rowsOf([bytes])).rejects.toBeInstanceOf(BadFile);
+  });
+});
+
+test.each([
+  ["a line without an end", "", "x"],
+  ["a quoted cell without an end", 'name\n"', "x\n"],
+  ["a million columns", "name", ","],
+])("%s is refused long before a gigabyte of it is read", async (_, beginning, unit) => {
+  const piece = Buffer.from(unit.repeat(65_536 / unit.length));
+  let taken = 0;
+  function* file(): Generator<Buffer> {
+    yield Buffer.from(beginning);
+    for (; taken < 16_384; taken++) yield piece;
+  }
+  await expect(rowsOf(file())).rejects.toBeInstanceOf(BadFile);
+  expect(taken).toBeLessThan(64);
+});
+
+describe("a row", () => {
+  const names = { statuses: new Map([["go back", 3]]), users: new Map([["ravi@example.com", 7]]) };
+  const header = readHeader([
+    "NAME",
+    " Email ",
+    "lat",
+    "lng",
+    "address1",
+    "city",
+    "state",
+    "zip",
+    "Status",
+    "AssignedTo",
+  ]);
+  const located = ["Bo", "", "39.7", "-104.9", "", "", "", "", "", ""];
+  const draft = (...changes: [place: number, cell: string][]) => {
+    const cells = [...located];
+    for (const [place, cell] of changes) cells[place] = cell;
+    return draftOf(cells, header, names);
+  };
+
+  test("is what its cells say", () => {
+    expect(draft([8, " GO back "], [9, "Ravi@Example.com "], [1, " bo@example.com"])).toMatchObject({
+      name: "Bo",
+      emailAddress: "bo@example.com",
+      lat: 39.7,
+      lng: -104.9,
+      address: null,
+      statusId: 3,
+      assignedToUserId: 7,
+      tags: [],
+      source: null,
+    });
+  });
+
+  test("stands by its address alone, and by half an address with coordinates", () => {
+    const address = [4, 5, 6, 7].map((place): [number, string] => [place, "x"]);
+    expect(draft([2, ""], [3, ""], ...address)).toMatchObject({ lat: null, address: { address1: "x", zip: "x" } });
+    expect(draft([5, "Denver"])).toMatchObject({ address: null, lat: 39.7 });
+  });
+
+  test.each([
+    [[[2, "north"]], "lat: must be a number"],
+    [[[2, "91"]], "lat: Too big: expected number to be <=90"],
+    [[[1, "bo@"]], "email: must be a valid e-mail address"],
+    [[[8, "Sold"]], "status: no active status is called so"],
+    [[[9, "Ravi Rep"]], "assignedTo: no active user is called so"],
+    [[[3, ""]], "needs address1, city, state and zip, or lat and lng"],
+    [[[0, "x".repeat(256)]], "name: must have at most 255 characters"],
+    [
+      [
+        [2, "x"],
+        [8, "Sold"],
+      ],
+      "lat: must be a number; status: no active status is called so",
+    ],
+  ] satisfies [[number, string][], string][])("with %j says why it cannot be", (changes, fault) => {
+    expect(draft(...changes)).toEqual({ fault });
+  });
+
+  test.each([9, 11])("of %i cells under a header of 10 is refused", (count) => {
+    const cells = Array.from({ length: count }, (_, i) => located[i] ?? "");
+    expect(draftOf(cells, header, names)).toEqual({ fault: `has ${count} cells where the header has 10` });
+  });
+
+  test("takes the assignee's e-mail address from its own column where that is filled", () => {
+    const wide = readHeader([...exportColumns]);
+    const cells = exportColumns.map((column) =>
+      column === "assignedTo"
+        ? "Ravi Rep"
+        : column === "assignedToEmail"
+          ? "ravi@example.com"
+          : column === "lat" || column === "lng"
+            ? "1"
+            : "",
+    );
+    expect(draftOf(cells, wide, names)).toMatchObject({ assignedToUserId: 7 });
+  });
+});
+
+test.each([[["x", "y"]], [["name", "NAME "]], [["id", "createdAt"]]])("%j is no header", (cells) => {
+  expect(() => readHeader(cells)).toThrow(BadFile);
+});
