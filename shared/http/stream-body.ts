@@ -18,8 +18,11 @@ const GZIP_LEVEL = 3;
 
 export const newGzip = (): Gzip => createGzip({ level: GZIP_LEVEL });
 
+/** Text, or its bytes in UTF-8. */
+export type Piece = string | Uint8Array;
+
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
-  readonly pieces: Iterable<string> | AsyncIterable<string>;
+  readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
 }
 
 /** A JSON array in pieces. Each item is checked when its turn comes. */
@@ -41,9 +44,9 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
 }
 
 /** Runs up to the first piece, so that what fails before it can still be answered with a problem. */
-export async function begun(pieces: AsyncGenerator<string>): Promise<AsyncIterable<string>> {
+export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const first = await pieces.next();
-  async function* all(): AsyncGenerator<string> {
+  async function* all(): AsyncGenerator<Piece> {
     if (first.done === true) return;
     yield first.value;
     yield* pieces;
