@@ -11,12 +11,12 @@ import { errorFields, log } from "#shared/log.ts";
 const PIECE_CHARACTERS = 64 * 1024;
 
 /**
- * Deeper levels cost more time of the function than they save on the way: with level 6, a map of pins is an eighth shorter and
- * takes twice the time.
+ * Level 6 makes a map of pins an eighth shorter in twice the time of the function. A window of 32 KB takes a tenth more time than one of
+ * 16 and makes it no shorter.
  */
-const GZIP_LEVEL = 3;
+const GZIP = { level: 3, windowBits: 14 } as const;
 
-export const newGzip = (): Gzip => createGzip({ level: GZIP_LEVEL });
+export const newGzip = (): Gzip => createGzip(GZIP);
 
 /** Text, or its bytes in UTF-8. */
 export type Piece = string | Uint8Array;
