@@ -1,5 +1,5 @@
 /** One page of matches in list order: newest created first; of the same instant, the higher id first. */
-import type { Matches } from "#shared/company-index/match.ts";
+import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
 
 export interface Place {
   readonly id: number;
@@ -15,12 +15,7 @@ export function pageOf(matches: Matches, offset: number, count: number): Place[]
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstPlaces(wanted, matches.total);
-  for (const { inView, rows } of matches.segments) {
-    const { ids, versions, createdAt } = inView.segment.main;
-    for (let row = 0; row < rows.length; row++) {
-      if (rows[row] === 1) first.offer(createdAt[row] ?? 0, ids[row] ?? 0, versions[row] ?? 0);
-    }
-  }
+  for (const segment of matches.segments) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset);
 }
@@ -44,6 +39,17 @@ class FirstPlaces {
     this.#createdAt = new Float64Array(room);
     this.#ids = new Float64Array(room);
     this.#versions = new Float64Array(room);
+  }
+
+  offerAll({ inView, rows }: SegmentMatches): void {
+    const { ids, versions, createdAt } = inView.segment.main;
+    let earliest = this.#earliest;
+    for (let row = 0; row < rows.length; row++) {
+      const at = createdAt[row] ?? 0;
+      if (rows[row] === 0 || at < earliest) continue;
+      this.offer(at, ids[row] ?? 0, versions[row] ?? 0);
+      earliest = this.#earliest;
+    }
   }
 
   offer(createdAt: number, id: number, version: number): void {

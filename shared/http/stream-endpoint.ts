@@ -6,7 +6,7 @@ import { commonHeaders } from "#shared/http/answer.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { Request } from "#shared/http/request.ts";
-import { begun, jsonArray, type StreamedAnswer, writeAnswer } from "#shared/http/stream-body.ts";
+import { begun, jsonArray, type Piece, type StreamedAnswer, writeAnswer } from "#shared/http/stream-body.ts";
 import { limits } from "#shared/limits.ts";
 
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
@@ -50,7 +50,7 @@ export function streamItems<
 /** For an answer that the work writes as JSON text itself, in pieces: what it writes fits the contract by its own tests. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<string>>,
+  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<Piece>>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
     yield* await work(call);
@@ -70,7 +70,7 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
 /** What goes wrong before the first piece is there is answered with a problem; what goes wrong later breaks the connection. */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
-  piecesOf: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<string>,
+  piecesOf: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
 ): StreamEndpoint {
   const chain = requestChain(contract, limits.streamBodyMs, async (request, call): Promise<StreamedAnswer> => {
     const pieces = await begun(piecesOf(call));

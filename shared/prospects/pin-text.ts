@@ -16,21 +16,24 @@ const [ID, LAT, LNG] = [Buffer.from('{"id":'), Buffer.from(',"lat":'), Buffer.fr
 /** What follows a pin's coordinates. `color` is JSON, and ASCII. */
 export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${color}}`, "latin1");
 
-/** Pins one after the other, with commas between them. */
+/** A piece of an array of pins: what opens it, and pins with commas between them. */
 export class PinText {
   readonly #bytes: Buffer;
-  #length = 0;
+  readonly #opening: number;
+  #length: number;
 
   /** Room for so many pins, each with an end of at most so many bytes. */
-  constructor(pins: number, endBytes: number) {
-    this.#bytes = Buffer.allocUnsafe(pins * (PIN_BYTES + endBytes));
+  constructor(opening: "[" | ",", pins: number, endBytes: number) {
+    this.#bytes = Buffer.allocUnsafe(opening.length + pins * (PIN_BYTES + endBytes));
+    this.#opening = this.#bytes.write(opening, "latin1");
+    this.#length = this.#opening;
   }
 
   /** Of a finite point. */
   add(id: number, lat: number, lng: number, end: Buffer): void {
     const into = this.#bytes;
     let at = this.#length;
-    if (at > 0) into[at++] = COMMA;
+    if (at > this.#opening) into[at++] = COMMA;
     at = writeBytes(into, at, ID);
     at = id < SMALL ? writeInteger(into, at, id) : writeText(into, at, String(id));
     at = writeBytes(into, at, LAT);
@@ -40,8 +43,9 @@ export class PinText {
     this.#length = writeBytes(into, at, end);
   }
 
-  toString(): string {
-    return this.#bytes.toString("latin1", 0, this.#length);
+  /** As UTF-8, ready to be sent. */
+  finish(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
   }
 }
 

@@ -1,8 +1,8 @@
 /** Map pins: every prospect with coordinates that passes the filters, as little of each as a map needs. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
+import type { IndexRow } from "#shared/company-index/row.ts";
 import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
 import { atMoment } from "#shared/prospects/moment.ts";
 import { PinText, pinEnd } from "#shared/prospects/pin-text.ts";
@@ -21,46 +21,50 @@ export type MapPin = z.infer<typeof MapPin>;
  * A JSON array of pins as text, in pieces of some thousands, in no particular order. The text is put together here, for at a
  * million pins every microsecond of one is a second of the request.
  */
-export function mapPins(world: World, caller: Caller, filter: ProspectFilter): Promise<Iterable<string>> {
+export function mapPins(world: World, caller: Caller, filter: ProspectFilter): Promise<Iterable<Uint8Array | string>> {
   return atMoment(world, caller.companyId, async ({ dictionary, find }) => {
     const matches = await find({ ...criteriaOf(filter, caller, dictionary), onMap: true });
     return pieces(matches, (statusId) => {
       const status = statusId === null ? undefined : dictionary.statuses.get(statusId);
-      return JSON.stringify(status?.color ?? DEFAULT_COLOR);
+      return pinEnd(JSON.stringify(status?.color ?? DEFAULT_COLOR));
     });
   });
 }
 
-/** `color` gives JSON. */
-function* pieces({ segments, unflushed }: Matches, color: (statusId: number | null) => string): Generator<string> {
-  let separator = "[";
+/** What follows the coordinates of a pin with this status. */
+type EndOf = (statusId: number | null) => Buffer;
+
+function* pieces({ segments, unflushed }: Matches, endOf: EndOf): Generator<Uint8Array | string> {
+  let opening: "[" | "," = "[";
   for (const matches of segments) {
-    yield separator + segmentPins(matches.inView.segment, matches, color);
-    separator = ",";
+    yield segmentPins(opening, matches, endOf);
+    opening = ",";
   }
-  for (const { id, lat, lng, statusId } of unflushed) {
-    yield `${separator}${pin(id, lat, lng, color(statusId))}`;
-    separator = ",";
-  }
-  yield separator === "[" ? "[]" : "]";
+  if (unflushed.length > 0) yield unflushedPins(opening, unflushed, endOf);
+  yield segments.length + unflushed.length === 0 ? "[]" : "]";
 }
 
-function segmentPins(
-  { main, geo }: LoadedSegment,
-  { rows, count }: SegmentMatches,
-  color: (statusId: number | null) => string,
-): string {
+function segmentPins(opening: "[" | ",", { inView, rows, count }: SegmentMatches, endOf: EndOf): Uint8Array {
+  const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  const ends = statusId.values.map((id) => pinEnd(color(id)));
-  const text = new PinText(count, Math.max(...ends.map(({ length }) => length)));
+  const ends = statusId.values.map(endOf);
+  const text = new PinText(opening, count, longest(ends));
   for (let row = 0; row < rows.length; row++) {
     const end = ends[statusId.codes[row] ?? 0];
     if (rows[row] === 1 && end !== undefined) text.add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, end);
   }
-  return text.toString();
+  return text.finish();
 }
 
-/** Numbers in a template are JSON, as long as they are finite; what is on the map is. */
-const pin = (id: number, lat: number | null, lng: number | null, color: string): string =>
-  `{"id":${id},"lat":${lat},"lng":${lng},"statusColor":${color}}`;
+function unflushedPins(opening: "[" | ",", rows: readonly IndexRow[], endOf: EndOf): Uint8Array {
+  const ends = rows.map(({ statusId }) => endOf(statusId));
+  const text = new PinText(opening, rows.length, longest(ends));
+  for (const [i, { id, lat, lng }] of rows.entries()) {
+    const end = ends[i];
+    if (lat !== null && lng !== null && end !== undefined) text.add(id, lat, lng, end);
+  }
+  return text.finish();
+}
+
+const longest = (ends: readonly Buffer[]): number => Math.max(...ends.map(({ length }) => length));

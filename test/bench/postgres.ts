@@ -106,9 +106,7 @@ async function compareList(postgres: Postgres, stage: Stage, name: string, query
 }
 
 async function comparePins(postgres: Postgres, { world, caller, company }: Stage): Promise<Comparison> {
-  const { wallMs } = await medianOf(RUNS, async () => {
-    for (const text of await mapPins(world, caller, {})) Buffer.from(text);
-  });
+  const { wallMs } = await medianOf(RUNS, async () => [...(await mapPins(world, caller, {}))]);
   const pin = `'{"id":' || id || ',"lat":' || place[1] || ',"lng":' || place[0] || ',"statusColor":"#9CA3AF"}'`;
   const sql = `copy (select ${pin} from prospect where place is not null) to '/dev/null';`;
   const [total = 0] = (await postgres.run("select count(*) from prospect where place is not null;")).map(Number);

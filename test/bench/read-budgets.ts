@@ -131,7 +131,7 @@ export async function windowBudgets(stage: Stage): Promise<Budget[]> {
 /** Budget 8: what a phone loads. */
 export async function pinBudgets({ company, caller, world }: Stage): Promise<Budget[]> {
   const texts = [...(await mapPins(world, caller, {}))];
-  const pins = texts.reduce((sum, text) => sum + text.split('"id"').length - 1, 0);
+  const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
   const zipped = await buffer(Readable.from(texts).pipe(newGzip()));
   const measured = zipped.length / pins;
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];

@@ -12,18 +12,21 @@ export interface ReaderMemory {
   readonly restingBytes: number;
   /** The most that was resident at any time. */
   readonly peakBytes: number;
+  readonly sentBytes: number;
 }
 
 const { endpoint, companyId, ownerId, now } = Job.parse(JSON.parse(process.argv[2] ?? ""));
 const world = worldOn(openBenchTable(endpoint), { now: () => now });
 const caller = { companyId, userId: ownerId, role: "owner" as const, permissions: [] };
+let sentBytes = 0;
 for (const search of ["denver", "garcia landlord", "555-1", "denver"]) {
   await listProspects(world, caller, ListQuery.parse({ search, pageSize: "1" }));
-  for (const text of await mapPins(world, caller, {})) Buffer.from(text);
+  for (const text of await mapPins(world, caller, {})) sentBytes += text.length;
 }
 for (let i = 0; i < 3; i++) globalThis.gc?.();
 const memory: ReaderMemory = {
   restingBytes: process.memoryUsage.rss(),
   peakBytes: process.resourceUsage().maxRSS * 1_024,
+  sentBytes,
 };
 process.stdout.write(JSON.stringify(memory));

