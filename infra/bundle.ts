@@ -31,7 +31,10 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
     platform: "node",
     target: "node24",
     mainFields: ["module", "main"],
-    alias: { "@aws-sdk/credential-provider-node": join(root, "infra/environment-credentials.ts") },
+    alias: {
+      "@aws-sdk/credential-provider-node": join(root, "infra/environment-credentials.ts"),
+      "@smithy/core/event-streams": join(root, "infra/no-event-streams.ts"),
+    },
     banner: { js: REQUIRE_IN_ESM },
     legalComments: "none",
     metafile: true,

@@ -1,19 +1,19 @@
 /** The part of the route table for what hangs on a prospect: notes and appointments. */
 
-import { caller, dictionary, indexEntries, newIds, type TableAccess } from "./access.ts";
+import { caller, dictionary, imports, indexEntries, newIds, type TableAccess } from "./access.ts";
 import type { Route } from "./routes.ts";
 
 /** A note by its id alone: its place, then the row with its prospect. */
-const note: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
+const note: TableAccess = { ...dictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
 /** An appointment by its id alone: its place, then all rows of its prospect. */
-const appointment: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["Query"] };
+const appointment: TableAccess = { ...dictionary, ...imports, places: ["GetItem"], prospects: ["Query"] };
 
 export const attachedRoutes: readonly Route[] = [
   {
     method: "GET",
     path: "/api/prospects/{id}/notes",
     file: "notes/list",
-    access: { table: { ...dictionary, prospects: ["Query"] } },
+    access: { table: { ...dictionary, ...imports, prospects: ["Query"] } },
     streamed: true,
   },
   {
@@ -23,6 +23,7 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...dictionary,
+        ...imports,
         ...newIds,
         ...indexEntries,
         prospects: ["UpdateItem", "PutItem"],
@@ -44,9 +45,10 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...caller,
+        ...imports,
         ...indexEntries,
         prospects: ["BatchGetItem", "UpdateItem", "DeleteItem"],
-        places: ["GetItem", "DeleteItem"],
+        places: ["BatchGetItem", "DeleteItem"],
       },
     },
   },
@@ -58,6 +60,7 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...dictionary,
+        ...imports,
         ...newIds,
         ...indexEntries,
         prospects: ["Query", "PutItem"],
@@ -94,6 +97,7 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...caller,
+        ...imports,
         ...indexEntries,
         prospects: ["Query", "PutItem"],
         places: ["GetItem", "DeleteItem"],

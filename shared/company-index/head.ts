@@ -36,18 +36,28 @@ export const namesChangeInHead = (companyId: number): Write => ({
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
+/** Makes a move of the head, and maybe what goes with it: the move is the first of the writes. */
+export type Commit = (move: Write) => Promise<unknown>;
+
 /** `to` has the next version. False when somebody else moved the head first; nothing is changed then. */
-export async function moveHead(table: Table, companyId: number, from: Head, to: Head): Promise<boolean> {
+export async function moveHead(
+  table: Table,
+  companyId: number,
+  from: Head,
+  to: Head,
+  commit?: Commit,
+): Promise<boolean> {
   const { version, manifest, retired } = to;
+  const move = {
+    update: keys.indexHead(companyId),
+    change: { set: { type: HEAD_TYPE, version, manifest, retired } },
+    when: from.version === 0 ? missing("version") : equals("version", from.version),
+  };
   try {
-    await table.write({
-      update: keys.indexHead(companyId),
-      change: { set: { type: HEAD_TYPE, version, manifest, retired } },
-      when: from.version === 0 ? missing("version") : equals("version", from.version),
-    });
+    await (commit === undefined ? table.write(move) : commit(move));
     return true;
   } catch (error) {
-    if (error instanceof ConditionFailed) return false;
+    if (error instanceof ConditionFailed && error.failed.some(({ index }) => index === 0)) return false;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Puts a new run into a company's index, in place of some of its runs or beside them, by one move of the head. */
 import type { Clock } from "#shared/clock.ts";
 import { buildAside, buildSegments } from "#shared/company-index/build.ts";
-import { type Head, type ManifestName, moveHead } from "#shared/company-index/head.ts";
+import { type Commit, type Head, type ManifestName, moveHead } from "#shared/company-index/head.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import type { NoteText } from "#shared/company-index/row.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -34,9 +34,9 @@ export interface NewRun {
   readonly notes: readonly { readonly id: number; readonly version: number }[];
 }
 
-/** Stores the run's pieces, one segment after the other. Nothing leads to them yet. */
-export async function storeRun(table: Table, companyId: number, built: NewRun): Promise<Run> {
-  const id = newPieceId();
+/** Stores the run's pieces, one segment after the other. Nothing leads to them yet. `newId` names the run and each segment. */
+export async function storeRun(table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> {
+  const id = newId();
   const segments: SegmentEntry[] = [];
   const put = async (owner: string, name: string, bytes: Uint8Array | undefined): Promise<StoredPiece["parts"]> => {
     if (bytes === undefined) return 0;
@@ -45,7 +45,7 @@ export async function storeRun(table: Table, companyId: number, built: NewRun): 
     return parts;
   };
   for (const { rows, zone, groups } of buildSegments(built.rows)) {
-    const owner = newPieceId();
+    const owner = newId();
     const [main, geo, text] = await Promise.all([
       put(owner, "main", groups.main),
       put(owner, "geo", groups.geo),
@@ -68,6 +68,7 @@ export async function publish(
   companyId: number,
   from: Head,
   manifest: Manifest,
+  commit?: Commit,
 ): Promise<Head | undefined> {
   const name: ManifestName = { version: from.version + 1, id: newPieceId() };
   await table.batchPut([manifestItem(companyId, name, manifest)]);
@@ -75,7 +76,7 @@ export async function publish(
   const kept = await removeRetired(table, companyId, from, now);
   const retired = from.manifest === null ? kept : [...kept, { ...from.manifest, at: now }];
   const next: Head = { ...from, version: name.version, manifest: name, retired };
-  if (await moveHead(table, companyId, from, next)) return next;
+  if (await moveHead(table, companyId, from, next, commit)) return next;
   await table.batchRemove([keys.manifest(companyId, name.version, name.id)]);
   return undefined;
 }

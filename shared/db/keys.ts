@@ -119,6 +119,23 @@ export const keys = {
     sk: `${startAt}#${padded(id)}`,
   }),
 
+  /** Which prospects do the notes of an import with the ids of one block hang on? */
+  notePlaces: (companyId: number, blockNumber: number): Key => ({
+    pk: `C#${companyId}#I#B${blockNumber}`,
+    sk: "NOTES",
+  }),
+
+  /** What became of an import? */
+  import: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" }),
+  /** Which imports of a company were begun and neither completed nor cleared away? */
+  openImports: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` }),
+  openImport: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` }),
+
+  /** The addresses of an import with the ids of one block, as long as they have no rows of their own. */
+  addressPack: (companyId: number, blockNumber: number): Key => ({
+    pk: addressPartition(companyId, blockNumber),
+    sk: "PACK",
+  }),
   address: (companyId: number, id: number): Key => ({
     pk: addressPartition(companyId, blockOf(id)),
     sk: `A#${padded(id)}`,
@@ -153,6 +170,8 @@ export const keys = {
     pk: `C#${companyId}#XS#${owner}`,
     sk: `${piece}#${part}`,
   }),
+  /** All parts of what belongs to a segment or run. */
+  indexParts: (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` }),
 
   /** All webhooks of a company with their registrations: one Query. */
   webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
@@ -212,6 +231,8 @@ export const families = {
   places: "C#*#I#*",
   calendar: "C#*#K#*",
   addresses: "C#*#A#*",
+  imports: "C#*#M#*",
+  openImports: "C#*#MO",
   idempotency: "C#*#IK#*",
   territories: "C#*#T",
   index: "C#*#X",

@@ -1,6 +1,7 @@
 /** The events of the service and the shape of their `data`. */
 import * as z from "zod/mini";
 import { Appointment } from "#shared/appointments/schema.ts";
+import { ImportResult } from "#shared/imports/schema.ts";
 import { Note } from "#shared/notes/schema.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { Id } from "#shared/schema.ts";
@@ -45,6 +46,8 @@ export const catalogue = {
     newAssignee: z.nullable(UserSummary),
   }),
   "prospect.deleted": z.object({ prospect: Prospect }),
+  /** Of many errors the first. */
+  "prospect.import_completed": ImportResult,
   "territory.created": z.object({ territory: Territory }),
   "territory.updated": z.object({ territory: Territory }),
   "territory.deleted": z.object({ territory: Territory }),

@@ -89,7 +89,7 @@ export const baseUrl = (): string => inject("baseUrl");
 export async function send(
   method: string,
   path: string,
-  init: { headers?: Record<string, string>; body?: string } = {},
+  init: { headers?: Record<string, string>; body?: string | FormData } = {},
 ): Promise<Answer> {
   return checked(method, await fetch(`${baseUrl()}${path}`, { method, ...init }));
 }
