@@ -1,5 +1,5 @@
 /** What a function may touch, as the route table says it, and what many functions touch alike. */
-import type { Family } from "#shared/db/keys.ts";
+import type { Family } from "#shared/db/families.ts";
 
 /** DynamoDB actions as IAM names them. A transaction needs the actions of its parts. */
 export type TableAction =
@@ -18,13 +18,15 @@ export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE";
 /**
  * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
  * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
- * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `settings` the variables of their names.
+ * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `files` BUCKET_NAME, `settings` the variables of their names.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
   readonly identityProvider?: "invite";
   readonly deliveryQueue?: "send";
   readonly parkedRecords?: "send";
+  /** In the folder of imported files. */
+  readonly files?: readonly ("PutObject" | "GetObject")[];
   readonly settings?: readonly Setting[];
 }
 
@@ -35,6 +37,8 @@ export const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem
 /** And with the names of the company's statuses, tags and users. */
 export const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
+/** Whether the import that a row came with is completed. */
+export const imports: TableAccess = { imports: ["GetItem"] };
 /** A prospect's or note's row goes with its entry in the company index. */
 export const indexEntries: TableAccess = { index: ["PutItem"] };
 /** A write of a status, tag or user says in the company's row and in its index that names have changed. */

@@ -74,6 +74,8 @@ function createRestApi(scope: Construct): RestApi {
   const api = new RestApi(scope, "Api", {
     description: "Canvassing service",
     endpointTypes: [EndpointType.REGIONAL],
+    // A file of any encoding reaches the function byte for byte, as base64.
+    binaryMediaTypes: ["multipart/form-data"],
     cloudWatchRole: true,
     cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN,
     deployOptions: {

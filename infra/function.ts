@@ -4,13 +4,18 @@ import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { Architecture, CfnFunction, Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { type Bucket, CfnBucket } from "aws-cdk-lib/aws-s3";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
+import { type Family, families } from "#shared/db/families.ts";
+import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { Access, Setting, TableAction } from "./access.ts";
 import { accept } from "./finding.ts";
 import { countUnreadable } from "./monitoring.ts";
+
+/** Folder of the bucket; its files are removed after a month. */
+export const IMPORTED_FILES = "imports/";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
 const MEMORY_MB = 1024;
@@ -20,6 +25,7 @@ export interface Platform {
   /** Directory of the bundles, one below it per function. */
   readonly bundles: string;
   readonly table: Table;
+  readonly bucket: Bucket;
   readonly deliveryQueue: Queue;
   readonly parkedRecords: Queue;
   readonly issuer: string;
@@ -52,6 +58,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
       access: new PolicyDocument({ statements: [logs, ...rights(spec.access, platform), ...(spec.statements ?? [])] }),
     },
   });
+  if (spec.access.files !== undefined) accept(role, folderFinding(platform.bucket));
   const made = new LambdaFunction(home, "Function", {
     description: spec.file,
     code: Code.fromAsset(join(platform.bundles, spec.file)),
@@ -75,6 +82,16 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
+/** Of a right to a folder of the bucket, as the rule pack names it. */
+function folderFinding(bucket: Bucket): Record<string, string> {
+  const resource = bucket.node.defaultChild;
+  const name = resource instanceof CfnBucket ? bucket.stack.getLogicalId(resource) : "";
+  return {
+    [`AwsSolutions-IAM5[Resource::<${name}.Arn>/${IMPORTED_FILES}*]`]:
+      "The objects of this one folder, whose names are made at run time.",
+  };
+}
+
 /** `events/publish` -> `EventsPublish`. */
 export function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -87,6 +104,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
     ...(access.table?.identity !== undefined && { ISSUER: platform.issuer, AUDIENCE: platform.audience }),
     ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
+    ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
     ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
     ...Object.fromEntries(settings),
@@ -102,6 +120,14 @@ function rights(access: Access, platform: Platform): PolicyStatement[] {
     ...(access.identityProvider === "invite" && platform.userPool !== undefined
       ? [allow(["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"], [platform.userPool.arn])]
       : []),
+    ...(access.files === undefined
+      ? []
+      : [
+          allow(
+            access.files.map((action) => `s3:${action}`),
+            [platform.bucket.arnForObjects(`${IMPORTED_FILES}*`)],
+          ),
+        ]),
     ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
     ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),
   ];
@@ -151,6 +177,8 @@ const familyNames = [
   "places",
   "calendar",
   "addresses",
+  "imports",
+  "openImports",
   "idempotency",
   "territories",
   "index",

@@ -77,6 +77,8 @@ const Prospect = {
   appointments: [Appointment],
 };
 
+const RowFault = { row: 3, message: "status: no active status is called so" };
+
 const Registration = {
   id: 2048,
   event: "prospect.status_changed",
@@ -122,6 +124,8 @@ const components: Readonly<Record<string, unknown>> = {
   ProspectDetail: { ...Prospect, notes: [Note], statusHistory: [StatusChange] },
   ProspectPage: { items: [Prospect], total: 1, page: 1, pageSize: 50 },
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
+  ImportResult: { id: 1032, imported: 2, skipped: 1, errors: [RowFault] },
+  Import: { id: 1032, state: "completed", processed: 3, imported: 2, skipped: 1, errors: [RowFault], ...times },
   Registration,
   Webhook,
   EventType: {

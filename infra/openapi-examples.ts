@@ -10,6 +10,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     source: "door",
     customFieldData: { roofAge: 14, insured: true },
   },
+  "prospects/import": { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" },
   "prospects/update": { currentStatusId: 1024, assignedToUserId: 7 },
   "notes/create": { body: "Wants a quote after the hail season." },
   "notes/update": { body: "Wants a quote in July." },

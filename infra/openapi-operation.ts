@@ -62,7 +62,10 @@ export function operation(route: Route, contract: Contract, components: Componen
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),
-    ...(body !== undefined && { requestBody: requestBody(body, components, examples[route.file]) }),
+    ...(body !== undefined && {
+      requestBody:
+        contract.upload === undefined ? requestBody(body, components, examples[route.file]) : uploadBody(route.file),
+    }),
     responses: {
       [contract.status]: success(route, contract, components),
       ...problemReferences(problemStatuses(route, contract)),
@@ -80,6 +83,17 @@ function requestBody(body: z.ZodMiniType, components: Components, example: unkno
   const schema = explained(components.schema(body, "input"), "");
   const required = !z.safeParse(body, {}).success;
   return { required, content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
+}
+
+/** A part of a form has its media type beside its schema: the bytes themselves have none. */
+function uploadBody(file: string): Fields {
+  const schema = {
+    type: "object",
+    required: ["file"],
+    properties: { file: { type: "string", format: "binary", description: "The file, in a part of this name." } },
+  };
+  const encoding = { file: { contentType: "text/csv" } };
+  return { required: true, content: { "multipart/form-data": { schema, encoding, example: examples[file] } } };
 }
 
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;

@@ -1,17 +1,19 @@
 /** The part of the route table for what hangs on a prospect: notes and appointments. */
 
-import { caller, dictionary, indexEntries, newIds, type TableAccess } from "./access.ts";
+import { caller, dictionary, imports, indexEntries, newIds, type TableAccess } from "./access.ts";
 import type { Route } from "./routes.ts";
 
-/** A note or appointment by its id alone: its place, then the row with its prospect. */
-const attached: TableAccess = { ...dictionary, places: ["GetItem"], prospects: ["BatchGetItem"] };
+/** A note by its id alone: its place, then the row with its prospect. */
+const note: TableAccess = { ...dictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
+/** An appointment likewise; an import makes none, so that none has a place among others. */
+const appointment: TableAccess = { ...dictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const attachedRoutes: readonly Route[] = [
   {
     method: "GET",
     path: "/api/prospects/{id}/notes",
     file: "notes/list",
-    access: { table: { ...dictionary, prospects: ["Query"] } },
+    access: { table: { ...dictionary, ...imports, prospects: ["Query"] } },
     streamed: true,
   },
   {
@@ -21,6 +23,7 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...dictionary,
+        ...imports,
         ...newIds,
         ...indexEntries,
         prospects: ["UpdateItem", "PutItem"],
@@ -28,12 +31,12 @@ export const attachedRoutes: readonly Route[] = [
       },
     },
   },
-  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: attached } },
+  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: note } },
   {
     method: "PATCH",
     path: "/api/notes/{id}",
     file: "notes/update",
-    access: { table: { ...attached, ...indexEntries, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
+    access: { table: { ...note, ...indexEntries, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
   },
   {
     method: "DELETE",
@@ -42,9 +45,10 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...caller,
+        ...imports,
         ...indexEntries,
         prospects: ["BatchGetItem", "UpdateItem", "DeleteItem"],
-        places: ["GetItem", "DeleteItem"],
+        places: ["BatchGetItem", "DeleteItem"],
       },
     },
   },
@@ -56,6 +60,7 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...dictionary,
+        ...imports,
         ...newIds,
         ...indexEntries,
         prospects: ["GetItem", "Query", "PutItem"],
@@ -71,14 +76,14 @@ export const attachedRoutes: readonly Route[] = [
     access: { table: { ...dictionary, calendar: ["Query"], prospects: ["BatchGetItem"] } },
     streamed: true,
   },
-  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: attached } },
+  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: appointment } },
   {
     method: "PATCH",
     path: "/api/appointments/{id}",
     file: "appointments/update",
     access: {
       table: {
-        ...attached,
+        ...appointment,
         ...indexEntries,
         prospects: ["BatchGetItem", "Query", "PutItem"],
         calendar: ["PutItem", "DeleteItem"],
@@ -92,6 +97,7 @@ export const attachedRoutes: readonly Route[] = [
     access: {
       table: {
         ...caller,
+        ...imports,
         ...indexEntries,
         prospects: ["BatchGetItem", "Query", "PutItem"],
         places: ["GetItem", "DeleteItem"],

@@ -1,5 +1,5 @@
 /** The part of the route table that is about places: addresses and territories. */
-import { caller, indexEntries, newIds } from "./access.ts";
+import { caller, imports, indexEntries, newIds } from "./access.ts";
 import type { Route } from "./routes.ts";
 
 export const placeRoutes: readonly Route[] = [
@@ -19,7 +19,7 @@ export const placeRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/addresses/{id}",
     file: "addresses/get",
-    access: { table: { ...caller, addresses: ["GetItem"] } },
+    access: { table: { ...caller, ...imports, addresses: ["BatchGetItem"] } },
   },
   {
     method: "PATCH",
@@ -28,8 +28,9 @@ export const placeRoutes: readonly Route[] = [
     access: {
       table: {
         ...caller,
+        ...imports,
         ...indexEntries,
-        addresses: ["GetItem", "UpdateItem", "ConditionCheckItem"],
+        addresses: ["BatchGetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
         prospects: ["BatchGetItem", "PutItem"],
       },
     },

@@ -1,5 +1,5 @@
 /** The part of the route table that is about prospects themselves. */
-import { caller, dictionary, indexEntries, newIds, type TableAccess } from "./access.ts";
+import { caller, dictionary, imports, indexEntries, newIds, type TableAccess } from "./access.ts";
 import type { Route } from "./routes.ts";
 
 const prospectWrites: TableAccess = {
@@ -8,7 +8,8 @@ const prospectWrites: TableAccess = {
   ...indexEntries,
   prospects: ["GetItem", "PutItem", "Query"],
   addressRanges: ["PutItem"],
-  addresses: ["GetItem", "PutItem", "UpdateItem"],
+  addresses: ["BatchGetItem", "PutItem", "UpdateItem"],
+  ...imports,
 };
 /** Finds prospects in the company index. */
 const indexReads: TableAccess = {
@@ -16,6 +17,23 @@ const indexReads: TableAccess = {
   index: ["Query"],
   manifests: ["GetItem", "Query"],
   segments: ["BatchGetItem"],
+};
+
+/** Rows in bulk, the run of the index that makes them visible, and whatever an import that came to nothing has left. */
+const importWrites: TableAccess = {
+  ...newIds,
+  identity: ["GetItem"],
+  reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
+  imports: ["GetItem", "PutItem", "UpdateItem"],
+  openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
+  prospectRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
+  prospects: ["Query", "BatchWriteItem"],
+  addressRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
+  addresses: ["BatchWriteItem"],
+  places: ["BatchWriteItem"],
+  index: ["Query", "UpdateItem"],
+  manifests: ["GetItem", "BatchWriteItem"],
+  segments: ["Query", "BatchWriteItem"],
 };
 
 export const prospectRoutes: readonly Route[] = [
@@ -54,10 +72,22 @@ export const prospectRoutes: readonly Route[] = [
     },
   },
   {
+    method: "POST",
+    path: "/api/prospects/import",
+    file: "prospects/import",
+    access: { table: importWrites, files: ["PutObject"] },
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/imports/{id}",
+    file: "imports/get",
+    access: { table: { ...caller, ...imports } },
+  },
+  {
     method: "GET",
     path: "/api/prospects/{id}",
     file: "prospects/get",
-    access: { table: { ...dictionary, prospects: ["Query"] } },
+    access: { table: { ...dictionary, ...imports, prospects: ["Query"] } },
     streamed: true,
   },
   { method: "PATCH", path: "/api/prospects/{id}", file: "prospects/update", access: { table: prospectWrites } },
@@ -65,12 +95,12 @@ export const prospectRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/prospects/{id}",
     file: "prospects/delete",
-    access: { table: { ...caller, ...indexEntries, prospects: ["GetItem", "PutItem"] } },
+    access: { table: { ...caller, ...imports, ...indexEntries, prospects: ["GetItem", "PutItem"] } },
   },
   {
     method: "PUT",
     path: "/api/prospects/{id}/tags",
     file: "prospects/tags",
-    access: { table: { ...dictionary, ...indexEntries, prospects: ["GetItem", "Query", "PutItem"] } },
+    access: { table: { ...dictionary, ...imports, ...indexEntries, prospects: ["GetItem", "Query", "PutItem"] } },
   },
 ];

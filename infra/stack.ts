@@ -19,6 +19,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
   const platform: Platform = {
     bundles,
     table,
+    bucket,
     deliveryQueue: createDeliveryQueue(stack),
     parkedRecords: createParkedRecords(stack),
     issuer: identity.issuer,

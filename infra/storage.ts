@@ -6,6 +6,7 @@ import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { accept } from "./finding.ts";
+import { IMPORTED_FILES } from "./function.ts";
 
 export function createTable(scope: Construct): Table {
   const table = new Table(scope, "Table", {
@@ -38,7 +39,7 @@ export function createBucket(scope: Construct): Bucket {
     lifecycleRules: [
       { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
       // An uploaded CSV is of use while its import can be asked about, as long as a delivery's history.
-      { id: "imported-files", prefix: "imports/", expiration: Duration.days(30) },
+      { id: "imported-files", prefix: IMPORTED_FILES, expiration: Duration.days(30) },
     ],
   });
   accept(bucket, {

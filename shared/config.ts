@@ -14,6 +14,8 @@ const List = z.pipe(
 /** Settings are read one by one: a function has only those that it needs, and says which one it misses. */
 const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
+  /** Where files are kept. */
+  BUCKET_NAME: z.string().check(z.minLength(1)),
   DELIVERY_QUEUE_URL: z.url(),
   PARKED_RECORDS_URL: z.url(),
   /** OpenID Connect issuer, exactly as tokens name it. */

@@ -3,11 +3,13 @@ import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
 import { openTable, type Table, type Write } from "#shared/db/table.ts";
+import { type Files, openFiles } from "#shared/files.ts";
 
 export interface World {
   readonly table: Table;
   readonly ids: Ids;
   readonly clock: Clock;
+  readonly files: Files;
   /**
    * The one transaction of a POST, with the answer that will be given for it: under an idempotency key both are written
    * together, so that a repeated request finds either nothing or the whole answer.
@@ -15,10 +17,11 @@ export interface World {
   readonly commit: (writes: readonly Write[], answer: unknown) => Promise<void>;
 }
 
-export const worldOn = (table: Table, clock: Clock = systemClock): World => ({
+export const worldOn = (table: Table, clock: Clock = systemClock, files: Files = openFiles()): World => ({
   table,
   ids: leaseIds(table),
   clock,
+  files,
   commit: (writes) => table.transact(writes),
 });
 

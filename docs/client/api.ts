@@ -336,6 +336,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/prospects/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import prospects from CSV
+         * @description One file of at most 10000 data rows and 4000000 bytes, in UTF-8, or in UTF-16 with a byte order mark; cells separated by commas, semicolons or tabs. The first row names the columns, without case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. Every column of an export is accepted; `id`, `createdBy` and `createdAt` are not looked at. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`. All prospects appear at the same moment. Send an `Idempotency-Key` to be able to repeat the request safely; `GET /api/prospects/imports/{id}` tells the result again.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["prospectsImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/imports/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an import
+         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        get: operations["importsGet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/prospects/{id}": {
         parameters: {
             query?: never;
@@ -1180,6 +1224,45 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description An import. Its prospects are there from the moment on at which it is completed, and none of them before. */
+        Import: {
+            /** @description Unique in the whole service. */
+            id: number;
+            /**
+             * @description Whether its prospects are there: once it is `completed`.
+             * @enum {string}
+             */
+            state: "running" | "completed" | "failed";
+            /** @description Data rows of the file. */
+            processed: number;
+            /** @description How many prospects were made. */
+            imported: number;
+            /** @description How many rows have an error. */
+            skipped: number;
+            /** @description One for each row that was skipped, in the order of the file. */
+            errors: components["schemas"]["RowFault"][];
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             */
+            updatedAt: string;
+        };
+        /** @description What became of a file: each data row is either imported or skipped with one error. */
+        ImportResult: {
+            /** @description Unique in the whole service. */
+            id: number;
+            /** @description How many prospects were made. */
+            imported: number;
+            /** @description How many rows have an error. */
+            skipped: number;
+            /** @description One for each row that was skipped, in the order of the file. */
+            errors: components["schemas"]["RowFault"][];
+        };
         /** @description A prospect on the map. Without a status its colour is `#9CA3AF`. */
         MapPin: {
             /** @description Unique in the whole service. */
@@ -1552,6 +1635,13 @@ export interface components {
             /** @description Label of that button. */
             manualTriggerButtonText?: string | null;
         };
+        /** @description Why a row was skipped. `row` is the row of a spreadsheet: the header is 1. */
+        RowFault: {
+            /** @description As a spreadsheet counts: the header is 1. */
+            row: number;
+            /** @description All faults of the row, with the columns that they are in. */
+            message: string;
+        };
         /** @description The new secret, if it is not to be made here. */
         SecretChoice: {
             /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters. */
@@ -1863,7 +1953,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body must be application/json */
+        /** @description The body has another media type than this takes */
         Problem415: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1873,9 +1963,9 @@ export interface components {
                 /**
                  * @example {
                  *       "type": "urn:problem:unsupported_media_type",
-                 *       "title": "The body must be application/json",
+                 *       "title": "The body has another media type than this takes",
                  *       "status": 415,
-                 *       "detail": "The body must be application/json.",
+                 *       "detail": "The body has another media type than this takes.",
                  *       "code": "unsupported_media_type",
                  *       "requestId": "2f1d6a0e-9d0c-4f6e-8a53-0c6f4b1d7e21",
                  *       "errors": []
@@ -2048,6 +2138,8 @@ export type Delivery = components['schemas']['Delivery'];
 export type DeliveryDetail = components['schemas']['DeliveryDetail'];
 export type DeliveryPage = components['schemas']['DeliveryPage'];
 export type EventType = components['schemas']['EventType'];
+export type Import = components['schemas']['Import'];
+export type ImportResult = components['schemas']['ImportResult'];
 export type MapPin = components['schemas']['MapPin'];
 export type Me = components['schemas']['Me'];
 export type NewAddress = components['schemas']['NewAddress'];
@@ -2066,6 +2158,7 @@ export type ProspectPatch = components['schemas']['ProspectPatch'];
 export type Queued = components['schemas']['Queued'];
 export type Registration = components['schemas']['Registration'];
 export type RegistrationPatch = components['schemas']['RegistrationPatch'];
+export type RowFault = components['schemas']['RowFault'];
 export type SecretChoice = components['schemas']['SecretChoice'];
 export type Status = components['schemas']['Status'];
 export type StatusChange = components['schemas']['StatusChange'];
@@ -3444,6 +3537,127 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    prospectsImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "file": "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n"
+                 *     }
+                 */
+                "multipart/form-data": {
+                    /**
+                     * Format: binary
+                     * @description The file, in a part of this name.
+                     */
+                    file: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1032,
+                     *       "imported": 2,
+                     *       "skipped": 1,
+                     *       "errors": [
+                     *         {
+                     *           "row": 3,
+                     *           "message": "status: no active status is called so"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ImportResult"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    importsGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1032,
+                     *       "state": "completed",
+                     *       "processed": 3,
+                     *       "imported": 2,
+                     *       "skipped": 1,
+                     *       "errors": [
+                     *         {
+                     *           "row": 3,
+                     *           "message": "status: no active status is called so"
+                     *         }
+                     *       ],
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];

@@ -1,6 +1,7 @@
 /** Makes the rows of invented prospects: addresses, statuses with history, notes, appointments. */
 
-import { addressFrom, newAddressWrite } from "#shared/addresses/addresses.ts";
+import { addressFrom } from "#shared/addresses/address.ts";
+import { newAddressWrite } from "#shared/addresses/addresses.ts";
 import type { Address } from "#shared/addresses/schema.ts";
 import { newAppointmentWrites } from "#shared/appointments/appointments.ts";
 import type { StoredAppointment } from "#shared/appointments/schema.ts";

@@ -64,5 +64,7 @@ export const StoredAddress = z.extend(Address, {
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
+  /** Never stored: it stands among the addresses of its import and has no row of its own yet. */
+  isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;

@@ -1,5 +1,6 @@
 /** Changes an address for all prospects that hold a copy of it. */
-import { addressFrom, isSame, presentAddress, readAddress } from "#shared/addresses/addresses.ts";
+import { addressFrom, isSame } from "#shared/addresses/address.ts";
+import { firstRow, presentAddress, readAddress } from "#shared/addresses/addresses.ts";
 import type { Address, AddressPatch, StoredAddress } from "#shared/addresses/schema.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -49,6 +50,9 @@ function addressWrite(stored: StoredAddress, next: Address, prospects: readonly 
   const { id, ...fields } = next;
   const isSpreading = prospects.length > PROSPECTS_AT_ONCE ? true : undefined;
   const prospectIds = prospects.length > 0 ? new Set(prospects.map((prospect) => prospect.id)) : undefined;
+  if (stored.isPacked) {
+    return firstRow({ ...stored, ...fields, isSpreading, prospectIds, updatedAt: now, version: stored.version + 1 });
+  }
   const gone = Object.entries({ isSpreading, prospectIds }).flatMap(([name, it]) => (it === undefined ? [name] : []));
   return {
     update: keys.address(stored.companyId, id),

@@ -13,7 +13,7 @@ import { type Key, keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
-import { findAttached, newPlaceWrite } from "#shared/prospects/attached.ts";
+import { findAttached, findPlace, newPlaceWrite } from "#shared/prospects/attached.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
@@ -122,8 +122,9 @@ interface Found {
 
 async function findAppointment(world: World, caller: Caller, id: number): Promise<Found> {
   const { companyId } = caller;
-  const place = keys.appointmentPlace(companyId, id);
-  const found = await findAttached(world, caller, place, (prospect) => keys.appointment(companyId, prospect, id));
+  const prospectId = await findPlace(world.table, keys.appointmentPlace(companyId, id));
+  if (prospectId === undefined) throw notFound("appointment");
+  const found = await findAttached(world, caller, prospectId, (prospect) => keys.appointment(companyId, prospect, id));
   if (found === undefined || found.item.deletedAt !== undefined) throw notFound("appointment");
   return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
 }

@@ -44,20 +44,31 @@ export const namesChangeInHead = (companyId: number): Write => ({
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
+/** Makes a move of the head, and maybe what goes with it: the move is the first of the writes. */
+export type Commit = (move: Write) => Promise<unknown>;
+
 /**
  * `to` has the next version and a manifest of its own. False when somebody else moved the head first; nothing is changed then.
  * Writes no more than version, manifest and retired: what else stands in the head, others change at the same time.
  */
-export async function moveHead(table: Table, companyId: number, from: Head, to: Head): Promise<boolean> {
+export async function moveHead(
+  table: Table,
+  companyId: number,
+  from: Head,
+  to: Head,
+  commit?: Commit,
+): Promise<boolean> {
   const { version, manifest, retired } = to;
   const set = { type: HEAD_TYPE, version, manifest, retired };
+  const move = { update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) };
   try {
-    await table.write({ update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) });
+    await (commit === undefined ? table.write(move) : commit(move));
     return true;
   } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
+    const failed = error instanceof ConditionFailed ? error.failed.find(({ index }) => index === 0) : undefined;
+    if (failed === undefined) throw error;
     // Our own move may have been done and its reply lost, and others have written the head since.
-    const standing = readHead(error.failed[0]?.item);
+    const standing = readHead(failed.item);
     return [standing.manifest, ...standing.retired].some((name) => name !== null && name.id === manifest?.id);
   }
 }

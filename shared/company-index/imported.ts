@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { arranged } from "#shared/company-index/arrange.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
+import type { Commit } from "#shared/company-index/head.ts";
 import { discardRun, type IndexWorld, publish, storeRun } from "#shared/company-index/publish.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { readManifest } from "#shared/company-index/store.ts";
@@ -9,14 +10,27 @@ import { TableBusy } from "#shared/db/errors.ts";
 
 const TRIES = 20;
 
+export interface ImportedOptions {
+  /** Names what is stored, so that it can be found where the head never comes to lead to it. */
+  readonly newId?: () => string;
+  /** What becomes true with the move of the head. */
+  readonly commit?: Commit;
+}
+
 /** Rows of prospects that the index has never heard of, with their notes. All of them are found from one moment on. */
-export async function addImported(world: IndexWorld, companyId: number, rows: readonly RowWithNotes[]): Promise<void> {
+export async function addImported(
+  world: IndexWorld,
+  companyId: number,
+  rows: readonly RowWithNotes[],
+  { newId, commit }: ImportedOptions = {},
+): Promise<void> {
   const { table } = world;
-  const run = await storeRun(table, companyId, { rows: arranged(rows), looseNotes: [], prospects: [], notes: [] });
+  const built = { rows: arranged(rows), looseNotes: [], prospects: [], notes: [] };
+  const run = await storeRun(table, companyId, built, newId);
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(table, companyId);
     const { runs } = await readManifest(table, companyId, head.manifest);
-    if ((await publish(world, companyId, head, { runs: [...runs, run] })) !== undefined) return;
+    if ((await publish(world, companyId, head, { runs: [...runs, run] }, commit)) !== undefined) return;
     await sleep(Math.random() * 20 * attempt);
   }
   await discardRun(table, companyId, run);

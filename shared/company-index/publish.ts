@@ -2,7 +2,7 @@
 import type { Clock } from "#shared/clock.ts";
 import { buildAside, buildSegments } from "#shared/company-index/build.ts";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
-import { type Head, type ManifestName, moveHead } from "#shared/company-index/head.ts";
+import { type Commit, type Head, type ManifestName, moveHead } from "#shared/company-index/head.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import type { NoteText } from "#shared/company-index/row.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -35,19 +35,20 @@ export interface NewRun {
   readonly notes: readonly { readonly id: number; readonly version: number }[];
 }
 
-/** Stores the run's pieces, one segment after the other. Nothing leads to them yet. */
-export const storeRun = async (table: Table, companyId: number, built: NewRun): Promise<Run> =>
-  storeAside(table, companyId, await storeSegments(table, companyId, built.rows), built);
+/** Stores the run's pieces, one segment after the other. Nothing leads to them yet. `newId` names the run and each segment. */
+export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
+  storeAside(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
 /** `rows` in the order of the curve. */
 export async function storeSegments(
   table: Table,
   companyId: number,
   rows: Iterable<RowWithNotes>,
+  newId = newPieceId,
 ): Promise<SegmentEntry[]> {
   const segments: SegmentEntry[] = [];
   for (const { rows: count, zone, groups } of buildSegments(rows)) {
-    const id = newPieceId();
+    const id = newId();
     const [main, geo, text] = await Promise.all([
       storePiece(table, companyId, id, "main", groups.main),
       storePiece(table, companyId, id, "geo", groups.geo),
@@ -65,8 +66,9 @@ export async function storeAside(
   companyId: number,
   segments: SegmentEntry[],
   { prospects, notes, looseNotes: loose }: Omit<NewRun, "rows">,
+  newId = newPieceId,
 ): Promise<Run> {
-  const id = newPieceId();
+  const id = newId();
   const aside = buildAside(prospects, notes, loose);
   const [overrides, looseNotes] = await Promise.all([
     storePiece(table, companyId, id, "overrides", aside.overrides),
@@ -98,6 +100,7 @@ export async function publish(
   companyId: number,
   from: Head,
   manifest: Manifest,
+  commit?: Commit,
 ): Promise<Head | undefined> {
   const name: ManifestName = { version: from.version + 1, id: newPieceId() };
   await table.batchPut([manifestItem(companyId, name, manifest)]);
@@ -105,7 +108,7 @@ export async function publish(
   const kept = await removeRetired(table, companyId, from, now);
   const retired = from.manifest === null ? kept : [...kept, { ...from.manifest, at: now }];
   const next: Head = { ...from, version: name.version, manifest: name, retired };
-  if (await moveHead(table, companyId, from, next)) return next;
+  if (await moveHead(table, companyId, from, next, commit)) return next;
   await table.batchRemove([keys.manifest(companyId, name.version, name.id)]);
   return undefined;
 }

@@ -29,8 +29,8 @@ export const Draft = z.object({
   /** Display values, each once. */
   tags: z.array(DisplayValue).check(z.maxLength(limits.tagsPerProspect)),
   note: z.nullable(text(limits.note)),
-  /** Null: the row does not say. */
-  source: z.nullable(text(limits.source)),
+  /** Undefined: the file has no such column. */
+  source: z.optional(z.nullable(text(limits.source))),
 });
 export type Draft = z.infer<typeof Draft>;
 
@@ -47,14 +47,20 @@ export function draftOf(cells: readonly string[], header: Header, names: Names):
     return { fault: `has ${cells.length} cells where the header has ${header.width}` };
   }
   const faults: string[] = [];
-  const input = inputOf((column) => unguarded(cells[header.places[column] ?? -1] ?? ""), names, faults);
+  const cell = (column: Column): string => unguarded(cells[header.places[column] ?? -1] ?? "");
+  const input = inputOf(cell, header.places.source !== undefined, names, faults);
   const parsed = z.safeParse(Draft, input);
   if (parsed.success && faults.length === 0) return parsed.data;
   return { fault: [...faults, ...(parsed.error?.issues ?? []).map(faultOf)].join("; ") };
 }
 
 /** Fields from texts. An empty cell is no value; what names or counts is trimmed, texts stay as they are. */
-function inputOf(cell: (column: Column) => string, names: Names, faults: string[]): z.input<typeof Draft> {
+function inputOf(
+  cell: (column: Column) => string,
+  hasSource: boolean,
+  names: Names,
+  faults: string[],
+): z.input<typeof Draft> {
   const exact = (column: Column): string | null => cell(column) || null;
   const [lat, lng] = [degreesOf("lat", cell("lat"), faults), degreesOf("lng", cell("lng"), faults)];
   const address = addressOf(cell);
@@ -71,7 +77,7 @@ function inputOf(cell: (column: Column) => string, names: Names, faults: string[
     assignedToUserId: assigneeOf(cell, names, faults),
     tags: tagsOf(cell("tags")),
     note: exact("notes"),
-    source: exact("source"),
+    ...(hasSource && { source: exact("source") }),
   };
 }
 

@@ -13,6 +13,10 @@ export interface Ids {
   nextAddress(companyId: number): Promise<number>;
   /** `count` prospect ids in ascending order: whole blocks at once. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
+  /** First of `count` ids, in whole blocks. The company's range of them bears the import's mark until it is published. */
+  takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
+  /** First of `count` ids for anything else, in whole blocks. */
+  take(count: number): Promise<number>;
 }
 
 interface Lease {
@@ -24,7 +28,7 @@ const Counter = z.object({ nextBlock: z.int() });
 
 /** What a company has id blocks of its own for, so that its ranges tell where to look. */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
-type Kind = keyof typeof rangeKeys;
+export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
   /** First block of `blocks` new ones. The counter only grows, so a lost reply leaves a gap and never a repetition. */
@@ -39,9 +43,9 @@ export function leaseIds(table: Table): Ids {
   }
 
   /** The company's range is written before the first id of it is used, so reading the ranges finds every prospect. */
-  async function leaseForCompany(kind: Kind, companyId: number, blocks: number): Promise<Lease> {
+  async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
-    const range = { from: first, to: first + blocks - 1 };
+    const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };
     await table.write({ put: { ...rangeKeys[kind](companyId, first), type: `${kind}Range`, ...range } });
     return { next: first * IDS_PER_PARTITION, end: (first + blocks) * IDS_PER_PARTITION };
   }
@@ -63,6 +67,9 @@ export function leaseIds(table: Table): Ids {
       const { next } = await leaseForCompany("prospect", companyId, Math.ceil(count / IDS_PER_PARTITION));
       return Array.from({ length: count }, (_, i) => next + i);
     },
+    takeForImport: async (kind, companyId, count, importId) =>
+      (await leaseForCompany(kind, companyId, Math.ceil(count / IDS_PER_PARTITION), importId)).next,
+    take: async (count) => (await leaseBlocks(Math.ceil(count / IDS_PER_PARTITION))) * IDS_PER_PARTITION,
   };
 }
 

@@ -119,6 +119,23 @@ export const keys = {
     sk: `${startAt}#${padded(id)}`,
   }),
 
+  /** Which prospects do the notes of an import with the ids of one block hang on? */
+  notePlaces: (companyId: number, blockNumber: number): Key => ({
+    pk: `C#${companyId}#I#B${blockNumber}`,
+    sk: "NOTES",
+  }),
+
+  /** What became of an import? */
+  import: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" }),
+  /** Which imports of a company were begun and neither completed nor cleared away? */
+  openImports: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` }),
+  openImport: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` }),
+
+  /** The addresses of an import with the ids of one block, as long as they have no rows of their own. */
+  addressPack: (companyId: number, blockNumber: number): Key => ({
+    pk: addressPartition(companyId, blockNumber),
+    sk: "PACK",
+  }),
   address: (companyId: number, id: number): Key => ({
     pk: addressPartition(companyId, blockOf(id)),
     sk: `A#${padded(id)}`,
@@ -153,6 +170,8 @@ export const keys = {
     pk: `C#${companyId}#XS#${owner}`,
     sk: `${piece}#${part}`,
   }),
+  /** All parts of what belongs to a segment or run. */
+  indexParts: (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` }),
 
   /** All webhooks of a company with their registrations: one Query. */
   webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
@@ -206,30 +225,3 @@ function hash(text: string): number {
 
 /** Sparse index of waiting deliveries by the time they are due. */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
-
-/**
- * Partition-key patterns by key family. A function's policy names the families it touches and nothing else, through
- * the condition key `dynamodb:LeadingKeys`.
- */
-export const families = {
-  ids: "IDS",
-  identity: "S#*",
-  email: "E#*",
-  reference: "C#*#REF",
-  prospectRanges: "C#*#PR",
-  prospects: "C#*#P#*",
-  addressRanges: "C#*#AR",
-  places: "C#*#I#*",
-  calendar: "C#*#K#*",
-  addresses: "C#*#A#*",
-  idempotency: "C#*#IK#*",
-  territories: "C#*#T",
-  index: "C#*#X",
-  manifests: "C#*#XM",
-  segments: "C#*#XS#*",
-  webhooks: "C#*#W",
-  deliveries: "C#*#D#*",
-  due: "DUE#*",
-} as const;
-
-export type Family = keyof typeof families;

@@ -1,6 +1,7 @@
 /** The events of the service and the shape of their `data`. */
 import * as z from "zod/mini";
 import { Appointment } from "#shared/appointments/schema.ts";
+import { ImportResult } from "#shared/imports/schema.ts";
 import { Note } from "#shared/notes/schema.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { Id } from "#shared/schema.ts";
@@ -57,6 +58,7 @@ export const catalogue = {
     "A prospect was given to another user, or to nobody.",
   ),
   "prospect.deleted": told(z.object({ prospect: Prospect }), "A prospect was deleted."),
+  "prospect.import_completed": told(ImportResult, "A file was imported. Of many errors `errors` tells the first."),
   "territory.created": told(z.object({ territory: Territory }), "A territory was made."),
   "territory.updated": told(z.object({ territory: Territory }), "A territory changed."),
   "territory.deleted": told(z.object({ territory: Territory }), "A territory was deleted."),

@@ -11,6 +11,7 @@ import type { Item, Table } from "#shared/db/table.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { appointmentEvents, noteEvents } from "#shared/events/attached-events.ts";
 import type { DomainEvent } from "#shared/events/catalogue.ts";
+import { importEvents } from "#shared/events/import-events.ts";
 import { deliveryFor, matchingRegistrations } from "#shared/events/matching.ts";
 import { prospectEvents } from "#shared/events/prospect-events.ts";
 import { territoryEvents } from "#shared/events/territory-events.ts";
@@ -22,7 +23,7 @@ import { StoredTerritory } from "#shared/territories/schema.ts";
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/webhooks.ts";
 
 /** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
-export const publishedTypes = ["prospect", "note", "appointment", "territory"] as const;
+export const publishedTypes = ["prospect", "note", "appointment", "territory", "import"] as const;
 
 /** A row before and after a write; absent when it was made or removed. */
 export interface RowChange {
@@ -54,6 +55,7 @@ const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
   appointment: appointmentEvents,
   territory: async (_, { before, after }) =>
     territoryEvents(before === undefined ? undefined : StoredTerritory.parse(before), StoredTerritory.parse(after)),
+  import: async (_, { before, after }) => importEvents(before, after),
 };
 
 export async function publishChange(world: EventWorld, reads: BatchReads, change: RowChange): Promise<void> {

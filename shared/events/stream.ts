@@ -44,7 +44,7 @@ async function publishRecord(world: EventWorld, reads: BatchReads, record: Dynam
 const isPassing = (error: unknown): boolean =>
   isTransient(error) || error instanceof TableBusy || error instanceof ConditionFailed;
 
-/** The event's JSON form of an item differs from the SDK's in binary values alone, and events are made of none. */
+/** The event's JSON form of an item differs from the SDK's in binary values alone: these come as base64. */
 const Image = z.custom<Record<string, AttributeValue>>((value) => typeof value === "object" && value !== null);
 
 const image = (raw: unknown): Item | undefined => (raw === undefined ? undefined : unmarshall(Image.parse(raw)));

@@ -1,5 +1,5 @@
 /** What every endpoint does around its work, however it answers: log context, authentication, parsing, problems, deadline. */
-import middy from "@middy/core";
+import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -47,7 +47,7 @@ export function requestChain<
     },
   })
     .use(authentication(contract.allow))
-    .use(contract.body === undefined ? [] : jsonBody())
+    .use(bodyReader(contract))
     .onError((failed) => {
       failed.response = problemAnswer(failed.event.request, failed.error);
     })
@@ -62,6 +62,11 @@ export function requestChain<
         body: parse("body", contract.body, json),
       });
     });
+}
+
+function bodyReader({ body, upload }: Contract): MiddlewareObj<ApiEvent> | [] {
+  if (upload !== undefined) return upload;
+  return body === undefined ? [] : jsonBody();
 }
 
 /** Runs one request with its log context, and logs its line once it is answered. */

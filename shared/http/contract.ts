@@ -1,5 +1,7 @@
 /** What an endpoint promises: parsed at run time by `endpoint()`, described to the world by the OpenAPI generator. */
+import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
+import type { ApiEvent } from "#shared/http/event.ts";
 import type { Permission } from "#shared/users/schema.ts";
 
 /** Who may call: any signed-in user, admins and owners, or holders of a permission. `public` needs no token. */
@@ -23,6 +25,8 @@ export interface Contract<
   readonly query?: Query;
   /** JSON body. An empty request body is read as `{}`. */
   readonly body?: Body;
+  /** Reads a body that is one file in a form, and no JSON; `body` is then UploadedFile. */
+  readonly upload?: MiddlewareObj<ApiEvent>;
   /** Status of success: 200, 201 (with `Location`) or 202. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;

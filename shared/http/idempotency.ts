@@ -3,6 +3,7 @@
  * the effect and its answer are committed together with that row, and a repetition is given the first answer.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
@@ -141,7 +142,8 @@ const TAG_BYTES = 16;
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  const sealed = Buffer.concat([cipher.update(JSON.stringify(answer), "utf8"), cipher.final()]);
+  // A row of the table holds 400 KB, and the errors of an import's answer may take more before they are compressed.
+  const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
@@ -150,5 +152,5 @@ function decrypt(secret: Buffer, stored: Uint8Array): unknown {
   const decipher = createDecipheriv("aes-256-gcm", secret, bytes.subarray(0, NONCE_BYTES));
   decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
   const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
-  return JSON.parse(opened.toString("utf8"));
+  return JSON.parse(zstdDecompressSync(opened).toString("utf8"));
 }

@@ -29,7 +29,7 @@ export const problems: Record<ProblemCode, { readonly status: number; readonly t
   method_not_allowed: { status: 405, title: "This method is not available here" },
   conflict: { status: 409, title: "The request conflicts with the present state" },
   payload_too_large: { status: 413, title: "The request is too large" },
-  unsupported_media_type: { status: 415, title: "The body must be application/json" },
+  unsupported_media_type: { status: 415, title: "The body has another media type than this takes" },
   idempotency_mismatch: { status: 422, title: "This idempotency key was used with another request" },
   rate_limited: { status: 429, title: "Too many requests" },
   internal: { status: 500, title: "Something went wrong on our side" },

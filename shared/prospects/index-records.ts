@@ -10,7 +10,8 @@ import { StoredProspect } from "#shared/prospects/stored.ts";
 /** Blocks that are read at once. */
 const PARALLEL = 8;
 
-const Range = z.object({ from: z.int(), to: z.int() });
+const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
+
 export const indexRecords = (table: Table): Records => ({
   readAll: (companyId) => readAll(table, companyId),
   readSome: (companyId, prospects, notes) => readSome(table, companyId, prospects, notes),
@@ -19,7 +20,11 @@ export const indexRecords = (table: Table): Records => ({
 /** A prospect's range is recorded before its row is written, so no row is missed that stood when this began. */
 async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
   const ranges: z.infer<typeof Range>[] = [];
-  for await (const item of table.query(keys.prospectRanges(companyId))) ranges.push(Range.parse(item));
+  for await (const item of table.query(keys.prospectRanges(companyId))) {
+    const range = Range.parse(item);
+    // Of an import that is not completed: nothing of it is there yet.
+    if (range.importId === undefined) ranges.push(range);
+  }
   const underWay: Promise<SomeRecords>[] = [];
   for (const { from, to } of ranges) {
     for (let block = from; block <= to; block++) {

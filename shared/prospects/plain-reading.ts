@@ -11,7 +11,7 @@ import { StoredProspect } from "#shared/prospects/stored.ts";
 /** Partitions read at once. */
 const PARALLEL = 16;
 
-const Range = z.object({ from: z.int(), to: z.int() });
+const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 export interface CompanyProspects {
   /** Those that are not deleted, in no order. */
@@ -32,7 +32,9 @@ export function matching({ prospects, notesOf }: CompanyProspects, passes: Prosp
 export async function readAllProspects(table: Table, companyId: number): Promise<CompanyProspects> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
-    const { from, to } = Range.parse(item);
+    const { from, to, importId } = Range.parse(item);
+    // Of an import that is not completed: nothing of it is there yet.
+    if (importId !== undefined) continue;
     for (let block = from; block <= to; block++) blocks.push(block);
   }
   const prospects: StoredProspect[] = [];

@@ -4,6 +4,7 @@ import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { notFound } from "#shared/http/problem.ts";
+import { isPublished } from "#shared/imports/published.ts";
 import { gatherRows, type ProspectRows, presentDetail } from "#shared/prospects/present.ts";
 import type { ProspectDetail } from "#shared/prospects/schema.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
@@ -17,6 +18,7 @@ export async function readProspectRows({ table }: World, caller: Caller, id: num
   for await (const item of table.query({ pk, begins: sk })) items.push(item);
   const rows = gatherRows(items);
   if (rows === undefined || !isVisible(caller, rows.prospect)) throw notFound("prospect");
+  if (!(await isPublished(table, caller.companyId, rows.prospect.importId))) throw notFound("prospect");
   return rows;
 }
 
@@ -25,6 +27,7 @@ export async function readVisibleProspect({ table }: World, caller: Caller, id: 
   const item = await table.get(keys.prospect(caller.companyId, id));
   const prospect = item === undefined ? undefined : StoredProspect.parse(item);
   if (prospect === undefined || !isVisible(caller, prospect)) throw notFound("prospect");
+  if (!(await isPublished(table, caller.companyId, prospect.importId))) throw notFound("prospect");
   return prospect;
 }
 

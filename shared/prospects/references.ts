@@ -1,12 +1,6 @@
 /** Checks what a write of a prospect names: status, users and address of the caller's company that can be used. */
-import {
-  addressFrom,
-  findAddress,
-  linkWrite,
-  newAddressWrite,
-  presentAddress,
-  sameAddress,
-} from "#shared/addresses/addresses.ts";
+import { addressFrom } from "#shared/addresses/address.ts";
+import { findAddress, linkWrite, newAddressWrite, presentAddress, sameAddress } from "#shared/addresses/addresses.ts";
 import type { Address, NewAddress } from "#shared/addresses/schema.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { freshDictionary, recentDictionary } from "#shared/companies/recent-dictionary.ts";

@@ -21,10 +21,10 @@ export function visibleCondition(caller: Caller): Condition {
 /**
  * The transaction goes through only while the caller sees the prospect. An update that takes away what is not there
  * changes nothing, leaves no stream record and costs what a ConditionCheck costs; dynoxide 1.2.1 refuses a ConditionCheck
- * that compares with a value.
+ * that compares with a value. `importId` names the import that it came with, once that is known to be completed.
  */
-export const requireVisible = (caller: Caller, prospectId: number): Write => ({
+export const requireVisible = (caller: Caller, prospectId: number, importId?: string | undefined): Write => ({
   update: keys.prospect(caller.companyId, prospectId),
   change: { remove: ["nothing"] },
-  when: visibleCondition(caller),
+  when: all(visibleCondition(caller), importId === undefined ? missing("importId") : equals("importId", importId)),
 });

@@ -8,14 +8,16 @@ import { inject } from "vitest";
 import * as z from "zod/mini";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 
-const Response = z.object({ content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))) });
+const Described = z.object({
+  content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))),
+});
 /** A response stands in place or, where many share it, among the components. */
-const Place = z.union([z.object({ $ref: z.string() }), Response]);
+const Place = z.union([z.object({ $ref: z.string() }), Described]);
 const Document = z.object({
   paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), Place) }))),
   components: z.object({
     schemas: z.record(z.string(), z.unknown()),
-    responses: z.record(z.string(), Response),
+    responses: z.record(z.string(), Described),
     headers: z.record(z.string(), z.unknown()),
   }),
 });
@@ -93,12 +95,29 @@ const agent = new Agent({ keepAlive: true });
 export async function send(
   method: string,
   path: string,
-  { headers = {}, body = "" }: { headers?: Record<string, string>; body?: string } = {},
+  { headers = {}, body = "" }: { headers?: Record<string, string>; body?: string | FormData } = {},
 ): Promise<Answer> {
+  if (body instanceof FormData) return sendForm(method, path, headers, body);
+  return sendBytes(method, path, headers, Buffer.from(body));
+}
+
+/** As a browser writes it: the boundary is in the media type. */
+async function sendForm(
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  form: FormData,
+): Promise<Answer> {
+  const written = new Response(form);
+  const type = { "Content-Type": written.headers.get("content-type") ?? "" };
+  return sendBytes(method, path, { ...headers, ...type }, Buffer.from(await written.arrayBuffer()));
+}
+
+async function sendBytes(method: string, path: string, headers: Record<string, string>, body: Buffer): Promise<Answer> {
   const base = new URL(baseUrl());
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const target = base.pathname.replace(/\/$/, "") + path;
-  const length = body === "" ? {} : { "Content-Length": Buffer.byteLength(body) };
+  const length = body.length === 0 ? {} : { "Content-Length": body.length };
   request(base, { method, path: target, agent, headers: { ...headers, ...length } }, resolve)
     .on("error", reject)
     .end(body);

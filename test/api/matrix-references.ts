@@ -34,7 +34,9 @@ const BodySchema = z.union([
   z.object({ properties: z.optional(z.record(z.string(), z.unknown())) }),
 ]);
 const Operation = z.object({
-  requestBody: z.optional(z.object({ content: z.object({ "application/json": z.object({ schema: BodySchema }) }) })),
+  requestBody: z.optional(
+    z.object({ content: z.object({ "application/json": z.optional(z.object({ schema: BodySchema })) }) }),
+  ),
 });
 const Document = z.object({
   paths: z.record(z.string(), z.record(z.string(), Operation)),
@@ -49,7 +51,7 @@ export function documentedReferences(): string[] {
   const { paths, components } = z.parse(Document, JSON.parse(text));
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { requestBody }]) => {
-      const schema = requestBody?.content["application/json"].schema ?? {};
+      const schema = requestBody?.content["application/json"]?.schema ?? {};
       const { properties = {} } =
         "$ref" in schema ? (components.schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
       const fields = Object.keys(properties).filter((name) => /Ids?$/.test(name) && name !== "sourceId");

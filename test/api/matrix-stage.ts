@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type Answer, send, tokenOf } from "./client.ts";
+import { csvForm } from "./csv-form.ts";
 import type { CallerName, Row, Whose } from "./matrix-table.ts";
 import { bodyOf, Identified } from "./shapes.ts";
 
@@ -44,6 +45,7 @@ export function leaks(caller: CallerName, path: string, { headers, text }: Answe
 /** Ids by the collection that a route finds them in. */
 export interface Records {
   readonly prospects: number;
+  readonly imports: number;
   readonly notes: number;
   readonly appointments: number;
   readonly addresses: number;
@@ -64,7 +66,8 @@ export interface Stage {
 /** The route's path with the ids of these records. */
 export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>> | Records): string {
   const idOf = new Map(Object.entries(records));
-  const collection = path.split("/")[2] ?? "";
+  const steps = path.split("/");
+  const collection = steps[steps.indexOf("{id}") - 1] ?? "";
   return (
     path
       .replace("{id}", String(idOf.get(collection)))
@@ -78,8 +81,8 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
 export async function ask(email: string | undefined, method: string, path: string, body?: unknown): Promise<Answer> {
   const authorization = email === undefined ? {} : { Authorization: `Bearer ${await tokenOf(email)}` };
   return send(method, path, {
-    headers: { ...authorization, "Content-Type": "application/json" },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    headers: { ...authorization, ...(!(body instanceof FormData) && { "Content-Type": "application/json" }) },
+    ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
   });
 }
 
@@ -107,14 +110,23 @@ async function newCommon(company: Company, owner: string) {
   const registrations = [
     { event: admins.text(), filter: { [admins.text()]: admins.text() }, manualTriggerButtonText: admins.text() },
   ];
-  const [addresses, territories, users, webhook] = await Promise.all([
+  const [imported, addresses, territories, users, webhook] = await Promise.all([
+    ask(owner, "POST", "/api/prospects/import", csvForm(`name,lat,lng\n${shared.text()},1,2\n`)),
     shared.made(owner, "/api/addresses", addressOf(shared)),
     shared.made(owner, "/api/territories", { name: shared.text() }),
     shared.made(owner, "/api/users", userOf(shared)),
     ask(owner, "POST", "/api/webhooks", { name: admins.text(), url, secretKey: admins.text(), registrations }),
   ]);
+  const imports = shared.known(bodyOf(imported, 200, Identified).id);
   const { id, registrations: made } = bodyOf(webhook, 201, WithRegistration);
-  return { addresses, territories, users, webhooks: admins.known(id), registrations: admins.known(made[0]?.id ?? 0) };
+  return {
+    imports,
+    addresses,
+    territories,
+    users,
+    webhooks: admins.known(id),
+    registrations: admins.known(made[0]?.id ?? 0),
+  };
 }
 
 async function newProspect(company: Company, whose: "mine" | "other", owner: string, assignedToUserId: number) {

@@ -1,6 +1,7 @@
 /** The role matrix as a table: which status each kind of caller gets for each route of the interface. */
 
 import { randomUUID } from "node:crypto";
+import { csvForm } from "./csv-form.ts";
 
 export const callers = ["owner", "admin", "plain", "viewer", "manager", "stranger", "disabled", "nobody"] as const;
 /**
@@ -22,6 +23,8 @@ GET    /api/me                                           -      200 200 200 200 
 GET    /api/prospects                                    -      200 200 200 200 200 200 401 401
 GET    /api/prospects/pins                               -      200 200 200 200 200 200 401 401
 GET    /api/prospects/export                             -      200 200 200 200 200 200 401 401
+POST   /api/prospects/import                             -      200 200 403 403 200 200 401 401
+GET    /api/prospects/imports/{id}                       -      200 200 403 403 200 404 401 401
 POST   /api/prospects                                    -      201 201 201 201 201 201 401 401
 GET    /api/prospects/{id}                               mine   200 200 200 200 404 404 401 401
 GET    /api/prospects/{id}                               other  200 200 404 200 404 404 401 401
@@ -150,6 +153,10 @@ const bodies: Record<string, () => object> = {
   "POST /api/webhooks/{id}/registrations": () => ({ event: unique() }),
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };
+
+/** A form, where the route takes one. */
+export const formFor = ({ method, path }: Pick<Row, "method" | "path">): FormData | undefined =>
+  `${method} ${path}` === "POST /api/prospects/import" ? csvForm(`name,lat,lng\n${unique()},1,2\n`) : undefined;
 
 export const bodyFor = ({ method, path }: Pick<Row, "method" | "path">): object | undefined =>
   bodies[`${method} ${path}`]?.();

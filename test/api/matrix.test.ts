@@ -6,7 +6,7 @@ import type { Answer } from "./client.ts";
 import { newCast } from "./matrix-cast.ts";
 import { documentedReferences, references } from "./matrix-references.ts";
 import { ask, leaks, pathOf, type Records } from "./matrix-stage.ts";
-import { bodyFor, type CallerName, callers, type Row, rows } from "./matrix-table.ts";
+import { bodyFor, type CallerName, callers, formFor, type Row, rows } from "./matrix-table.ts";
 import { bodyOf } from "./shapes.ts";
 
 const { emails, stageOf, kept, foreign, inactive } = await newCast();
@@ -14,6 +14,7 @@ const { emails, stageOf, kept, foreign, inactive } = await newCast();
 const NEVER = 2 ** 50;
 const never: Records = {
   prospects: NEVER,
+  imports: NEVER,
   notes: NEVER,
   appointments: NEVER,
   addresses: NEVER,
@@ -60,7 +61,7 @@ test.each(named)("%s", async (_, row) => {
   for (const caller of callers) {
     const stage = stageOf(caller);
     const path = pathOf(row, row.whose === "other" ? stage.other : stage.mine);
-    found.push((await call(caller, row.method, path, bodyFor(row))).status);
+    found.push((await call(caller, row.method, path, bodyFor(row) ?? formFor(row))).status);
   }
   expect(Object.fromEntries(callers.map((caller, i) => [caller, found[i]]))).toEqual(
     Object.fromEntries(callers.map((caller, i) => [caller, row.statuses[i]])),

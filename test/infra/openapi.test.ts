@@ -106,7 +106,8 @@ describe("the OpenAPI document", () => {
     ajv.addSchema({ $id: "document", components: document.components, paths: document.paths }, "document");
     for (const [file, example] of Object.entries(examples)) {
       const { path, method } = routes.find((route) => route.file === file) ?? expect.fail(`no route leads to ${file}`);
-      const content = ["requestBody", "content", "application/json"];
+      const isForm = file === "prospects/import";
+      const content = ["requestBody", "content", isForm ? "multipart/form-data" : "application/json"];
       const pointer = ["paths", escapePointer(path), method.toLowerCase(), ...content.map(escapePointer), "schema"];
       expect(at(document.paths, path, method.toLowerCase(), ...content, "example"), file).toEqual(example);
       const validate = ajv.compile({ $ref: `document#/${pointer.map(encodeURIComponent).join("/")}` });

@@ -209,7 +209,6 @@ describe("a row", () => {
       statusId: 3,
       assignedToUserId: 7,
       tags: [],
-      source: null,
     });
   });
 
