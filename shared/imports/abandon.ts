@@ -56,8 +56,8 @@ async function clear(table: Table, { companyId, id, prospectBlocks, addressBlock
   for (const block of blocksIn(prospectBlocks)) await removeAll(table, keys.prospectBlock(companyId, block));
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => keys.notePlaces(companyId, block)));
-  // The first name is the run's, which has no parts of its own; segments follow one after the other.
-  for (let piece = 1; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
+  // Segments are named one after the other; the run comes last and has no parts of its own.
+  for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
     ...(addressBlocks === null ? [] : [keys.addressRange(companyId, addressBlocks.from)]),
