@@ -64,11 +64,13 @@ export async function pinTimes({ world, caller, company }: Stage): Promise<Budge
     text: async () => [...(await pinsOf())],
     gzip: () => pipeline(Readable.from(texts), newGzip(), nowhere()),
   });
+  // In a small company, what each request costs weighs too much.
+  const most = company.count < 100_000 ? null : 1;
   return [...runs].map(([name, { cpuMs }]) => ({
     number: 8,
     text: `processor time of a warm pin, ${name}, microseconds`,
     size: sizeOf(company.count),
-    limit: name === "text and gzip" ? 1 : null,
+    limit: name === "text and gzip" ? most : null,
     measured: (1_000 * cpuMs) / pins,
   }));
 }
