@@ -52,14 +52,14 @@ export function requestChain<
       failed.response = problemAnswer(failed.event.request, failed.error);
     })
     .handler(async (event: ApiEvent) => {
-      const { request, caller, json } = event;
+      const { request, caller, payload } = event;
       if (caller === undefined) throw new ApiError("internal", "no caller behind authentication");
       return succeed(request, {
         world: world(),
         caller,
         path: parse("path", contract.path, request.pathParameters),
         query: parse("query", contract.query, joinedValues(request.queryParameters)),
-        body: parse("body", contract.body, json),
+        body: parse("body", contract.body, payload),
       });
     });
 }

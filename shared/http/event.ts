@@ -9,5 +9,5 @@ export interface ApiEvent extends APIGatewayProxyEvent {
   /** Set by the authentication middleware; absent on public endpoints. */
   caller?: Caller;
   /** The body, parsed, where the endpoint takes one; no schema has seen it yet. */
-  json?: unknown;
+  payload?: unknown;
 }

@@ -8,7 +8,7 @@ const jsonMediaType = /^application\/json\s*(?:;.*)?$/i;
 
 export const jsonBody = (): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
-    event.json = parsed(readable(event));
+    event.payload = parsed(readable(event));
   },
 });
 

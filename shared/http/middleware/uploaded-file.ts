@@ -27,7 +27,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     }
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
-    Object.assign(event, { body: { file } });
+    event.payload = { file };
     // Each client makes a boundary of its own at each try: what is the same request is told by the file alone.
     event.request = {
       ...event.request,
