@@ -49,15 +49,25 @@ export async function startPostgres(): Promise<Postgres | undefined> {
     spawnSync("sleep", ["1"]);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
   };
+  // Nobody else would end it.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => {
+      stop();
+      process.exit(1);
+    });
+  }
   await answers(psql, connection);
-  const run = async (sql: string, timing = false): Promise<string[]> => {
-    const session = promisify(execFile)(psql, [...connection, "-f", "-"], { maxBuffer: 2 ** 28 });
-    session.child.stdin?.end(`${timing ? "\\timing on\n" : ""}${sql}\n`);
-    return (await session).stdout.split("\n");
-  };
+  const { run, copy } = client(psql, connection);
+  return { version: (await run("show server_version;"))[0] ?? "", run, copy, stop };
+}
+
+function client(psql: string, connection: readonly string[]): Pick<Postgres, "run" | "copy"> {
   return {
-    version: (await run("show server_version;"))[0] ?? "",
-    run,
+    run: async (sql, timing = false) => {
+      const session = promisify(execFile)(psql, [...connection, "-f", "-"], { maxBuffer: 2 ** 28 });
+      session.child.stdin?.end(`${timing ? "\\timing on\n" : ""}${sql}\n`);
+      return (await session).stdout.split("\n");
+    },
     copy: async (table, lines) => {
       const session = spawn(psql, [...connection, "-c", `copy ${table} from stdin`], {
         stdio: ["pipe", "ignore", "inherit"],
@@ -67,7 +77,6 @@ export async function startPostgres(): Promise<Postgres | undefined> {
       const [code] = await ended;
       if (code !== 0) throw new Error(`Postgres does not take the rows of ${table}`);
     },
-    stop,
   };
 }
 
