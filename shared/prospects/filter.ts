@@ -1,16 +1,14 @@
-/** The filters of lists, pins and exports: query parameters -> a predicate over stored prospects. */
+/** The filters of lists, pins and exports: query parameters -> criteria that the company index looks for. */
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
-import { caseless, folded } from "#shared/caseless.ts";
+import { folded } from "#shared/caseless.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
-import { type Criteria, passes } from "#shared/company-index/criteria.ts";
+import type { Criteria } from "#shared/company-index/criteria.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
 import { commaList } from "#shared/prospects/comma-list.ts";
-import { indexRow } from "#shared/prospects/indexed.ts";
 import { Search } from "#shared/prospects/search.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { IsoTime, instantOf, isDay } from "#shared/schema.ts";
 import { fullName } from "#shared/users/users.ts";
 
@@ -125,18 +123,6 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 
 const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
-
-/** `notes` are the texts of the prospect's notes: the search looks into them. */
-export type ProspectPredicate = (prospect: StoredProspect, notes: readonly string[]) => boolean;
-
-/** The criteria as a look at one prospect. */
-export function prospectPredicate(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): ProspectPredicate {
-  const criteria = criteriaOf(filter, caller, dictionary);
-  return (prospect, notes) =>
-    passes(criteria, indexRow(prospect), (word) =>
-      notes.some((note) => caseless(note).includes(criteria.words[word]?.text ?? "")),
-    );
-}
 
 /** Ids of the entries with one of these names; `undefined` when no name is given. */
 function namedIds<T extends { id: number }>(

@@ -57,7 +57,7 @@ try {
   console.log(text);
   if (options.write === true) {
     const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`;
-    const head = `# Benchmarks\n\nWritten by \`${command}\`. Units, rounds, rows and bytes are the same in each run and asserted by\n\`npm test\`; times are of a machine that others use too.\n\n`;
+    const head = `# Benchmarks\n\nWritten by \`${command}\`. Units, rounds, rows and bytes are the same in each run and asserted by\n\`npm test\`; times depend on what else the machine does.\n\n`;
     writeFileSync(join(import.meta.dirname, "../../docs/benchmarks.md"), `${head}${text}`);
   }
 } finally {

@@ -55,6 +55,21 @@ test("upcoming appointments are shown whatever the row has room for, and as time
   expect(await shown()).toEqual([]);
 });
 
+test("one that is made after others that the row has no room for does not come before them", async () => {
+  const company = await newCompany(newFunction());
+  const world = newFunction();
+  const { id } = await createProspect(world, company.caller, {});
+  const made = [];
+  for (const n of [1, 2, 3, 4]) {
+    made.push(await createAppointment(world, company.caller, id, { title: `${n}`, startAt: hour(n) }));
+  }
+  await deleteAppointment(world, company.caller, made[0]?.id ?? 0);
+  await createAppointment(world, company.caller, id, { title: "9", startAt: hour(9) });
+  now.ms += 3.5 * 3_600_000;
+  const { items } = await listProspects(world, company.caller, ListQuery.parse({}));
+  expect(items[0]?.appointments.map(({ title }) => title)).toEqual(["4"]);
+});
+
 test("appointments that are made at once are all in the row", async () => {
   const company = await newCompany(newFunction());
   const world = newFunction();

@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
-import { ProspectFilter, prospectPredicate } from "#shared/prospects/filter.ts";
-import { matching } from "#shared/prospects/plain-reading.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { type Names, oracle } from "./filter-oracle.ts";
+import { prospectPredicate } from "./one-prospect.ts";
 
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
@@ -195,7 +195,7 @@ test("a list holds the rows that the oracle lets through, newest first", () => {
       const notesOf = new Map(rows.map(([, notes], i) => [i + 1, notes]));
       const filter = z.parse(ProspectFilter, raw);
       const passes = prospectPredicate(filter, caller, dictionaryOf(names));
-      const found = matching({ prospects, notesOf, notes: [], appointmentsOf: new Map() }, passes).sort(newestFirst);
+      const found = prospects.filter((row) => passes(row, notesOf.get(row.id) ?? [])).sort(newestFirst);
       const wanted = prospects.filter((row) => oracle(row, notesOf.get(row.id) ?? [], raw, who, names));
       wanted.sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt) || b.id - a.id);
       expect(found.map(({ id }) => id)).toEqual(wanted.map(({ id }) => id));

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { prospectPredicate } from "#shared/prospects/filter.ts";
 import { Search } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { prospectPredicate } from "./one-prospect.ts";
 
 const now = "2026-01-01T00:00:00.000Z";
 const empty: StoredProspect = {
