@@ -14,6 +14,8 @@ export interface Front {
 
 /** A client has this long to send its request; API Gateway is no more patient. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** Longer than a busy client forgets to use a connection: one that is closed at that moment loses its next request. */
+const KEEP_ALIVE_MS = 65_000;
 /** More than API Gateway takes, so that an absurd token is refused by the function that would have to read it. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** Answers under way get this long when the service stops. */
@@ -24,7 +26,12 @@ export async function bind(port: number, host: string): Promise<Front> {
     response.writeHead(503, { "Content-Type": "text/plain", "Retry-After": "1" }).end("the service is starting\n");
   };
   const server = createServer(
-    { requestTimeout: REQUEST_TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
+    {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requireHostHeader: false,
+    },
     (request, response) => handler(request, response),
   );
   // An expectation that cannot be met is ignored, as it is at API Gateway.
