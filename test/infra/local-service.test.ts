@@ -110,7 +110,7 @@ describe("the gateway", () => {
 
   test.each([
     ["garbage", "\x16\x03\x01\x02\r\n\r\n", "400"],
-    ["no host", "GET /things/1 HTTP/1.1\r\n\r\n", "400"],
+    ["no host", "GET /things/1 HTTP/1.1\r\nConnection: close\r\n\r\n", "400"],
     [
       "a target in absolute form",
       "GET http://any.test/things/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
