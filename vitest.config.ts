@@ -1,5 +1,8 @@
-/** Test run: laws and rules by themselves; the API suite on one local service that the global setup starts. */
+/** Test run: laws and rules by themselves; the API suite on one local service that the global setup starts; soaks apart from both. */
 import { defineConfig } from "vitest/config";
+
+/** Many repetitions of a law that a shorter test states as well: `npm run test:long`, in the gate but not in `npm test`. */
+const LONG = "long.test.ts";
 
 const shared = {
   testTimeout: 120_000,
@@ -7,18 +10,21 @@ const shared = {
   // Files of a worker share what they import: the CDK and the schemas take a second to load each time.
   isolate: false,
 };
+const short = { exclude: [`test/**/*.${LONG}`], ...shared };
+const service = { globalSetup: "test/local-service.ts" };
+const quiet = { env: { LOG_LEVEL: "error" } };
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...shared } },
-      { test: { name: "fault", include: ["test/fault/**/*.test.ts"], env: { LOG_LEVEL: "error" }, ...shared } },
-      { test: { name: "bench", include: ["test/bench/**/*.test.ts"], ...shared } },
-      { test: { name: "infra", include: ["test/infra/**/*.test.ts"], ...shared } },
-      {
-        test: { name: "api", include: ["test/api/**/*.test.ts"], globalSetup: "test/local-service.ts", ...shared },
-      },
+      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...short } },
+      { test: { name: "fault", include: ["test/fault/**/*.test.ts"], ...quiet, ...short } },
+      { test: { name: "bench", include: ["test/bench/**/*.test.ts"], ...short } },
+      { test: { name: "infra", include: ["test/infra/**/*.test.ts"], ...short } },
+      { test: { name: "api", include: ["test/api/**/*.test.ts"], ...service, ...short } },
+      { test: { name: "long", include: [`test/{unit,fault,bench,infra}/**/*.${LONG}`], ...quiet, ...shared } },
+      { test: { name: "long-api", include: [`test/api/**/*.${LONG}`], ...service, ...shared } },
     ],
   },
 });

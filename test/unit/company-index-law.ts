@@ -1,0 +1,333 @@
+/**
+ * Law: whatever was written, flushed, merged and left over, a read of the index finds what a plain look at the records
+ * finds: the same total, ids and order. One file, over 250 lines: the model, its steps and its oracle are read together.
+ */
+import fc from "fast-check";
+import { expect } from "vitest";
+import { arranged } from "#shared/company-index/arrange.ts";
+import { buildAside, buildSegments } from "#shared/company-index/build.ts";
+import type { Criteria } from "#shared/company-index/criteria.ts";
+import { inOrder } from "#shared/company-index/in-order.ts";
+import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
+import { canMeet, findMatches } from "#shared/company-index/match.ts";
+import { mergeRuns } from "#shared/company-index/merge.ts";
+import { pageOf } from "#shared/company-index/page.ts";
+import {
+  type IndexEntry,
+  type IndexRow,
+  isTombstone,
+  type NoteEntry,
+  type NoteText,
+} from "#shared/company-index/row.ts";
+import { decodeNotes, decodeOverrides, type Overrides } from "#shared/company-index/run.ts";
+import {
+  decodeGeo,
+  decodeMain,
+  decodeText,
+  type RowWithNotes,
+  type SegmentColumns,
+} from "#shared/company-index/segment.ts";
+import { deadRows, deadUnder, newestUnflushed, runsInView } from "#shared/company-index/view.ts";
+
+/** Small, so that runs of a few rows have several segments. */
+const MAX_ROWS = 3;
+
+interface ModelRun {
+  readonly segments: readonly { segment: LoadedSegment; columns: SegmentColumns }[];
+  readonly overrides: Overrides;
+  readonly looseNotes: readonly NoteText[];
+}
+
+interface Model {
+  readonly prospects: Map<number, IndexEntry>;
+  readonly notes: Map<number, NoteEntry>;
+  runs: ModelRun[];
+  entries: IndexEntry[];
+  noteEntries: NoteEntry[];
+  /** Flushed, and still among the unflushed for the readers that began before. */
+  leftover: { entries: IndexEntry[]; noteEntries: NoteEntry[] };
+}
+
+type Versioned = { id: number; version: number };
+
+function storedRun(
+  rows: Iterable<RowWithNotes>,
+  looseNotes: readonly NoteText[],
+  prospects: Versioned[],
+  notes: Versioned[],
+) {
+  const segments = [...buildSegments(rows, MAX_ROWS)].map(({ groups, zone, rows: count }, i) => {
+    const columns = {
+      main: decodeMain("main", groups.main),
+      geo: decodeGeo("geo", groups.geo),
+      text: decodeText("text", groups.text),
+    };
+    const parts = { main: 1, geo: 1, text: 1 };
+    const segment = new LoadedSegment({ id: String(i), rows: count, parts, bytes: 0, zone }, columns.main);
+    segment.geo = columns.geo;
+    segment.text = columns.text;
+    return { segment, columns };
+  });
+  const aside = buildAside(prospects, notes, looseNotes);
+  const nothing = { ids: new Float64Array(), versions: new Float64Array() };
+  return {
+    segments,
+    overrides:
+      aside.overrides === undefined
+        ? { prospects: nothing, notes: nothing }
+        : decodeOverrides("overrides", aside.overrides),
+    looseNotes: aside.looseNotes === undefined ? [] : decodeNotes("notes", aside.looseNotes),
+  };
+}
+
+/**
+ * What the flush does: the newest entries become a run. Those of an earlier flush that was killed are among them; those of this one
+ * stay readable until it has removed them, or until the next flush where it is killed before.
+ */
+function flush(model: Model): void {
+  const entries = [...model.leftover.entries, ...model.entries];
+  const noteEntries = [...model.leftover.noteEntries, ...model.noteEntries];
+  const { prospects, notes } = newestUnflushed(runsInView(model.runs), entries, noteEntries);
+  const rows = [...prospects.values()].flatMap((entry) => (isTombstone(entry) ? [] : [{ row: entry, notes: [] }]));
+  const loose = [...notes.values()].flatMap(({ text, ...note }) => (text === null ? [] : [{ ...note, text }]));
+  const noteVersions = [...notes.values()].map(({ noteId, version }) => ({ id: noteId, version }));
+  model.runs.push(storedRun(arranged(rows), loose, [...prospects.values()], noteVersions));
+  model.leftover = { entries, noteEntries };
+  model.entries = [];
+  model.noteEntries = [];
+}
+
+/** Only a flush that has removed all its entries merges. */
+function merge(model: Model, from: number, count: number): void {
+  if (model.leftover.entries.length + model.leftover.noteEntries.length > 0) return;
+  const chosen = model.runs.slice(from, from + count);
+  if (chosen.length === 0) return;
+  const runs = chosen.map(({ segments, ...run }, i) => ({
+    ...run,
+    age: i,
+    segments: segments.map(
+      ({ columns }) =>
+        () =>
+          columns,
+    ),
+  }));
+  const { rows, looseNotes, prospects, notes } = mergeRuns(runs, from === 0);
+  model.runs.splice(from, chosen.length, storedRun(rows, looseNotes, [...prospects], [...notes]));
+}
+
+function read(model: Model, criteria: Criteria) {
+  const runs = runsInView(model.runs);
+  const { entries, noteEntries, leftover } = model;
+  const delta = newestUnflushed(runs, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
+  const segments = model.runs.flatMap((run, age) =>
+    run.segments
+      // Without words a read loads only the segments that can hold something for it.
+      .filter(({ segment }) => criteria.words.length > 0 || canMeet(segment.entry.zone, criteria))
+      .map(({ segment }) => {
+        const dead = deadRows(segment, age, runs.prospectVersions);
+        return { segment, age, dead: deadUnder(segment, dead, delta) };
+      }),
+  );
+  return findMatches({ ...runs, segments, delta }, criteria);
+}
+
+/** Written from the decisions, without a look at the index. */
+function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria): number[] {
+  const { box, statusIds, assigneeIds, tagIds, cities, createdFrom, createdTo } = criteria;
+  const live = [...prospects.values()].filter((entry): entry is IndexRow => !isTombstone(entry));
+  return live
+    .filter((row) => {
+      const texts = [...notes.values()].filter(({ prospectId, text }) => prospectId === row.id && text !== null);
+      const all = [row.text, ...texts.map(({ text }) => text)].join("\n");
+      const { lat, lng } = row;
+      if (box !== undefined || criteria.onMap) {
+        if (lat === null || lng === null) return false;
+        const [west, south, east, north] = box ?? [-180, -90, 180, 90];
+        if (lat < south || lat > north) return false;
+        if (west <= east ? lng < west || lng > east : lng < west && lng > east) return false;
+      }
+      return (
+        (statusIds === undefined || statusIds.has(row.statusId)) &&
+        (assigneeIds === undefined || assigneeIds.has(row.assignedToUserId)) &&
+        (tagIds === undefined || row.tagIds.some((id) => tagIds.has(id))) &&
+        (cities === undefined || (row.city !== null && cities.has(row.city))) &&
+        row.createdAt >= (createdFrom ?? 0) &&
+        row.createdAt <= (createdTo ?? Number.MAX_VALUE) &&
+        words.every((w) => all.includes(w.text) || (w.digits !== "" && row.phoneDigits.includes(w.digits)))
+      );
+    })
+    .sort((a, b) => b.createdAt - a.createdAt || b.id - a.id)
+    .map(({ id }) => id);
+}
+
+const texts = fc.constantFrom("", "ANNA\n1 MAIN ST", "BOB\nDENVER", "ÉMILE 😀\n22 ELM", "MAIN\n303 555", "A\nB");
+const noteTexts = fc.constantFrom("DOG", "CAT\nMAIN", "BELL 303");
+const fields = fc.record({
+  createdAt: fc.constantFrom(0, 1, 1_767_225_600_000, 1_767_225_600_001, 1_767_312_000_000),
+  statusId: fc.constantFrom(null, 1, 2),
+  assignedToUserId: fc.constantFrom(null, 7, 8),
+  tagIds: fc.subarray([11, 12]),
+  city: fc.constantFrom(null, "", "denver", "aurora"),
+  lat: fc.constantFrom(null, -90, 0, 39.7392, 39.73921234567, 90),
+  lng: fc.constantFrom(null, -180, 0, -104.9903, 179.9999999, 180),
+  text: texts,
+  phoneDigits: fc.constantFrom("\n", "3035550100\n", "1\n2"),
+});
+const id = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constantFrom(2 ** 40, 2 ** 52 - 1));
+
+type Step =
+  | { do: "write"; id: number; row: Omit<IndexRow, "id" | "version"> }
+  | { do: "delete"; id: number }
+  | { do: "note"; noteId: number; prospectId: number; text: string | null }
+  | { do: "flush" }
+  | { do: "merge"; from: number; count: number }
+  | { do: "clean"; at: number; most: number };
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant("write" as const), id, row: fields }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("delete" as const), id }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("note" as const),
+      noteId: fc.integer({ min: 1, max: 4 }),
+      prospectId: id,
+      text: fc.option(noteTexts, { freq: 3 }),
+    }),
+  },
+  { weight: 5, arbitrary: fc.constant({ do: "flush" as const }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("merge" as const), from: fc.nat(3), count: fc.integer({ min: 1, max: 3 }) }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant("clean" as const),
+      at: fc.nat(9),
+      // Killed after some of them, or done.
+      most: fc.constantFrom(1, 3, 100, 100, 100),
+    }),
+  },
+);
+
+function apply(model: Model, step: Step): void {
+  switch (step.do) {
+    case "write":
+      write(model, step.id, step.row);
+      break;
+    case "delete":
+      remove(model, step.id);
+      break;
+    case "note":
+      writeNote(model, step.noteId, step.prospectId, step.text);
+      break;
+    case "flush":
+      flush(model);
+      break;
+    case "merge":
+      merge(model, step.from, step.count);
+      break;
+    case "clean":
+      // What is left over goes away one after the other, in any order.
+      for (const left of [model.leftover.entries, model.leftover.noteEntries]) {
+        for (let i = 0; i < step.most && left.length > 0; i++) left.splice(step.at % left.length, 1);
+      }
+  }
+}
+
+function remove(model: Model, id: number): void {
+  const current = model.prospects.get(id);
+  if (current === undefined || isTombstone(current)) return;
+  put(model, { id, version: current.version + 1, deleted: true });
+}
+
+/** A prospect that was deleted does not come back: its id is not given again. */
+function write(model: Model, id: number, row: Omit<IndexRow, "id" | "version">): void {
+  const current = model.prospects.get(id);
+  if (current !== undefined && isTombstone(current)) return;
+  put(model, { id, version: (current?.version ?? 0) + 1, ...row, createdAt: createdOf(current) ?? row.createdAt });
+}
+
+const createdOf = (entry: IndexEntry | undefined): number | undefined =>
+  entry === undefined || isTombstone(entry) ? undefined : entry.createdAt;
+
+function put(model: Model, entry: IndexEntry): void {
+  model.prospects.set(entry.id, entry);
+  model.entries.push(entry);
+}
+
+function writeNote(model: Model, noteId: number, prospectId: number, text: string | null): void {
+  const current = model.notes.get(noteId);
+  const owner = current?.prospectId ?? prospectId;
+  const prospect = model.prospects.get(owner);
+  if (prospect === undefined || isTombstone(prospect)) return;
+  if (current === undefined ? text === null : current.text === null) return;
+  const entry = { noteId, prospectId: owner, version: (current?.version ?? 0) + 1, text };
+  model.notes.set(noteId, entry);
+  model.noteEntries.push(entry);
+}
+
+const words = [
+  { text: "MAIN", digits: "" },
+  { text: "😀", digits: "" },
+  { text: "É", digits: "" },
+  { text: "303", digits: "303" },
+  { text: "DOG", digits: "" },
+  { text: "CAT", digits: "" },
+  { text: "BELL", digits: "" },
+];
+/** No filter at all, and each word alone. */
+const everyWord: Criteria[] = [{ words: [] }, ...words.map((word) => ({ words: [word] }))];
+
+const maybe = <T>(value: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 2, arbitrary: value });
+const someOf = <T>(...values: T[]) => maybe(fc.subarray(values).map((chosen) => new Set(chosen)));
+const criteria: fc.Arbitrary<Criteria> = fc.record({
+  box: maybe(
+    fc.constantFrom<[number, number, number, number]>([-105, 39, -104, 40], [170, -90, -170, 90], [-180, -90, 180, 90]),
+  ),
+  createdFrom: maybe(fc.constantFrom(1, 1_767_225_600_001)),
+  createdTo: maybe(fc.constantFrom(0, 1_767_225_600_000)),
+  statusIds: someOf<number | null>(null, 1, 2),
+  assigneeIds: someOf<number | null>(null, 7),
+  tagIds: someOf(11, 12),
+  cities: someOf("denver", "", "nowhere"),
+  onMap: maybe(fc.boolean()),
+  words: fc.array(fc.constantFrom(...words), { maxLength: 2 }),
+});
+
+function expectFound(model: Model, wanted: Criteria): void {
+  const matches = read(model, wanted);
+  const ids = expected(model, wanted);
+  expect(matches.total).toBe(ids.length);
+  expect(pageOf(matches, 0, 1_000).map((place) => place.id)).toEqual(ids);
+  expect(pageOf(matches, 2, 3).map((place) => place.id)).toEqual(ids.slice(2, 5));
+  expect(Array.from(inOrder(matches), (place) => place.id)).toEqual(ids);
+}
+
+/** After each step of whatever was done and left undone, in as many random sequences of steps. */
+export function expectIndexLaw(sequences: number): void {
+  fc.assert(
+    fc.property(
+      fc.array(steps, { minLength: 5, maxLength: 60, size: "max" }),
+      fc.array(criteria, { minLength: 4, maxLength: 4 }),
+      (todo, asked) => {
+        const model: Model = {
+          prospects: new Map(),
+          notes: new Map(),
+          runs: [],
+          entries: [],
+          noteEntries: [],
+          leftover: { entries: [], noteEntries: [] },
+        };
+        const all = [...everyWord, ...asked];
+        for (const [i, step] of todo.entries()) {
+          apply(model, step);
+          expectFound(model, all[i % all.length] ?? { words: [] });
+        }
+        for (const wanted of all) expectFound(model, wanted);
+      },
+    ),
+    { numRuns: sequences },
+  );
+}
