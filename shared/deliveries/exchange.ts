@@ -1,12 +1,11 @@
 /** One POST to a receiver: vetted address, one deadline for everything, a bounded answer, no redirects. */
-import { lookup } from "node:dns";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import { performance } from "node:perf_hooks";
 import type { UrlPolicy } from "#shared/config.ts";
 import { limits } from "#shared/limits.ts";
-import { addressFault, parseTarget } from "#shared/webhooks/target.ts";
+import { addressesFault, parseTarget, type Resolve, resolveHost } from "#shared/webhooks/target.ts";
 
 export interface Exchange {
   /** Status of the answer, or null when there was none. */
@@ -25,11 +24,15 @@ export interface Post {
 }
 
 /** Never throws: what goes wrong is the receiver's answer. */
-export async function post({ url, body, headers }: Post, policy: UrlPolicy): Promise<Exchange> {
+export async function post(
+  { url, body, headers }: Post,
+  policy: UrlPolicy,
+  resolve: Resolve = resolveHost,
+): Promise<Exchange> {
   const started = performance.now();
   const deadline = AbortSignal.timeout(limits.exchangeMs);
   try {
-    const answer = await send(parseTarget(url, policy), body, headers, policy, deadline);
+    const answer = await send(parseTarget(url, policy), body, headers, vettedLookup(policy, resolve), deadline);
     return { ...answer, error: null, latencyMs: performance.now() - started };
   } catch (error) {
     const reason = deadline.aborted ? `no answer within ${limits.exchangeMs} ms` : reasonOf(error);
@@ -43,7 +46,7 @@ function send(
   target: URL,
   body: string,
   headers: Readonly<Record<string, string>>,
-  policy: UrlPolicy,
+  lookup: LookupFunction,
   signal: AbortSignal,
 ): Promise<Answer> {
   const request = target.protocol === "https:" ? requestHttps : requestHttp;
@@ -56,7 +59,8 @@ function send(
         "Accept-Encoding": "identity",
         Connection: "close",
       },
-      lookup: vettedLookup(policy),
+      lookup,
+      // Not the global agent: that one may follow the environment to a proxy, which would look the name up by itself.
       agent: false,
       signal,
     });
@@ -85,18 +89,18 @@ function send(
 }
 
 /** The socket connects to an address that was looked at, and to no other: a name that changes its mind gains nothing. */
-function vettedLookup(policy: UrlPolicy): LookupFunction {
+function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, "", 4);
-      const fault = addresses.map(({ address }) => addressFault(address, policy)).find((entry) => entry !== undefined);
+    const refuse = (error: Error): void => callback(error, "", 4);
+    resolve(hostname).then((addresses) => {
+      const fault = addressesFault(addresses, policy);
       const first = addresses[0];
       if (fault !== undefined || first === undefined) {
-        return callback(new Error(`receiver not allowed: ${fault ?? "no address"}`), "", 4);
+        return refuse(new Error(`receiver not allowed: ${fault ?? "no address"}`));
       }
-      if (options.all === true) return callback(null, addresses);
+      if (options.all === true) return callback(null, [...addresses]);
       return callback(null, first.address, first.family);
-    });
+    }, refuse);
   };
 }
 

@@ -1,4 +1,5 @@
 /** Which receivers may be called: https to public addresses. The rule is asked when a URL is saved and again for each socket. */
+import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
@@ -8,15 +9,28 @@ import { ApiError } from "#shared/http/problem.ts";
 /** A name server that does not answer must not hold up a save; every send asks again. */
 const LOOKUP_MS = 2_000;
 
-/** Not public although the library calls them unicast or knows them by no name of their own. */
-const deniedV6: ReadonlyArray<[ipaddr.IPv6, number]> = [
-  [ipaddr.IPv6.parse("::"), 96],
-  [ipaddr.IPv6.parse("64:ff9b::"), 96],
-  [ipaddr.IPv6.parse("64:ff9b:1::"), 48],
-  [ipaddr.IPv6.parse("2001::"), 32],
-  [ipaddr.IPv6.parse("2002::"), 16],
-  [ipaddr.IPv6.parse("fec0::"), 10],
+/** All addresses of a host; rejects where it has none. */
+export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
+
+export const resolveHost: Resolve = (host) => lookup(host, { all: true });
+
+/** Not public although the library calls them unicast, or better told by a name of their own. */
+const denied: ReadonlyArray<[prefix: string, name: string]> = [
+  ["169.254.169.254/32", "instance metadata"],
+  ["169.254.170.0/24", "container metadata"],
+  ["168.63.129.16/32", "instance metadata"],
+  ["fd00:ec2::/32", "instance metadata"],
+  ["::/96", "IPv4-compatible"],
+  ["64:ff9b::/96", "NAT64"],
+  ["64:ff9b:1::/48", "NAT64"],
+  ["2001::/32", "Teredo"],
+  ["2002::/16", "6to4"],
+  ["fec0::/10", "site-local"],
 ];
+const deniedRanges = denied.map(([prefix, name]) => ({ range: ipaddr.parseCIDR(prefix), name }));
+
+/** The only IPv6 addresses that are given out for public use. */
+const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** Why this address must not be called, or `undefined` when it may. */
 export function addressFault(address: string, policy: UrlPolicy): string | undefined {
@@ -26,12 +40,15 @@ export function addressFault(address: string, policy: UrlPolicy): string | undef
   const parsed = ipaddr.process(bare);
   const range = parsed.range();
   if (range === "loopback") return policy === "local" ? undefined : `${bare} is a loopback address`;
-  if (parsed instanceof ipaddr.IPv6) {
-    const denied = deniedV6.some(([prefix, bits]) => parsed.match(prefix, bits));
-    if (denied) return `${bare} is not a public address`;
-  }
-  return range === "unicast" ? undefined : `${bare} is not a public address (${range})`;
+  const known = deniedRanges.find(({ range }) => parsed.kind() === range[0].kind() && parsed.match(range));
+  const isGlobal = !(parsed instanceof ipaddr.IPv6) || parsed.match(GLOBAL_V6);
+  const name = known?.name ?? (range !== "unicast" ? range : isGlobal ? undefined : "not global unicast");
+  return name === undefined ? undefined : `${bare} is not a public address (${name})`;
 }
+
+/** Why a name with these addresses must not be called: one of them is enough. */
+export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
+  addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
 
 /** The URL, parsed, when its form is allowed. Throws validation_failed that names the rule. */
 export function parseTarget(url: string, policy: UrlPolicy): URL {
@@ -41,24 +58,25 @@ export function parseTarget(url: string, policy: UrlPolicy): URL {
   if (!schemes.includes(target.protocol)) throw targetError("must be an https URL");
   if (target.username !== "" || target.password !== "") throw targetError("must not hold a user name or password");
   // WHATWG parsing has already turned 127.1, 0x7f.1, 2130706433 and full-width digits into what they name.
-  const host = target.hostname.replace(/^\[|\]$/g, "");
+  const host = hostOf(target);
   const fault = isIP(host) === 0 ? undefined : addressFault(host, policy);
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
   return target;
 }
 
 /** Throws when the URL may not be saved. A name that does not resolve now is judged when it is called. */
-export async function assertTarget(url: string, policy: UrlPolicy): Promise<void> {
-  const target = parseTarget(url, policy);
+export async function assertTarget(url: string, policy: UrlPolicy, resolve: Resolve = resolveHost): Promise<void> {
+  const host = hostOf(parseTarget(url, policy));
   const addresses = await Promise.race([
-    lookup(target.hostname.replace(/^\[|\]$/g, ""), { all: true }).catch(() => []),
-    new Promise<[]>((resolve) => setTimeout(resolve, LOOKUP_MS, []).unref()),
+    resolve(host).catch(() => []),
+    new Promise<[]>((done) => setTimeout(done, LOOKUP_MS, []).unref()),
   ]);
-  for (const { address } of addresses) {
-    const fault = addressFault(address, policy);
-    if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
-  }
+  const fault = addressesFault(addresses, policy);
+  if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
 }
+
+/** Without the brackets of an IPv6 address. */
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 const targetError = (message: string): ApiError =>
   new ApiError("validation_failed", `The url ${message}.`, {

@@ -1,0 +1,195 @@
+/** Hostile webhook targets, at saving and at sending: every connection that this process begins is counted, and there is none. */
+
+import { createHook } from "node:async_hooks";
+import { spawn } from "node:child_process";
+import type { LookupAddress } from "node:dns";
+import { once } from "node:events";
+import { createServer, isIPv6, type Server } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Exchange, post } from "#shared/deliveries/exchange.ts";
+import { ApiError } from "#shared/http/problem.ts";
+import { assertTarget, parseTarget, type Resolve } from "#shared/webhooks/target.ts";
+import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.ts";
+
+/** Listens on every address of the machine. */
+let listener: Server;
+let port = 0;
+let received = 0;
+/** One for each `connect` that goes to the operating system. */
+let connects = 0;
+const counter = createHook({
+  init(_id, type) {
+    if (type === "TCPCONNECTWRAP") connects++;
+  },
+});
+
+beforeAll(async () => {
+  listener = createServer((socket) => {
+    received++;
+    socket.on("error", () => undefined).end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  });
+  listener.listen(0, "::");
+  await once(listener, "listening");
+  const address = listener.address();
+  if (typeof address !== "object" || address === null) throw new Error("the listener has no port");
+  port = address.port;
+  counter.enable();
+});
+afterAll(() => {
+  counter.disable();
+  listener.close();
+});
+
+const at = (url: string): string => url.replaceAll("PORT", String(port));
+const records = (addresses: readonly string[]): LookupAddress[] =>
+  addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+const resolvesTo =
+  (...addresses: string[]): Resolve =>
+  async () =>
+    records(addresses);
+const unknown: Resolve = () => Promise.reject(new Error("ENOTFOUND"));
+
+const request = (url: string) => ({ url: at(url), body: "{}", headers: { "Content-Type": "application/json" } });
+const send = (url: string, resolve: Resolve): Promise<Exchange> => post(request(url), "public", resolve);
+
+/** The fault that a save is refused with. */
+async function refusal(url: string, resolve: Resolve): Promise<string> {
+  const error: unknown = await assertTarget(at(url), "public", resolve).catch((reason: unknown) => reason);
+  if (!(error instanceof ApiError)) throw new Error(`${url} was not refused`);
+  expect(error.code).toBe("validation_failed");
+  return error.message;
+}
+
+async function expectNobodyCalled(act: () => Promise<unknown>): Promise<void> {
+  const [before, beforeReceived] = [connects, received];
+  await act();
+  expect(connects - before).toBe(0);
+  expect(received - beforeReceived).toBe(0);
+}
+
+test("the counters count: one allowed post is one connection", async () => {
+  const before = [connects, received];
+  expect(await post(request("http://127.0.0.1:PORT/"), "local")).toMatchObject({ status: 200 });
+  expect(await post(request("http://[::1]:PORT/"), "local")).toMatchObject({ status: 200 });
+  expect([connects, received].map((count, i) => count - (before[i] ?? 0))).toEqual([2, 2]);
+});
+
+describe("at saving and at sending", () => {
+  test.each(hostileForms)("%s is refused: %s", async (url, rule) => {
+    await expectNobodyCalled(async () => {
+      expect(await refusal(url, unknown)).toContain(rule);
+      const exchange = await send(url, resolvesTo("127.0.0.1"));
+      expect(exchange).toMatchObject({ status: null, error: expect.stringContaining(rule) });
+    });
+  });
+
+  test.each(hostileLiterals)("%s is refused: %s", async (url, rule) => {
+    await expectNobodyCalled(async () => {
+      expect(await refusal(url, unknown)).toContain(rule);
+      expect(await send(url, unknown)).toMatchObject({ status: null, error: expect.stringContaining(rule) });
+    });
+  });
+
+  test.each(hostileNames)("%s, which is %j, is refused: %s", async (url, addresses, rule) => {
+    const resolve = resolvesTo(...addresses);
+    await expectNobodyCalled(async () => {
+      expect(await refusal(url, resolve)).toContain(rule);
+      expect(await send(url, resolve)).toMatchObject({ status: null, error: expect.stringContaining(rule) });
+    });
+  });
+
+  test("so many are tried", () => {
+    expect(hostileForms.length + hostileLiterals.length + hostileNames.length).toBeGreaterThanOrEqual(100);
+  });
+});
+
+describe("a name that changes its mind", () => {
+  test("public when it is saved, private when it is called: nobody is called", async () => {
+    let asked = 0;
+    const rebinding: Resolve = async () => records([asked++ === 0 ? "93.184.216.34" : "127.0.0.1"]);
+    await expectNobodyCalled(async () => {
+      await assertTarget(at("https://rebind.example:PORT/"), "public", rebinding);
+      const exchange = await send("https://rebind.example:PORT/", rebinding);
+      expect(exchange.error).toContain("127.0.0.1 is a loopback address");
+    });
+    expect(asked).toBe(2);
+  });
+
+  test("each exchange asks once and connects to that answer: what is vetted is what is called", async () => {
+    let asked = 0;
+    // Would the socket ask again, it would come to an address that is refused.
+    const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
+    const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
+    expect(exchange.status).toBe(200);
+    expect(asked).toBe(1);
+  });
+
+  test("a name without an address, or one that cannot be looked up, is an error of the attempt", async () => {
+    await expectNobodyCalled(async () => {
+      expect((await send("https://none.example:PORT/", resolvesTo())).error).toContain("no address");
+      expect((await send("https://none.example:PORT/", unknown)).error).toContain("ENOTFOUND");
+    });
+  });
+});
+
+test("a redirect to a private address is an answer and nothing more", async () => {
+  let visits = 0;
+  const redirecting = createServer((socket) => {
+    visits++;
+    const location = `http://127.0.0.1:${port}/`;
+    socket
+      .on("error", () => undefined)
+      .end(`HTTP/1.1 307 Temporary Redirect\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`);
+  });
+  redirecting.listen(0, "127.0.0.1");
+  await once(redirecting, "listening");
+  const address = redirecting.address();
+  if (typeof address !== "object" || address === null) throw new Error("no port");
+  const before = received;
+  const answer = await post({ ...request(""), url: `http://127.0.0.1:${address.port}/` }, "local");
+  expect(answer.status).toBe(307);
+  expect([visits, received - before]).toEqual([1, 0]);
+  redirecting.close();
+});
+
+test("a proxy of the environment is not asked: the receiver is called, and nobody else", async () => {
+  const before = received;
+  let proxied = 0;
+  const proxy = createServer((socket) => {
+    proxied++;
+    socket.on("error", () => undefined).end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const address = proxy.address();
+  if (typeof address !== "object" || address === null) throw new Error("no port");
+  const url = `http://127.0.0.1:${address.port}`;
+  const variables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+  const env = { ...process.env, NO_PROXY: "", no_proxy: "", NODE_USE_ENV_PROXY: "1" };
+  const child = spawn(process.execPath, ["--input-type=module", "-e", ONE_POST, `http://127.0.0.1:${port}/`], {
+    cwd: process.cwd(),
+    env: { ...env, ...Object.fromEntries(variables.map((name) => [name, url])) },
+  });
+  const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  expect(printed.trim(), complaints).toBe("200 502");
+  expect(received - before).toBe(1);
+  // The second request of the child: proof that the variables do what they say.
+  expect(proxied).toBe(1);
+  proxy.close();
+});
+
+/** Ours, and one by the global agent. */
+const ONE_POST = `
+import { get } from "node:http";
+import { post } from "./shared/deliveries/exchange.ts";
+const url = process.argv[1];
+const { status } = await post({ url, body: "{}", headers: {} }, "local");
+get(url, (answer) => { console.log(status, answer.statusCode); answer.destroy(); });
+`;
+
+test("what may be called is left as it is written", () => {
+  for (const url of ["https://example.com/hook?x=1", "https://[2606:4700:4700::1111]/", "https://example.com:8443/"]) {
+    expect(parseTarget(url, "public").href).toBe(url);
+  }
+});
