@@ -65,7 +65,18 @@ export const Webhook = named(
 export type Webhook = z.infer<typeof Webhook>;
 
 const Name = text(limits.name, 1);
-const Secret = text(limits.secretKey, 1);
+
+const STANDARD = "whsec_";
+/** Others decode what follows; what they could not, or what is no key at all, must not sign. */
+const isKey = (secret: string): boolean => {
+  const encoded = secret.slice(STANDARD.length);
+  return encoded !== "" && Buffer.from(encoded, "base64").toString("base64") === encoded;
+};
+const Secret = text(limits.secretKey, 1).check(
+  z.refine((secret) => !secret.startsWith(STANDARD) || isKey(secret), {
+    error: `must go on as base64 after ${STANDARD}`,
+  }),
+);
 
 export const NewWebhook = named(
   "NewWebhook",

@@ -67,6 +67,9 @@ describe("webhooks", () => {
     ["/url", { name: "x", url: "ftp://example.com/" }],
     ["/url", { name: "x", url: "https://user:pw@example.com/" }],
     ["/url", { name: "x", url: "http://169.254.169.254/" }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "" }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_" }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_not base64" }],
     ["/registrations/0/event", { name: "x", url: "https://example.com/", registrations: [{ event: "" }] }],
     [
       "/registrations/0/delayMinutes",

@@ -1,0 +1,131 @@
+/** Signatures of deliveries: others verify them, over the same bytes and during a rotation too. */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import fc from "fast-check";
+import { Webhook as StandardWebhook } from "standardwebhooks";
+import { describe, expect, test, vi } from "vitest";
+import * as z from "zod/mini";
+import { type SignatureHeaders, signatureHeaders } from "#shared/deliveries/signature.ts";
+import { SecretChoice } from "#shared/webhooks/schema.ts";
+
+const DAY = 86_400_000;
+
+/** As our documents tell receivers to do it, and nothing of our own code. */
+const independent = {
+  own(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
+    const digest = createHmac("sha256", Buffer.from(secret, "utf8")).update(body).digest();
+    const sent = [headers["X-Service-Signature"], headers["X-Service-Signature-Previous"] ?? ""];
+    return sent.some((hex) => hex.length === 64 && timingSafeEqual(Buffer.from(hex, "hex"), digest));
+  },
+  standard(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
+    const key = secret.startsWith("whsec_") ? Buffer.from(secret.slice(6), "base64") : Buffer.from(secret, "utf8");
+    const signed = Buffer.concat([Buffer.from(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.`), body]);
+    const digest = createHmac("sha256", key).update(signed).digest();
+    return headers["webhook-signature"].split(" ").some((entry) => {
+      const sent = Buffer.from(entry.replace(/^v1,/, ""), "base64");
+      return entry.startsWith("v1,") && sent.length === digest.length && timingSafeEqual(sent, digest);
+    });
+  },
+};
+
+/** The package that receivers are most likely to use. */
+function byPackage(headers: SignatureHeaders, body: Buffer, secret: string): boolean {
+  const key = secret.startsWith("whsec_") ? secret : Buffer.from(secret, "utf8").toString("base64");
+  try {
+    new StandardWebhook(key).verify(body, { ...headers });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const verifiers = { ...independent, byPackage };
+const verdicts = (headers: SignatureHeaders, body: Buffer, secret: string): boolean[] =>
+  Object.values(verifiers).map((verify) => verify(headers, body, secret));
+const yes = Object.values(verifiers).map(() => true);
+const no = Object.values(verifiers).map(() => false);
+
+const plain = fc.string({ unit: "grapheme", minLength: 1, maxLength: 60 }).filter((text) => !text.startsWith("whsec_"));
+const standard = fc
+  .uint8Array({ minLength: 1, maxLength: 64 })
+  .map((bytes) => `whsec_${Buffer.from(bytes).toString("base64")}`);
+/** HMAC pads keys with zeros: one that ends on zeros is the same key without them. */
+const keyOf = (secret: string): string =>
+  Buffer.from(secret.replace(/^whsec_/, ""), secret.startsWith("whsec_") ? "base64" : "utf8")
+    .toString("hex")
+    .replace(/(00)+$/, "");
+const secrets = fc.uniqueArray(fc.oneof(plain, standard), { minLength: 3, maxLength: 3, selector: keyOf });
+const json = fc.json({ stringUnit: "grapheme" });
+
+describe("each secret, plain or whsec_, is verified by the standard package and by a few lines of node:crypto", () => {
+  test("on its own: the right bytes and no others", () => {
+    fc.assert(
+      fc.property(secrets, json, ([secretKey = "", other = ""], body) => {
+        const headers = signatureHeaders({ secretKey }, "dlv_1", body, Date.now());
+        expect(verdicts(headers, Buffer.from(body), secretKey)).toEqual(yes);
+        expect(verdicts(headers, Buffer.from(body), other)).toEqual(no);
+        expect(verdicts(headers, Buffer.from(`${body} `), secretKey)).toEqual(no);
+        expect(headers).not.toHaveProperty("X-Service-Signature-Previous");
+      }),
+    );
+  });
+
+  test("during a rotation: the new and the old one, of whatever kinds, and no third", () => {
+    fc.assert(
+      fc.property(secrets, json, ([secretKey = "", old = "", other = ""], body) => {
+        const now = Date.now();
+        const previousSecret = { secretKey: old, until: new Date(now + DAY).toISOString() };
+        const headers = signatureHeaders({ secretKey, previousSecret }, "dlv_1", body, now);
+        for (const secret of [secretKey, old]) expect(verdicts(headers, Buffer.from(body), secret)).toEqual(yes);
+        expect(verdicts(headers, Buffer.from(body), other)).toEqual(no);
+      }),
+    );
+  });
+});
+
+test("X-Service-Signature is the hex HMAC-SHA256 of the body under the whole secret as UTF-8, whsec_ included", () => {
+  for (const secret of ["a plain secret", "clé 🔑", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]) {
+    const expected = createHmac("sha256", Buffer.from(secret)).update(Buffer.from('{"a":"é"}')).digest("hex");
+    expect(signatureHeaders({ secretKey: secret }, "dlv_x", '{"a":"é"}', 0)["X-Service-Signature"]).toBe(expected);
+  }
+});
+
+test("another id or another time is another signature", () => {
+  const now = Date.now();
+  const headers = signatureHeaders({ secretKey: "secret" }, "dlv_1", "{}", now);
+  const body = Buffer.from("{}");
+  for (const changed of [{ "webhook-id": "dlv_2" }, { "webhook-timestamp": String(Math.floor(now / 1_000) - 1) }]) {
+    const forged = { ...headers, ...changed };
+    expect([independent.standard(forged, body, "secret"), byPackage(forged, body, "secret")]).toEqual([false, false]);
+  }
+});
+
+describe("the old secret", () => {
+  const until = Date.parse("2026-01-02T00:00:00.000Z");
+  const rotated = { secretKey: "new", previousSecret: { secretKey: "old", until: new Date(until).toISOString() } };
+  const body = Buffer.from("{}");
+
+  test("signs until the day is over, and then no more", () => {
+    // The package holds the timestamp against the clock of the machine.
+    vi.useFakeTimers({ now: until - 1 });
+    const last = signatureHeaders(rotated, "dlv_1", "{}", until - 1);
+    expect(verdicts(last, body, "old")).toEqual(yes);
+    expect(verdicts(last, body, "new")).toEqual(yes);
+    vi.useRealTimers();
+    const headers = signatureHeaders(rotated, "dlv_1", "{}", until);
+    expect(headers).toEqual(signatureHeaders({ secretKey: "new" }, "dlv_1", "{}", until));
+  });
+});
+
+test.each([
+  ["whsec_", false],
+  ["whsec_=", false],
+  ["whsec_not base64", false],
+  ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", true],
+  ["whsec_YQ==", true],
+  ["whsec_YQ", false],
+  ["whsec-YQ", true],
+  ["a", true],
+  ["", false],
+])("%j may be chosen as a secret: %j", (secretKey, isAllowed) => {
+  expect(z.safeParse(SecretChoice, { secretKey }).success).toBe(isAllowed);
+});
