@@ -1,0 +1,148 @@
+// A webhook receiver in one file, without dependencies: WEBHOOK_SECRET=... go run receiver.go, on Go 1.21 or newer.
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// An attempt is signed when it is made: one that is older was kept by somebody.
+	tolerance = 5 * time.Minute
+	maxBytes  = 1_000_000
+)
+
+var (
+	inbox  = setting("INBOX", "inbox")
+	key    = keyOf(os.Getenv("WEBHOOK_SECRET"))
+	idForm = regexp.MustCompile(`^\w+$`)
+)
+
+func setting(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+func keyOf(secret string) []byte {
+	if secret == "" {
+		log.Fatal("WEBHOOK_SECRET is not set")
+	}
+	encoded, isStandard := strings.CutPrefix(secret, "whsec_")
+	if !isStandard {
+		return []byte(secret)
+	}
+	decoded, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		log.Fatal("WEBHOOK_SECRET is not base64 after whsec_")
+	}
+	return decoded
+}
+
+// The delivery's id, when its bytes, id and time are signed with our secret.
+func verified(headers http.Header, body []byte) (string, bool) {
+	id, timestamp := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || !idForm.MatchString(id) {
+		return "", false
+	}
+	if age := time.Since(time.Unix(seconds, 0)); age > tolerance || age < -tolerance {
+		return "", false
+	}
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.", id, timestamp)
+	mac.Write(body)
+	expected := mac.Sum(nil)
+	// While the secret is being rotated there are two signatures: one of them is ours.
+	for _, entry := range strings.Split(headers.Get("webhook-signature"), " ") {
+		encoded, isKnown := strings.CutPrefix(entry, "v1,")
+		given, err := base64.StdEncoding.DecodeString(encoded)
+		if isKnown && err == nil && hmac.Equal(given, expected) {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// Keeps a delivery once, however often it comes, and for good: false when it was there. Stands for a table with a unique key.
+func keep(id string, body []byte) (bool, error) {
+	random := make([]byte, 16)
+	if _, err := rand.Read(random); err != nil {
+		return false, err
+	}
+	draft := filepath.Join(inbox, "."+id+"."+hex.EncodeToString(random))
+	file, err := os.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(draft)
+	_, writeErr := file.Write(body)
+	if err := errors.Join(writeErr, file.Sync(), file.Close()); err != nil {
+		return false, err
+	}
+	err = os.Link(draft, filepath.Join(inbox, id+".json"))
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// What is kept is worked on later, by whatever reads the inbox: the sender waits 10 seconds at most.
+func receive(response http.ResponseWriter, request *http.Request) {
+	if request.Method != http.MethodPost {
+		response.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	// The bytes as they came: parsed and written again they would have another signature.
+	body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, maxBytes))
+	if err != nil {
+		response.WriteHeader(http.StatusRequestEntityTooLarge)
+		return
+	}
+	id, ok := verified(request.Header, body)
+	if !ok {
+		response.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	isNew, err := keep(id, body)
+	if err != nil {
+		// Any answer but 2xx, and the delivery comes again.
+		log.Print(err)
+		response.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	if isNew {
+		fmt.Println(id, request.Header.Get("X-Service-Event"))
+	}
+	response.WriteHeader(http.StatusNoContent)
+}
+
+func main() {
+	if err := os.MkdirAll(inbox, 0o700); err != nil {
+		log.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(setting("HOST", "127.0.0.1"), setting("PORT", "8080")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	server := &http.Server{Handler: http.HandlerFunc(receive), ReadTimeout: 15 * time.Second}
+	log.Fatal(server.Serve(listener))
+}
