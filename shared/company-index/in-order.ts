@@ -15,8 +15,7 @@ export function* inOrder({ segments, unflushed, total }: Matches): Generator<Pla
   };
   for (const { inView, rows } of segments) {
     const { main } = inView.segment;
-    for (let row = 0; row < rows.length; row++) {
-      if (rows[row] === 0) continue;
+    for (const row of rows) {
       add({ id: main.ids[row] ?? 0, version: main.versions[row] ?? 0, createdAt: main.createdAt[row] ?? 0 });
     }
   }

@@ -1,6 +1,10 @@
 /** A segment in memory: the column groups that were needed so far, and the order of its ids. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type Postings, postingsOf } from "#shared/company-index/postings.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
+
+/** Columns that have postings as soon as a filter looks at them. */
+export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
 export class LoadedSegment {
   readonly entry: SegmentEntry;
@@ -8,6 +12,7 @@ export class LoadedSegment {
   geo: GeoColumns | undefined;
   text: TextColumns | undefined;
   #byId: Uint16Array | undefined;
+  readonly #postings = new Map<PostedColumn, Postings>();
 
   constructor(entry: SegmentEntry, main: MainColumns) {
     this.entry = entry;
@@ -16,6 +21,14 @@ export class LoadedSegment {
 
   get count(): number {
     return this.main.count;
+  }
+
+  postings(column: PostedColumn): Postings {
+    const known = this.#postings.get(column);
+    if (known !== undefined) return known;
+    const made = postingsOf(this.main[column]);
+    this.#postings.set(column, made);
+    return made;
   }
 
   /** Row of the prospect, or -1. */
@@ -42,7 +55,9 @@ export class LoadedSegment {
     const { geo, text, count } = this;
     const textBytes =
       text === undefined ? 0 : text.bytes.length + text.digits.length + text.rowOf.length * 22 + count * 4;
-    return count * (24 + 8 + 2) + (geo === undefined ? 0 : count * 16) + textBytes + 2_000;
+    let postingBytes = 0;
+    for (const { starts } of this.#postings.values()) postingBytes += count * 2 + starts.length * 4 + 300;
+    return count * (24 + 8 + 2) + (geo === undefined ? 0 : count * 16) + textBytes + postingBytes + 2_000;
   }
 }
 

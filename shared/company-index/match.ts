@@ -1,16 +1,18 @@
 /** Finds what a read wants: of each segment the rows that pass, and the unflushed prospects that do. */
 import type { Coded } from "#shared/company-index/columns.ts";
-import { type Criteria, passes } from "#shared/company-index/criteria.ts";
+import { type Criteria, insideBox, passes } from "#shared/company-index/criteria.ts";
+import type { LoadedSegment, PostedColumn } from "#shared/company-index/loaded-segment.ts";
+import { codedFilter } from "#shared/company-index/postings.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
+import { allRows, keepRows, noRows, type RowFilter } from "#shared/company-index/row-filter.ts";
 import { findWord } from "#shared/company-index/text-search.ts";
 import { type IndexView, liveRows, type SegmentInView } from "#shared/company-index/view.ts";
 import { type Box, meetsBox, meetsSet, withinBox, type Zone } from "#shared/company-index/zone.ts";
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
-  /** 1 for each row that passes. */
-  readonly rows: Uint8Array;
-  readonly count: number;
+  /** Numbers of the rows that pass, in no order. Not to be changed. */
+  readonly rows: Uint16Array;
 }
 
 export interface Matches {
@@ -40,80 +42,65 @@ export function canMeet(zone: Zone, criteria: Criteria): boolean {
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   const words = criteria.words.map((word) => findWord(view, word));
   const segments: SegmentMatches[] = [];
+  let total = 0;
   for (const [i, inView] of view.segments.entries()) {
     if (!canMeet(inView.segment.entry.zone, criteria)) continue;
-    const rows = passingRows(inView, criteria);
-    for (const { rows: hits } of words) keepOnly(rows, hits[i]);
-    const count = countOf(rows);
-    if (count > 0) segments.push({ inView, rows, count });
+    const hits = words.map(({ rows }) => rows[i] ?? noRows);
+    const rows = passingRows(inView, criteria, hits);
+    if (rows.length > 0) segments.push({ inView, rows });
+    total += rows.length;
   }
   const unflushed: IndexRow[] = [];
   for (const row of liveRows(view.delta)) {
     if (passes(criteria, row, (word) => words[word]?.unflushed.has(row.id) === true)) unflushed.push(row);
   }
-  return { segments, unflushed, total: segments.reduce((sum, { count }) => sum + count, unflushed.length) };
+  return { segments, unflushed, total: total + unflushed.length };
 }
 
-/** All filters but the words. One pass over one column for each filter that does not hold for the whole segment. */
-function passingRows({ segment, dead }: SegmentInView, criteria: Criteria): Uint8Array {
-  const { statusIds, assigneeIds, tagIds, cities, box, createdFrom, createdTo, onMap } = criteria;
-  const { main } = segment;
-  const rows = new Uint8Array(main.count);
-  for (let row = 0; row < rows.length; row++) rows[row] = 1 - (dead[row] ?? 0);
-  if (statusIds !== undefined) keepCoded(rows, main.statusId, (id) => statusIds.has(id));
-  if (assigneeIds !== undefined) keepCoded(rows, main.assignedToUserId, (id) => assigneeIds.has(id));
-  if (tagIds !== undefined) keepCoded(rows, main.tagIds, (ids) => ids.some((id) => tagIds.has(id)));
-  if (cities !== undefined) keepCoded(rows, main.city, (city) => city !== null && cities.has(city));
-  if (createdFrom !== undefined || createdTo !== undefined) keepCreated(rows, segment, createdFrom, createdTo);
-  if (box !== undefined || onMap === true) keepPlaced(rows, segment, box);
-  return rows;
+/** Begins with the filter that lets the fewest rows pass, so that the others look at no more than these. */
+function passingRows({ segment, dead }: SegmentInView, criteria: Criteria, hits: readonly RowFilter[]): Uint16Array {
+  const filters = [...codedFilters(segment, criteria), ...hits].sort((a, b) => a.size - b.size);
+  const [narrowest, ...others] = filters;
+  let rows = narrowest?.rows() ?? allRows(segment.count);
+  if (dead !== undefined) rows = keepRows(rows, (row) => dead[row] === 0);
+  for (const filter of others) rows = keepRows(rows, (row) => filter.has(row));
+  rows = keepCreated(rows, segment, criteria);
+  return keepPlaced(rows, segment, criteria);
 }
 
-/** The values are judged once; then a row costs one look-up. */
-function keepCoded<T>(rows: Uint8Array, { values, codes }: Coded<T>, isWanted: (value: T) => boolean): void {
-  const wanted = Uint8Array.from(values, (value) => (isWanted(value) ? 1 : 0));
-  if (wanted.every((one) => one === 1)) return;
-  for (let row = 0; row < rows.length; row++) rows[row] = (rows[row] ?? 0) & (wanted[codes[row] ?? 0] ?? 0);
+/** Those that do not hold for the whole segment. */
+function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
+  const { statusIds, assigneeIds, tagIds, cities } = criteria;
+  const { statusId, assignedToUserId, tagIds: tagIdsOf, city } = segment.main;
+  const filters: (RowFilter | undefined)[] = [];
+  const add = <T>(name: PostedColumn, column: Coded<T>, isWanted: (value: T) => boolean): void => {
+    filters.push(codedFilter(column, () => segment.postings(name), isWanted));
+  };
+  if (statusIds !== undefined) add("statusId", statusId, (id) => statusIds.has(id));
+  if (assigneeIds !== undefined) add("assignedToUserId", assignedToUserId, (id) => assigneeIds.has(id));
+  if (tagIds !== undefined) add("tagIds", tagIdsOf, (ids) => ids.some((id) => tagIds.has(id)));
+  if (cities !== undefined) add("city", city, (name) => name !== null && cities.has(name));
+  return filters.filter((filter) => filter !== undefined);
 }
 
-function keepCreated(
-  rows: Uint8Array,
-  { main, entry }: SegmentInView["segment"],
-  from = Number.NEGATIVE_INFINITY,
-  to = Number.POSITIVE_INFINITY,
-): void {
+function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria: Criteria): Uint16Array {
+  const { createdFrom: from = Number.NEGATIVE_INFINITY, createdTo: to = Number.POSITIVE_INFINITY } = criteria;
   const [first, last] = entry.zone.createdAt;
-  if (first >= from && last <= to) return;
-  for (let row = 0; row < rows.length; row++) {
+  if (first >= from && last <= to) return rows;
+  return keepRows(rows, (row) => {
     const createdAt = main.createdAt[row] ?? 0;
-    if (createdAt < from || createdAt > to) rows[row] = 0;
-  }
+    return createdAt >= from && createdAt <= to;
+  });
 }
 
 const WORLD: Box = [-180, -90, 180, 90];
 
-/** NaN fails each comparison: what has no coordinate is in no box. */
-function keepPlaced(rows: Uint8Array, { geo, entry }: SegmentInView["segment"], box: Box = WORLD): void {
+function keepPlaced(rows: Uint16Array, { geo, entry }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
+  if (box === undefined && onMap !== true) return rows;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
-  const [minLng, minLat, maxLng, maxLat] = box;
-  const crosses = minLng > maxLng;
-  const wholeBox = withinBox(entry.zone, box);
-  for (let row = 0; row < rows.length; row++) {
-    const lat = geo.lat[row] ?? Number.NaN;
-    const lng = geo.lng[row] ?? Number.NaN;
-    const inside = wholeBox
-      ? !(Number.isNaN(lat) || Number.isNaN(lng))
-      : lat >= minLat && lat <= maxLat && (crosses ? lng >= minLng || lng <= maxLng : lng >= minLng && lng <= maxLng);
-    if (!inside) rows[row] = 0;
+  const { lat: lats, lng: lngs } = geo;
+  if (withinBox(entry.zone, box ?? WORLD)) {
+    return keepRows(rows, (row) => !(Number.isNaN(lats[row]) || Number.isNaN(lngs[row])));
   }
-}
-
-function keepOnly(rows: Uint8Array, hits: Uint8Array | undefined): void {
-  for (let row = 0; row < rows.length; row++) rows[row] = (rows[row] ?? 0) & (hits?.[row] ?? 0);
-}
-
-function countOf(rows: Uint8Array): number {
-  let count = 0;
-  for (let row = 0; row < rows.length; row++) count += rows[row] ?? 0;
-  return count;
+  return keepRows(rows, (row) => insideBox(box ?? WORLD, lats[row] ?? Number.NaN, lngs[row] ?? Number.NaN));
 }

@@ -15,7 +15,8 @@ export function pageOf(matches: Matches, offset: number, count: number): Place[]
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstPlaces(wanted, matches.total);
-  for (const segment of matches.segments) first.offerAll(segment);
+  // The newest runs first: most of the older rows then come too late.
+  for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset);
 }
@@ -42,11 +43,14 @@ class FirstPlaces {
   }
 
   offerAll({ inView, rows }: SegmentMatches): void {
-    const { ids, versions, createdAt } = inView.segment.main;
+    const { main, entry } = inView.segment;
+    const { ids, versions, createdAt } = main;
     let earliest = this.#earliest;
-    for (let row = 0; row < rows.length; row++) {
+    if (entry.zone.createdAt[1] < earliest) return;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] ?? 0;
       const at = createdAt[row] ?? 0;
-      if (rows[row] === 0 || at < earliest) continue;
+      if (at < earliest) continue;
       this.offer(at, ids[row] ?? 0, versions[row] ?? 0);
       earliest = this.#earliest;
     }

@@ -30,7 +30,7 @@ export class Snapshot {
   readonly #segments = new Map<string, LoadedSegment>();
   readonly #overrides = new Map<string, Aside["overrides"]>();
   readonly #looseNotes = new Map<string, Aside["looseNotes"]>();
-  readonly #dead = new Map<string, Uint8Array>();
+  readonly #dead = new Map<string, Uint8Array | undefined>();
   #runs: RunsInView | undefined;
   #runsWithNotes: RunsInView | undefined;
 
@@ -161,9 +161,8 @@ export class Snapshot {
     );
   }
 
-  #deadOf(segment: LoadedSegment, age: number, { prospectVersions }: RunsInView): Uint8Array {
-    const known = this.#dead.get(segment.entry.id);
-    if (known !== undefined) return known;
+  #deadOf(segment: LoadedSegment, age: number, { prospectVersions }: RunsInView): Uint8Array | undefined {
+    if (this.#dead.has(segment.entry.id)) return this.#dead.get(segment.entry.id);
     const dead = deadRows(segment, age, prospectVersions);
     this.#dead.set(segment.entry.id, dead);
     return dead;

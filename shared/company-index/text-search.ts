@@ -1,12 +1,13 @@
 /** Substring search over the texts of segments and loose notes: for each word, where it is found. */
 import type { SearchWord } from "#shared/company-index/criteria.ts";
+import { RowSet } from "#shared/company-index/row-filter.ts";
 import type { TextColumns } from "#shared/company-index/segment.ts";
 import type { IndexView, SegmentInView } from "#shared/company-index/view.ts";
 
 /** Where one word is found. */
 export interface WordHits {
-  /** Of each segment of the view, 1 for each live row in whose texts the word occurs. */
-  readonly rows: readonly Uint8Array[];
+  /** Of each segment of the view the live rows in whose texts the word occurs; undefined where there is none. */
+  readonly rows: readonly (RowSet | undefined)[];
   /** Unflushed prospects in whose notes it occurs. */
   readonly unflushed: ReadonlySet<number>;
 }
@@ -30,17 +31,21 @@ export function findWord(view: IndexView, word: SearchWord): WordHits {
 function hitsIn(view: IndexView, { segment, age, dead }: SegmentInView, word: SearchWord, strays: Set<number>) {
   const { text, main } = segment;
   if (text === undefined) throw new Error("the texts of a segment were not loaded");
-  const hits = new Uint8Array(main.count);
+  let hits: RowSet | undefined;
+  const add = (row: number): void => {
+    hits ??= new RowSet(main.count);
+    hits.add(row);
+  };
   for (const entry of entriesWith(text.bytes, text.starts, Buffer.from(word.text))) {
     const row = text.rowOf[entry] ?? 0;
     const noteId = text.noteIds[entry] ?? 0;
     if (noteId !== 0 && isReplaced(view, noteId, text.noteVersions[entry] ?? 0, age)) continue;
-    if (dead[row] === 0) hits[row] = 1;
+    if (dead?.[row] !== 1) add(row);
     else if (noteId !== 0) strays.add(main.ids[row] ?? 0);
   }
   if (word.digits !== "") {
     for (const row of entriesWith(text.digits, text.digitStarts, Buffer.from(word.digits))) {
-      if (dead[row] === 0) hits[row] = 1;
+      if (dead?.[row] !== 1) add(row);
     }
   }
   return hits;
@@ -50,11 +55,13 @@ function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version:
   return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
 }
 
-function mark(view: IndexView, rows: readonly Uint8Array[], id: number): void {
+function mark(view: IndexView, rows: (RowSet | undefined)[], id: number): void {
   for (const [i, { segment, dead }] of view.segments.entries()) {
     const row = segment.rowOf(id);
-    const hits = rows[i];
-    if (row >= 0 && dead[row] === 0 && hits !== undefined) hits[row] = 1;
+    if (row < 0 || dead?.[row] === 1) continue;
+    const hits = rows[i] ?? new RowSet(segment.count);
+    hits.add(row);
+    rows[i] = hits;
   }
 }
 

@@ -26,8 +26,8 @@ export interface SegmentInView {
   readonly segment: LoadedSegment;
   /** Of its run: higher is newer. */
   readonly age: number;
-  /** 1 for each row that a newer run or an unflushed entry replaces or deletes. */
-  readonly dead: Uint8Array;
+  /** 1 for each row that a newer run or an unflushed entry replaces or deletes; undefined where there is none. */
+  readonly dead: Uint8Array | undefined;
 }
 
 export interface IndexView {
@@ -91,23 +91,29 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
 }
 
 /** Rows that newer runs replace. */
-export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array {
-  const dead = new Uint8Array(main.count);
-  if (newest.size === 0) return dead;
+export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
+  if (newest.size === 0) return undefined;
+  let dead: Uint8Array | undefined;
   for (let row = 0; row < main.count; row++) {
-    if (newest.supersedes(main.ids[row] ?? 0, main.versions[row] ?? 0, age)) dead[row] = 1;
+    if (!newest.supersedes(main.ids[row] ?? 0, main.versions[row] ?? 0, age)) continue;
+    dead ??= new Uint8Array(main.count);
+    dead[row] = 1;
   }
   return dead;
 }
 
 /** The same with the rows dead that unflushed entries replace; `dead` itself where there is none of them here. */
-export function deadUnder(segment: LoadedSegment, dead: Uint8Array, { prospects }: Delta): Uint8Array {
+export function deadUnder(
+  segment: LoadedSegment,
+  dead: Uint8Array | undefined,
+  { prospects }: Delta,
+): Uint8Array | undefined {
   let result = dead;
   for (const id of prospects.keys()) {
     const row = segment.rowOf(id);
     if (row < 0) continue;
-    if (result === dead) result = dead.slice();
-    result[row] = 1;
+    if (result === dead) result = dead?.slice() ?? new Uint8Array(segment.count);
+    if (result !== undefined) result[row] = 1;
   }
   return result;
 }

@@ -44,15 +44,15 @@ function* pieces({ segments, unflushed }: Matches, endOf: EndOf): Generator<Uint
   yield segments.length + unflushed.length === 0 ? "[]" : "]";
 }
 
-function segmentPins(opening: "[" | ",", { inView, rows, count }: SegmentMatches, endOf: EndOf): Uint8Array {
+function segmentPins(opening: "[" | ",", { inView, rows }: SegmentMatches, endOf: EndOf): Uint8Array {
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
   const ends = statusId.values.map(endOf);
-  const text = new PinText(opening, count, longest(ends));
-  for (let row = 0; row < rows.length; row++) {
+  const text = new PinText(opening, rows.length, longest(ends));
+  for (const row of rows) {
     const end = ends[statusId.codes[row] ?? 0];
-    if (rows[row] === 1 && end !== undefined) text.add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, end);
+    if (end !== undefined) text.add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, end);
   }
   return text.finish();
 }

@@ -34,18 +34,19 @@ function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean):
     city: none,
     tagIds: { ...none, values: [[]] },
   };
-  const zone = { box: null, createdAt: [0, 0] as [number, number], ids: [0, 0] as [number, number] };
+  const instants = rows.map(({ createdAt }) => createdAt);
+  const createdAt: [number, number] = [Math.min(...instants), Math.max(...instants)];
+  const ids: [number, number] = [0, 0];
   const entry = {
     id: "segment",
     rows: rows.length,
     bytes: 0,
     parts: { main: 1, geo: 1, text: 1 },
-    zone: { ...zone, statusIds: null, assigneeIds: null },
+    zone: { box: null, createdAt, ids, statusIds: null, assigneeIds: null },
   };
-  const matching = Uint8Array.from(rows, ({ id }) => (isMatch(id) ? 1 : 0));
   const segment = new LoadedSegment(entry, main);
-  const inView = { segment, age: 0, dead: new Uint8Array(rows.length) };
-  return { inView, rows: matching, count: matching.reduce((sum, one) => sum + one, 0) };
+  const matching = rows.flatMap(({ id }, at) => (isMatch(id) ? [at] : []));
+  return { inView: { segment, age: 0, dead: undefined }, rows: Uint16Array.from(matching) };
 }
 
 const listed = (rows: readonly IndexRow[]) =>
@@ -72,7 +73,7 @@ test("of any length, at any offset, whatever was created at the same instant", (
         const unflushed = parts.get(segments) ?? [];
         const isMatch = (id: number): boolean => id % 5 !== 0;
         const found = [...parts].flatMap(([at, part]) => (at === segments ? [] : [segmentOf(part, isMatch)]));
-        const total = found.reduce((sum, one) => sum + one.count, unflushed.length);
+        const total = found.reduce((sum, one) => sum + one.rows.length, unflushed.length);
         const matches: Matches = { segments: found, unflushed, total };
         const isUnflushed = new Set(unflushed);
         const all = listed(rows.filter((one) => isUnflushed.has(one) || isMatch(one.id)));
