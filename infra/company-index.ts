@@ -72,8 +72,7 @@ async function remake(table: Table, companyId: number): Promise<number> {
       progress: (step, count) => tell(`${count} prospects ${step === "read" ? "read" : "stored"}`),
     },
   );
-  const took = replaced === undefined ? "an unreadable index" : `${replaced} runs`;
-  console.log(`company ${companyId}: ${listOf(counts)}, in place of ${took}; ${staying} newer runs stay`);
+  console.log(`company ${companyId}: ${listOf(counts)}, in place of ${replaced} runs; ${staying} newer runs stay`);
   return 0;
 }
 

@@ -15,7 +15,7 @@ const prospectWrites: TableAccess = {
 const indexReads: TableAccess = {
   ...dictionary,
   index: ["Query"],
-  manifests: ["GetItem", "Query"],
+  manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
 
@@ -32,7 +32,7 @@ const importWrites: TableAccess = {
   addresses: ["BatchWriteItem"],
   places: ["BatchWriteItem"],
   index: ["Query", "UpdateItem"],
-  manifests: ["GetItem", "BatchWriteItem"],
+  manifests: ["Query", "BatchWriteItem"],
   segments: ["Query", "BatchWriteItem"],
 };
 

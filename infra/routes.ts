@@ -72,7 +72,7 @@ export const eventFunctions = {
     access: {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
-        manifests: ["GetItem", "BatchWriteItem"],
+        manifests: ["BatchGetItem", "Query", "BatchWriteItem"],
         segments: ["BatchGetItem", "BatchWriteItem"],
       },
     },

@@ -4,7 +4,7 @@ import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { findMatches, type Matches } from "#shared/company-index/match.ts";
 import { Snapshot } from "#shared/company-index/snapshot.ts";
-import { newestManifest, readManifest } from "#shared/company-index/store.ts";
+import { readManifest, readSheets, type Sheets } from "#shared/company-index/store.ts";
 import { TableBusy } from "#shared/db/errors.ts";
 import type { Table } from "#shared/db/table.ts";
 
@@ -41,11 +41,6 @@ export interface CompanyIndex {
   ): Promise<Result>;
 }
 
-interface Cached {
-  readonly manifestId: string;
-  readonly snapshot: Snapshot;
-}
-
 const opened = new WeakMap<Table, CompanyIndex>();
 
 /** One index per table of a warm function. */
@@ -57,46 +52,42 @@ export function companyIndex(table: Table): CompanyIndex {
 
 export function openCompanyIndex(table: Table, cacheBytes = CACHE_BYTES): CompanyIndex {
   /** In the order of their last use. */
-  const cache = new Map<number, Cached>();
+  const cache = new Map<number, Snapshot>();
 
-  function remember(companyId: number, cached: Cached): void {
+  function remember(companyId: number, used: Snapshot): void {
     cache.delete(companyId);
-    cache.set(companyId, cached);
+    cache.set(companyId, used);
     let bytes = 0;
-    for (const { snapshot } of cache.values()) bytes += snapshot.bytes;
-    for (const [oldest, { snapshot }] of cache) {
+    for (const snapshot of cache.values()) bytes += snapshot.bytes;
+    for (const [oldest, snapshot] of cache) {
       if (bytes <= cacheBytes || oldest === companyId) break;
       cache.delete(oldest);
       bytes -= snapshot.bytes;
     }
   }
 
-  async function snapshotOf(companyId: number, { head }: Unflushed, newest: Cached | undefined): Promise<Cached> {
-    const manifestId = head.manifest?.id ?? "";
-    const cached = cache.get(companyId) ?? newest;
-    if (cached?.manifestId === manifestId) return cached;
-    const manifest = await readManifest(table, companyId, head.manifest);
-    return { manifestId, snapshot: new Snapshot(companyId, manifest, cached?.snapshot) };
+  async function snapshotOf(companyId: number, { head }: Unflushed, sheets: Sheets | undefined): Promise<Snapshot> {
+    const cached = cache.get(companyId);
+    if (cached?.holds(head.manifest) === true) return cached;
+    const known = cached?.manifest.runs ?? [];
+    const manifest = await readManifest(table, companyId, head.manifest, { sheets, known });
+    return new Snapshot(companyId, manifest, cached);
   }
 
-  /** A read that knows nothing of the company asks for the head and the newest manifest at once. */
+  /** A read that knows nothing of the company asks for the head and all sheets at once. */
   async function moment(companyId: number): Promise<IndexMoment> {
     const isCold = !cache.has(companyId);
-    const [unflushed, newest] = await Promise.all([
+    const [unflushed, sheets] = await Promise.all([
       readUnflushed(table, companyId),
-      isCold ? newestManifest(table, companyId) : null,
+      isCold ? readSheets(table, companyId, "eventual") : undefined,
     ]);
-    const guess =
-      newest === null
-        ? undefined
-        : { manifestId: newest.id, snapshot: new Snapshot(companyId, newest.manifest, undefined) };
-    const cached = await snapshotOf(companyId, unflushed, guess);
+    const snapshot = await snapshotOf(companyId, unflushed, sheets);
     return {
       dictionaryVersion: unflushed.head.dictionaryVersion,
       find: async (criteria) => {
-        await cached.snapshot.load(table, criteria);
-        remember(companyId, cached);
-        return findMatches(cached.snapshot.view(criteria, unflushed.entries, unflushed.notes), criteria);
+        await snapshot.load(table, criteria);
+        remember(companyId, snapshot);
+        return findMatches(snapshot.view(criteria, unflushed.entries, unflushed.notes), criteria);
       },
     };
   }

@@ -3,19 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { arranged } from "#shared/company-index/arrange.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Head } from "#shared/company-index/head.ts";
-import type { Manifest, Run } from "#shared/company-index/manifest.ts";
-import { mergeRuns, type RunToMerge } from "#shared/company-index/merge.ts";
-import {
-  discardRun,
-  type IndexWorld,
-  isEmptyRun,
-  type NewRun,
-  publish,
-  storeRun,
-} from "#shared/company-index/publish.ts";
+import type { Run } from "#shared/company-index/manifest.ts";
+import { inMemory, mergeRuns } from "#shared/company-index/merge.ts";
+import { discardRun, type IndexWorld, type NewRun, publish, storeRun } from "#shared/company-index/publish.ts";
 import { isTombstone } from "#shared/company-index/row.ts";
-import { readAsides, readSegments } from "#shared/company-index/run-pieces.ts";
-import { readManifest } from "#shared/company-index/store.ts";
+import { readAsides, runsToMerge } from "#shared/company-index/run-pieces.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { readManifest, readSheets } from "#shared/company-index/store.ts";
+import { sweep } from "#shared/company-index/sweep.ts";
 import { newestUnflushed, type RunsInView, runsInView } from "#shared/company-index/view.ts";
 import type { Table } from "#shared/db/table.ts";
 
@@ -39,28 +34,58 @@ export async function flush(
   companyId: number,
   { least = FLUSH_ENTRIES, settleMs = SETTLE_MS } = {},
 ): Promise<Flushed> {
-  const unflushed = await readUnflushed(world.table, companyId);
+  const { table, clock } = world;
+  const unflushed = await readUnflushed(table, companyId);
+  const { head } = unflushed;
   const entries = unflushed.keys.length;
   if (entries < least) return { entries: 0, left: entries, merges: 0 };
-  let holding: Holding | undefined = {
-    head: unflushed.head,
-    manifest: await readManifest(world.table, companyId, unflushed.head.manifest),
-  };
-  const run = await newRun(world.table, companyId, holding.manifest, unflushed);
-  if (run !== undefined) holding = await putRun(world, companyId, holding, holding.manifest.runs.length, run);
-  if (holding === undefined) return { entries: 0, left: entries, merges: 0 };
+  const sheets = await readSheets(table, companyId, "strong");
+  const found: Holding = { head, runs: (await readManifest(table, companyId, head.manifest, { sheets })).runs };
+  const built = await newRun(table, companyId, found.runs, unflushed);
+  const put = built === undefined ? { holding: found, merges: 0 } : await putNewRun(world, companyId, found, built);
+  if (put === undefined) return { entries: 0, left: entries, merges: 0 };
+  if (put.holding !== found) await sweep(table, companyId, head.manifest, sheets, clock.now());
   await sleep(settleMs);
-  await world.table.batchRemove(unflushed.keys);
+  await table.batchRemove(unflushed.keys);
   // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
-  return { entries, left: 0, merges: await mergeAll(world, companyId, holding) };
+  return { entries, left: 0, merges: put.merges + (await mergeAll(world, companyId, put.holding)) };
 }
 
-/** Gives how many merges there were: none while a rebuild is about to replace runs, which must not be mixed with newer ones. */
+interface Put {
+  readonly holding: Holding;
+  readonly merges: number;
+}
+
+/**
+ * Takes the runs in at once that would be merged with the new one next: it need not be stored by itself, to be removed a
+ * minute later. Not so where the oldest is among them. Undefined when another flush was faster.
+ */
+async function putNewRun(
+  world: IndexWorld,
+  companyId: number,
+  found: Holding,
+  built: BuiltRun,
+): Promise<Put | undefined> {
+  const { head, runs } = found;
+  const sizes = [...runs, { rows: built.rows.length }];
+  const from = isResting(world, head) ? undefined : mergeable(sizes);
+  const takesIn = from !== undefined && from > 0;
+  const run = takesIn
+    ? mergeRuns([...(await runsToMerge(world.table, companyId, runs.slice(from))), inMemory(built, runs.length)], false)
+    : built;
+  const holding = await putRun(world, companyId, found, takesIn ? from : runs.length, run);
+  return holding === undefined ? undefined : { holding, merges: takesIn ? 1 : 0 };
+}
+
+/** While a rebuild is about to replace runs, these must not be mixed with newer ones. */
+const isResting = ({ clock }: IndexWorld, { mergesRestUntil }: Head): boolean => mergesRestUntil > clock.now();
+
+/** Gives how many merges there were. */
 async function mergeAll(world: IndexWorld, companyId: number, found: Holding): Promise<number> {
   let holding: Holding | undefined = found;
   for (let merges = 0; ; merges++) {
-    if (holding.head.mergesRestUntil > world.clock.now()) return merges;
-    const from = mergeable(holding.manifest);
+    if (isResting(world, holding.head)) return merges;
+    const from = mergeable(holding.runs);
     if (from === undefined) return merges;
     holding = await merge(world, companyId, holding, from);
     if (holding === undefined) return merges;
@@ -69,17 +94,21 @@ async function mergeAll(world: IndexWorld, companyId: number, found: Holding): P
 
 interface Holding {
   readonly head: Head;
-  readonly manifest: Manifest;
+  readonly runs: readonly Run[];
+}
+
+interface BuiltRun extends NewRun {
+  readonly rows: readonly RowWithNotes[];
 }
 
 /** Undefined where all that is unflushed had been flushed before. */
 async function newRun(
   table: Table,
   companyId: number,
-  manifest: Manifest,
+  runs: readonly Run[],
   unflushed: Unflushed,
-): Promise<NewRun | undefined> {
-  const asides = await readAsides(table, companyId, manifest.runs);
+): Promise<BuiltRun | undefined> {
+  const asides = await readAsides(table, companyId, runs);
   const delta = newestUnflushed(runsInView(asides), unflushed.entries, unflushed.notes);
   const prospects = [...delta.prospects.values()];
   const notes = [...delta.notes.values()];
@@ -96,15 +125,15 @@ async function newRun(
 async function putRun(
   world: IndexWorld,
   companyId: number,
-  { head, manifest }: Holding,
+  { head, runs }: Holding,
   from: number,
   built: NewRun,
 ): Promise<Holding | undefined> {
   const run = await storeRun(world.table, companyId, built);
-  const staying = manifest.runs.slice(0, from);
-  const next: Manifest = { runs: isEmptyRun(run) ? staying : [...staying, run] };
-  const moved = await publish(world, companyId, head, next);
-  if (moved !== undefined) return { head: moved, manifest: next };
+  const next = [...runs.slice(0, from), run];
+  const manifest = next.map(({ id }) => id);
+  const moved = await publish(world, companyId, head, run, manifest);
+  if (moved !== undefined) return { head: moved, runs: next };
   await discardRun(world.table, companyId, run);
   return undefined;
 }
@@ -117,7 +146,7 @@ const CAUGHT_UP = 3;
  * quadruple from run to run, so there are few, and a row is rewritten once for each step. The oldest, with most of the rows, is
  * taken in as soon as the others have its size: what they replace in it makes every cold read dearer.
  */
-export function mergeable({ runs }: Manifest): number | undefined {
+export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
   let first: number | undefined;
   for (let age = runs.length - 1; age >= 0; age--) {
@@ -128,8 +157,10 @@ export function mergeable({ runs }: Manifest): number | undefined {
   return first;
 }
 
+type Sized = Pick<Run, "rows">;
+
 /** A run that holds deletions and notes alone counts too. */
-const sizeOf = (run: Run | undefined): number => Math.max(1, run?.rows ?? 0);
+const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(
   world: IndexWorld,
@@ -137,15 +168,8 @@ async function merge(
   holding: Holding,
   from: number,
 ): Promise<Holding | undefined> {
-  const merging = holding.manifest.runs.slice(from);
-  const asides = await readAsides(world.table, companyId, merging);
-  if (from === 0 && (await hasRemainders(world.table, companyId, runsInView(asides)))) return undefined;
-  const toMerge: RunToMerge[] = [];
-  for (const [age, run] of merging.entries()) {
-    const aside = asides[age];
-    if (aside === undefined) throw new Error("a run without what stands beside it");
-    toMerge.push({ age, segments: await readSegments(world.table, companyId, run), ...aside });
-  }
+  const toMerge = await runsToMerge(world.table, companyId, holding.runs.slice(from));
+  if (from === 0 && (await hasRemainders(world.table, companyId, runsInView(toMerge)))) return undefined;
   return putRun(world, companyId, holding, from, mergeRuns(toMerge, from === 0));
 }
 

@@ -1,5 +1,6 @@
 /** The head: which version of a company's index holds now. It moves by compare-and-set alone. */
 import * as z from "zod/mini";
+import { checkFormat, INDEX_FORMAT } from "#shared/company-index/manifest.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { type Condition, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -8,21 +9,11 @@ import type { Item, Table, Write } from "#shared/db/table.ts";
 /** Of the head's item. */
 export const HEAD_TYPE = "indexHead";
 
-const ManifestName = z.object({ version: z.int(), id: z.string() });
-export type ManifestName = z.infer<typeof ManifestName>;
-
-const Retired = z.extend(ManifestName, {
-  /** Milliseconds since the epoch at which it ceased to hold. */
-  at: z.int(),
-});
-
 const Head = z.object({
   /** Counts the changes of the index; 0: there is none yet. */
   version: z._default(z.int(), 0),
-  /** The manifest that holds. */
-  manifest: z._default(z.nullable(ManifestName), null),
-  /** Manifests that no longer hold, oldest first: a slow reader may still be reading what they lead to. */
-  retired: z._default(z.array(Retired), []),
+  /** Ids of the runs that hold, oldest first: each has a sheet. */
+  manifest: z._default(z.array(z.string()), []),
   /** Counts the changes of the company's names. Written by those changes alone. */
   dictionaryVersion: z._default(z.int(), 0),
   /** Until then (milliseconds since the epoch) no runs are merged, for a rebuild is about to replace those that there are. */
@@ -32,7 +23,13 @@ const Head = z.object({
 });
 export type Head = z.infer<typeof Head>;
 
-export const readHead = (item: Item | undefined): Head => Head.parse(item ?? {});
+const Stored = z.object({ format: z._default(z.int(), INDEX_FORMAT) });
+
+/** Throws IndexUnreadable where a later version of the service has written it. */
+export function readHead(item: Item | undefined): Head {
+  checkFormat("the head of the index", Stored.parse(item ?? {}).format);
+  return Head.parse(item ?? {});
+}
 
 /** A read of the index learns thereby whether the names that it has in memory still hold. */
 export const namesChangeInHead = (companyId: number): Write => ({
@@ -48,27 +45,25 @@ export const isUnmoved = ({ version }: Head): Condition =>
 export type Commit = (move: Write) => Promise<unknown>;
 
 /**
- * `to` has the next version and a manifest of its own. False when somebody else moved the head first; nothing is changed then.
- * Writes no more than version, manifest and retired: what else stands in the head, others change at the same time.
+ * Gives undefined when it is done, else the head as it stands: somebody else moved it first, or this very move was done,
+ * its reply lost, and others have moved the head since. Writes no more than version and manifest: what else stands in the
+ * head, others change at the same time.
  */
 export async function moveHead(
   table: Table,
   companyId: number,
   from: Head,
-  to: Head,
+  { version, manifest }: Pick<Head, "version" | "manifest">,
   commit?: Commit,
-): Promise<boolean> {
-  const { version, manifest, retired } = to;
-  const set = { type: HEAD_TYPE, version, manifest, retired };
+): Promise<Head | undefined> {
+  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest };
   const move = { update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) };
   try {
     await (commit === undefined ? table.write(move) : commit(move));
-    return true;
+    return undefined;
   } catch (error) {
     const failed = error instanceof ConditionFailed ? error.failed.find(({ index }) => index === 0) : undefined;
     if (failed === undefined) throw error;
-    // Our own move may have been done and its reply lost, and others have written the head since.
-    const standing = readHead(failed.item);
-    return [standing.manifest, ...standing.retired].some((name) => name !== null && name.id === manifest?.id);
+    return readHead(failed.item);
   }
 }

@@ -5,7 +5,6 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import type { Commit } from "#shared/company-index/head.ts";
 import { discardRun, type IndexWorld, publish, storeRun } from "#shared/company-index/publish.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { readManifest } from "#shared/company-index/store.ts";
 import { TableBusy } from "#shared/db/errors.ts";
 
 const TRIES = 20;
@@ -29,8 +28,8 @@ export async function addImported(
   const run = await storeRun(table, companyId, built, newId);
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(table, companyId);
-    const { runs } = await readManifest(table, companyId, head.manifest);
-    if ((await publish(world, companyId, head, { runs: [...runs, run] }, commit)) !== undefined) return;
+    const moved = await publish(world, companyId, head, run, [...head.manifest, run.id], commit);
+    if (moved !== undefined) return;
     await sleep(Math.random() * 20 * attempt);
   }
   await discardRun(table, companyId, run);

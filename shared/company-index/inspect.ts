@@ -35,10 +35,10 @@ const PARALLEL = 4;
 /** One segment after the other is in memory. */
 export async function inspectIndex(table: Table, companyId: number, witness: Witness): Promise<Inspection> {
   const faults: string[] = [];
-  const unflushed = await readUnflushed(table, companyId);
-  const manifest = await orFault(faults, () => readManifest(table, companyId, unflushed.head.manifest));
-  if (manifest === undefined) {
-    return { runs: 0, segments: 0, unflushed: unflushed.keys.length, faults, isReadable: false };
+  const unflushed = await orFault(faults, () => readUnflushed(table, companyId));
+  const manifest = unflushed === undefined ? undefined : await sheetsOf(table, companyId, unflushed, faults);
+  if (unflushed === undefined || manifest === undefined) {
+    return { runs: 0, segments: 0, unflushed: unflushed?.keys.length ?? 0, faults, isReadable: false };
   }
   const asides = await asidesOf(table, companyId, manifest, faults);
   const runs = runsInView(asides);
@@ -64,6 +64,20 @@ async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise
   }
 }
 
+/** Undefined when one of them cannot be read; each of these is told. */
+async function sheetsOf(
+  table: Table,
+  companyId: number,
+  { head }: Unflushed,
+  faults: string[],
+): Promise<Manifest | undefined> {
+  const runs: Run[] = [];
+  for (const id of head.manifest) {
+    runs.push(...((await orFault(faults, () => readManifest(table, companyId, [id])))?.runs ?? []));
+  }
+  return runs.length === head.manifest.length ? { runs } : undefined;
+}
+
 async function asidesOf(table: Table, companyId: number, { runs }: Manifest, faults: string[]): Promise<Aside[]> {
   const asides: Aside[] = [];
   for (const run of runs) {
@@ -76,7 +90,7 @@ async function asidesOf(table: Table, companyId: number, { runs }: Manifest, fau
 function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
   const ids = [...runs.map(({ id }) => id), ...runs.flatMap(({ segments }) => segments.map(({ id }) => id))];
   const twice = ids.filter((id, i) => ids.indexOf(id) !== i);
-  return twice.map((id) => `manifest ${head.manifest?.version} names ${id} twice`);
+  return twice.map((id) => `version ${head.version} of the index names ${id} twice`);
 }
 
 /** Passes on what no newer run and no unflushed entry replaces. */

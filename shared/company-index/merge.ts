@@ -2,11 +2,11 @@
  * Several runs into one: of each prospect and note the newest version, in the order of the curve, so that many small
  * segments become few full ones. One segment of each run is decoded at a time.
  */
-import { byPlace, curvePlace } from "#shared/company-index/arrange.ts";
+import { byPlace, curvePlace, cutIntoSegments } from "#shared/company-index/arrange.ts";
 import type { NoteText } from "#shared/company-index/row.ts";
 import { rowsOf } from "#shared/company-index/rows.ts";
-import { addAll, type Overrides } from "#shared/company-index/run.ts";
-import type { RowWithNotes, SegmentColumns } from "#shared/company-index/segment.ts";
+import { addAll, type Overrides, type Versions } from "#shared/company-index/run.ts";
+import { columnsOf, encodeSegment, type RowWithNotes, type SegmentColumns } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 
 export interface RunToMerge {
@@ -17,6 +17,19 @@ export interface RunToMerge {
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
 }
+
+/** A run that is not stored. */
+export function inMemory({ rows, prospects, notes, looseNotes }: InMemory, age: number): RunToMerge {
+  const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
+  return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
+}
+
+type InMemory = Pick<Merged, "prospects" | "notes" | "looseNotes"> & { readonly rows: Iterable<RowWithNotes> };
+
+const sideBySide = (records: readonly { id: number; version: number }[]): Versions => ({
+  ids: Float64Array.from(records, ({ id }) => id),
+  versions: Float64Array.from(records, ({ version }) => version),
+});
 
 export interface Merged {
   /** Rows in the order of the curve. To be read once. */

@@ -1,25 +1,25 @@
 /** Puts a new run into a company's index, in place of some of its runs or beside them, by one move of the head. */
 import type { Clock } from "#shared/clock.ts";
 import { buildAside, buildSegments } from "#shared/company-index/build.ts";
-import { IndexUnreadable } from "#shared/company-index/compress.ts";
-import { type Commit, type Head, type ManifestName, moveHead } from "#shared/company-index/head.ts";
-import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type Commit, type Head, moveHead } from "#shared/company-index/head.ts";
+import { type Run, type SegmentEntry, sheetOf } from "#shared/company-index/manifest.ts";
 import type { NoteText } from "#shared/company-index/row.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import {
   cutPiece,
-  findManifest,
-  manifestItem,
   newPieceId,
   piecesOf,
+  readSheets,
   removePieces,
   type StoredPiece,
+  sheetItem,
 } from "#shared/company-index/store.ts";
+import { retiredIn } from "#shared/company-index/sweep.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** What holds no more is kept this long for readers that began with it. No request runs half as long. */
-export const RETIRED_MS = 60_000;
+/** Overrides up to this size stand in their run's sheet: an item of their own would be paid twice, written and removed. */
+const FEW_BYTES = 2_048;
 
 export interface IndexWorld {
   readonly table: Table;
@@ -70,15 +70,14 @@ export async function storeAside(
 ): Promise<Run> {
   const id = newId();
   const aside = buildAside(prospects, notes, loose);
+  const isFew = aside.overrides !== undefined && aside.overrides.length <= FEW_BYTES;
   const [overrides, looseNotes] = await Promise.all([
-    storePiece(table, companyId, id, "overrides", aside.overrides),
+    storePiece(table, companyId, id, "overrides", isFew ? undefined : aside.overrides),
     storePiece(table, companyId, id, "notes", aside.looseNotes),
   ]);
-  return { id, rows: segments.reduce((sum, { rows }) => sum + rows, 0), overrides, looseNotes, segments };
+  const rows = segments.reduce((sum, one) => sum + one.rows, 0);
+  return { id, rows, overrides, looseNotes, segments, fewOverrides: isFew ? aside.overrides : undefined };
 }
-
-/** A run that holds nothing and hides nothing need not be in a manifest. */
-export const isEmptyRun = ({ segments, overrides }: Run): boolean => segments.length + overrides === 0;
 
 /** Gives its parts. */
 async function storePiece(
@@ -94,52 +93,35 @@ async function storePiece(
   return parts;
 }
 
-/** Makes `manifest` the one that holds. Gives the head as it is then, or undefined when somebody else moved it first. */
+/**
+ * Makes `manifest`, with this run in it, what holds. The run's sheet says which runs it takes the place of, so that what
+ * nothing leads to any more is found by whoever sweeps. Gives the head as it is then, or undefined when somebody else moved it
+ * first: then nothing leads to the run.
+ */
 export async function publish(
   { table, clock }: IndexWorld,
   companyId: number,
   from: Head,
-  manifest: Manifest,
+  run: Run,
+  manifest: readonly string[],
   commit?: Commit,
 ): Promise<Head | undefined> {
-  const name: ManifestName = { version: from.version + 1, id: newPieceId() };
-  await table.batchPut([manifestItem(companyId, name, manifest)]);
-  const now = clock.now();
-  const kept = await removeRetired(table, companyId, from, now);
-  const retired = from.manifest === null ? kept : [...kept, { ...from.manifest, at: now }];
-  const next: Head = { ...from, version: name.version, manifest: name, retired };
-  if (await moveHead(table, companyId, from, next, commit)) return next;
-  await table.batchRemove([keys.manifest(companyId, name.version, name.id)]);
+  const replaced = from.manifest.filter((id) => !manifest.includes(id));
+  await table.batchPut([sheetItem(companyId, sheetOf(run, clock.now(), replaced))]);
+  const next: Head = { ...from, version: from.version + 1, manifest: [...manifest] };
+  const standing = await moveHead(table, companyId, from, next, commit);
+  if (standing === undefined || (await hasHeld(table, companyId, standing, run.id))) return next;
   return undefined;
 }
 
-/** Nothing led to them, or nothing will. */
-export const discardRun = (table: Table, companyId: number, run: Run): Promise<void> =>
-  removePieces(table, companyId, piecesOf({ runs: [run] }));
-
-/**
- * A piece that a manifest leads to and its successor does not goes with the manifest. Gives those that are too young to go.
- * What an unreadable manifest led to is not known any more, and stays.
- */
-async function removeRetired(table: Table, companyId: number, { retired, manifest }: Head, now: number) {
-  const due = retired.filter(({ at }) => at < now - RETIRED_MS);
-  for (const [i, name] of due.entries()) {
-    const successor = retired[i + 1] ?? manifest;
-    const [old, next] = await Promise.all([
-      findReadable(table, companyId, name),
-      successor === null ? undefined : findReadable(table, companyId, successor),
-    ]);
-    if (old === undefined || next === undefined) continue;
-    const staying = new Set(piecesOf(next).map(({ owner }) => owner));
-    const going = piecesOf(old).filter(({ owner }) => !staying.has(owner));
-    await removePieces(table, companyId, going);
-    await table.batchRemove([keys.manifest(companyId, name.version, name.id)]);
-  }
-  return retired.slice(due.length);
+/** Whether the run is in the index, or was and has been replaced since. */
+async function hasHeld(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
+  if (manifest.includes(runId)) return true;
+  return retiredIn(manifest, await readSheets(table, companyId, "strong")).has(runId);
 }
 
-const findReadable = (table: Table, companyId: number, name: ManifestName): Promise<Manifest | undefined> =>
-  findManifest(table, companyId, name).catch((error: unknown) => {
-    if (error instanceof IndexUnreadable) return undefined;
-    throw error;
-  });
+/** Nothing led to it, or nothing will. */
+export async function discardRun(table: Table, companyId: number, run: Run): Promise<void> {
+  await removePieces(table, companyId, piecesOf({ runs: [run] }));
+  await table.batchRemove([keys.runSheet(companyId, run.id)]);
+}

@@ -4,18 +4,10 @@
  * flushed meanwhile; these stay, newer than the rebuilt run, and versions decide.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Head } from "#shared/company-index/head.ts";
 import type { Run, SegmentEntry } from "#shared/company-index/manifest.ts";
-import {
-  discardRun,
-  type IndexWorld,
-  isEmptyRun,
-  publish,
-  storeAside,
-  storeSegments,
-} from "#shared/company-index/publish.ts";
+import { discardRun, type IndexWorld, publish, storeAside, storeSegments } from "#shared/company-index/publish.ts";
 import { findGone, type KnownVersions, versionsToList } from "#shared/company-index/rebuild-aside.ts";
 import { removeReplaced } from "#shared/company-index/rebuild-entries.ts";
 import type { Records } from "#shared/company-index/records.ts";
@@ -23,7 +15,7 @@ import { endRest, prolongRest, REST_MS, takeRest } from "#shared/company-index/r
 import { isTombstone, type NoteText } from "#shared/company-index/row.ts";
 import { type Aside, readAsides } from "#shared/company-index/run-pieces.ts";
 import { RowSorter } from "#shared/company-index/sorted-rows.ts";
-import { newPieceId, readManifest } from "#shared/company-index/store.ts";
+import { newPieceId, piecesOfSegment, readManifest, removePieces } from "#shared/company-index/store.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 
@@ -45,8 +37,8 @@ export interface Rebuilt {
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
-  /** Runs that the new one took the place of; undefined where it could not be read which they were. */
-  readonly replaced: number | undefined;
+  /** Runs that the new one took the place of. */
+  readonly replaced: number;
   /** Runs that were flushed meanwhile, and stay. */
   readonly staying: number;
 }
@@ -62,7 +54,7 @@ export async function rebuild(
   const begun = await takeTurn(world, companyId, rebuildId);
   const lease = keepResting(world, companyId, rebuildId);
   try {
-    const replaced = { manifestId: begun.manifest?.id, runs: await runsOf(world, companyId, begun) };
+    const replaced = begun.manifest;
     const before = await readUnflushed(world.table, companyId);
     await sleep(settleMs);
     const { sorter, known, ...counts } = await readRecords(records, companyId, (count) => progress("read", count));
@@ -73,7 +65,7 @@ export async function rebuild(
     const staying = await putInPlace(job);
     await sleep(settleMs);
     await removeReplaced(world.table, records, companyId, known, before);
-    return { ...counts, segments: segments.length, replaced: replaced.runs?.length, staying };
+    return { ...counts, segments: segments.length, replaced: replaced.length, staying };
   } finally {
     await lease.stop();
     await endRest(world, companyId, rebuildId);
@@ -98,22 +90,6 @@ async function takeTurn(world: IndexWorld, companyId: number, rebuildId: string)
 
 const keptChanging = (companyId: number): RebuildRefused =>
   new RebuildRefused(`the index of company ${companyId} kept changing`);
-
-/** What the rebuilt run takes the place of. */
-interface Replaced {
-  readonly manifestId: string | undefined;
-  /** Ids, oldest first; undefined where the manifest cannot be read. */
-  readonly runs: readonly string[] | undefined;
-}
-
-async function runsOf(world: IndexWorld, companyId: number, { manifest }: Head): Promise<string[] | undefined> {
-  try {
-    return (await readManifest(world.table, companyId, manifest)).runs.map(({ id }) => id);
-  } catch (error) {
-    if (error instanceof IndexUnreadable) return undefined;
-    throw error;
-  }
-}
 
 interface Lease {
   /** Throws RebuildRefused when another rebuild has taken over. */
@@ -181,7 +157,8 @@ interface Job {
   readonly world: IndexWorld;
   readonly records: Records;
   readonly companyId: number;
-  readonly replaced: Replaced;
+  /** Ids of the runs that the rebuilt one takes the place of, oldest first. */
+  readonly replaced: readonly string[];
   readonly known: KnownVersions;
   /** Notes that were deleted before they could be read, as far as it is known yet. */
   readonly gone: Set<number>;
@@ -202,7 +179,7 @@ async function putInPlace(job: Job): Promise<number> {
     }
     throw keptChanging(job.companyId);
   } catch (error) {
-    if (error instanceof RebuildRefused) await discardRun(job.world.table, job.companyId, asRun(job.segments));
+    if (error instanceof RebuildRefused) await removeSegments(job);
     throw error;
   }
 }
@@ -219,21 +196,21 @@ async function tryToPutInPlace(job: Job): Promise<number | undefined> {
   const listed = versionsToList(job.known, others, job.gone);
   job.lease.check();
   const run = await storeAside(world.table, companyId, segments, { ...listed, looseNotes: [] });
-  const runs = isEmptyRun(run) ? staying : [run, ...staying];
-  if ((await publish(world, companyId, unflushed.head, { runs })) !== undefined) return staying.length;
+  const manifest = [run, ...staying].map(({ id }) => id);
+  if ((await publish(world, companyId, unflushed.head, run, manifest)) !== undefined) return staying.length;
   await discardRun(world.table, companyId, { ...run, segments: [] });
   return undefined;
 }
 
-const asRun = (segments: SegmentEntry[]): Run => ({ id: "", rows: 0, overrides: 0, looseNotes: 0, segments });
+const removeSegments = ({ world, companyId, segments }: Job): Promise<void> =>
+  removePieces(world.table, companyId, segments.flatMap(piecesOfSegment));
 
 /** Those that came since the rebuild began. */
-async function stayingRuns({ world, companyId, replaced }: Job, head: Head): Promise<Run[]> {
-  if (head.manifest?.id === replaced.manifestId) return [];
-  const { runs } = await readManifest(world.table, companyId, head.manifest);
-  const isThere = replaced.runs?.every((id, age) => runs[age]?.id === id);
-  if (replaced.runs !== undefined && isThere === true) return runs.slice(replaced.runs.length);
-  throw new RebuildRefused("the runs to be replaced are gone: another rebuild or a merge was faster");
+async function stayingRuns({ world, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
+  if (replaced.some((id, age) => manifest[age] !== id)) {
+    throw new RebuildRefused("the runs to be replaced are gone: another rebuild or a merge was faster");
+  }
+  return (await readManifest(world.table, companyId, manifest.slice(replaced.length))).runs;
 }
 
 /** Imported rows are listed nowhere, so that it cannot be told which of them the rebuild has read already. */

@@ -71,6 +71,12 @@ export function encodeSegment(entries: readonly RowWithNotes[]): Record<Group, U
   };
 }
 
+export const columnsOf = (label: string, { main, geo, text }: Record<Group, Uint8Array>): SegmentColumns => ({
+  main: decodeMain(`main of ${label}`, main),
+  geo: decodeGeo(`geo of ${label}`, geo),
+  text: decodeText(`text of ${label}`, text),
+});
+
 function encodeMain(rows: readonly IndexRow[]): Uint8Array {
   const into = new ByteWriter();
   const idOrNull = (id: number | null): void => into.integer(id ?? 0);

@@ -1,11 +1,11 @@
 /** One version of a company's index in memory, as far as reads have needed it so far. */
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
-import type { Manifest, SegmentEntry } from "#shared/company-index/manifest.ts";
+import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import { canMeet } from "#shared/company-index/match.ts";
 import type { IndexEntry, NoteEntry } from "#shared/company-index/row.ts";
 import { decodeNotes, decodeOverrides } from "#shared/company-index/run.ts";
-import { type Aside, noAside } from "#shared/company-index/run-pieces.ts";
+import { type Aside, fewOverridesOf, noAside } from "#shared/company-index/run-pieces.ts";
 import { decodeGeo, decodeMain, decodeText } from "#shared/company-index/segment.ts";
 import { type Piece, readPieces } from "#shared/company-index/store.ts";
 import {
@@ -44,6 +44,19 @@ export class Snapshot {
       carry(earlier.#looseNotes, this.#looseNotes, run.id);
       for (const { id } of run.segments) carry(earlier.#segments, this.#segments, id);
     }
+  }
+
+  /** The overrides of a run; those that stand in its sheet are decoded when they are asked for first. */
+  #overridesOf(run: Run): Aside["overrides"] {
+    const overrides = this.#overrides.get(run.id) ?? fewOverridesOf(run);
+    this.#overrides.set(run.id, overrides);
+    return overrides;
+  }
+
+  /** Whether it is of the version that consists of these runs. */
+  holds(manifest: readonly string[]): boolean {
+    const { runs } = this.manifest;
+    return runs.length === manifest.length && runs.every(({ id }, age) => id === manifest[age]);
   }
 
   /** As the cache counts them. */
@@ -154,9 +167,9 @@ export class Snapshot {
 
   #runsInView(): RunsInView {
     return runsInView(
-      this.manifest.runs.map(({ id }) => ({
-        overrides: this.#overrides.get(id) ?? noAside.overrides,
-        looseNotes: this.#looseNotes.get(id) ?? noAside.looseNotes,
+      this.manifest.runs.map((run) => ({
+        overrides: this.#overridesOf(run),
+        looseNotes: this.#looseNotes.get(run.id) ?? noAside.looseNotes,
       })),
     );
   }

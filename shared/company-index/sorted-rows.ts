@@ -5,14 +5,7 @@
 import { arranged, cutIntoSegments } from "#shared/company-index/arrange.ts";
 import { alongCurve, type Placed, placed } from "#shared/company-index/merge.ts";
 import { rowsOf } from "#shared/company-index/rows.ts";
-import {
-  decodeGeo,
-  decodeMain,
-  decodeText,
-  encodeSegment,
-  type Group,
-  type RowWithNotes,
-} from "#shared/company-index/segment.ts";
+import { columnsOf, encodeSegment, type Group, type RowWithNotes } from "#shared/company-index/segment.ts";
 
 /** Rows that are sorted at once: a few ten megabytes. */
 const STRETCH_ROWS = 32_768;
@@ -48,13 +41,7 @@ export class RowSorter {
 
 function* unpacked(segments: Packed[]): Generator<Placed, undefined> {
   for (let next = segments.shift(); next !== undefined; next = segments.shift()) {
-    const { main, geo, text } = next;
-    const columns = {
-      main: decodeMain("sorted rows", main),
-      geo: decodeGeo("sorted rows", geo),
-      text: decodeText("sorted rows", text),
-    };
-    for (const entry of rowsOf(columns)) yield placed(entry);
+    for (const entry of rowsOf(columnsOf("sorted rows", next))) yield placed(entry);
   }
   return undefined;
 }

@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
-import type { ManifestName } from "#shared/company-index/head.ts";
-import { decodeManifest, emptyManifest, encodeManifest, type Manifest } from "#shared/company-index/manifest.ts";
+import { type Manifest, type Run, runOf, type SegmentEntry, type Sheet } from "#shared/company-index/manifest.ts";
+import type { Consistency } from "#shared/db/batch.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 
@@ -73,54 +73,79 @@ export function removePieces(table: Table, companyId: number, pieces: readonly P
   return table.batchRemove([...going.values()]);
 }
 
-/** Everything that a manifest leads to. */
+/** Everything that these runs lead to. */
 export const piecesOf = ({ runs }: Manifest): Piece[] =>
   runs.flatMap(({ id, overrides, looseNotes, segments }) => [
     { owner: id, name: "overrides", parts: overrides },
     { owner: id, name: "notes", parts: looseNotes },
-    ...segments.flatMap((segment) =>
-      Object.entries(segment.parts).map(([name, parts]) => ({ owner: segment.id, name, parts })),
-    ),
+    ...segments.flatMap(piecesOfSegment),
   ]);
 
-const ManifestItem = z.object({ sk: z.string(), bytes: z.instanceof(Uint8Array) });
+export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
+  Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
-export const manifestItem = (companyId: number, { version, id }: ManifestName, manifest: Manifest): Key & Item => ({
-  ...keys.manifest(companyId, version, id),
-  type: "manifest",
-  bytes: encodeManifest(manifest),
+const SheetItem = z.object({
+  sk: z.string(),
+  format: z.int(),
+  at: z.int(),
+  replaced: z.array(z.string()),
+  bytes: z.instanceof(Uint8Array),
+  fewOverrides: z.optional(z.instanceof(Uint8Array)),
 });
 
-/** Throws IndexUnreadable where it is missing or damaged. */
-export async function readManifest(table: Table, companyId: number, name: ManifestName | null): Promise<Manifest> {
-  const manifest = name === null ? emptyManifest : await findManifest(table, companyId, name);
-  if (manifest !== undefined) return manifest;
-  throw new IndexUnreadable(`the index of company ${companyId} lacks manifest ${name?.version}`);
+/** By the ids of their runs. */
+export type Sheets = ReadonlyMap<string, Sheet>;
+
+export const sheetItem = (companyId: number, { runId, fewOverrides, ...rest }: Sheet): Key & Item => ({
+  ...keys.runSheet(companyId, runId),
+  type: "runSheet",
+  ...rest,
+  ...(fewOverrides !== undefined && { fewOverrides }),
+});
+
+/** Whatever its format is, these fields are in it. */
+function sheetIn(item: Item): Sheet {
+  const { sk, fewOverrides, ...rest } = SheetItem.parse(item);
+  return { runId: sk, ...rest, fewOverrides };
 }
 
-/** Undefined where it is not there any more. */
-export async function findManifest(
-  table: Table,
-  companyId: number,
-  { version, id }: ManifestName,
-): Promise<Manifest | undefined> {
-  const item = await table.get(keys.manifest(companyId, version, id));
-  return item === undefined ? undefined : manifestIn(companyId, item);
-}
-
-/** The one with the highest version, which mostly holds: for a reader that does not know the head yet. */
-export async function newestManifest(
-  table: Table,
-  companyId: number,
-): Promise<{ id: string; manifest: Manifest } | null> {
-  for await (const item of table.query({ ...keys.manifests(companyId), newestFirst: true, pageItems: 1 })) {
-    const { sk } = ManifestItem.parse(item);
-    return { id: sk.slice(sk.indexOf("#") + 1), manifest: manifestIn(companyId, item) };
+/** All that there are: of the runs that hold, of those that they have replaced lately, and of some that never came to hold. */
+export async function readSheets(table: Table, companyId: number, consistency: Consistency): Promise<Sheets> {
+  const sheets = new Map<string, Sheet>();
+  for await (const item of table.query({ ...keys.runSheets(companyId), consistency })) {
+    const sheet = sheetIn(item);
+    sheets.set(sheet.runId, sheet);
   }
-  return null;
+  return sheets;
 }
 
-function manifestIn(companyId: number, item: Item): Manifest {
-  const { sk, bytes } = ManifestItem.parse(item);
-  return decodeManifest(`manifest ${sk} of company ${companyId}`, bytes);
+/** What is known already when a manifest is read. */
+export interface AtHand {
+  readonly sheets?: Sheets | undefined;
+  readonly known?: readonly Run[];
+}
+
+/**
+ * The runs with these ids: what is not at hand is read. Throws IndexUnreadable where a sheet is missing, damaged, or of a
+ * format that is not known.
+ */
+export async function readManifest(
+  table: Table,
+  companyId: number,
+  runIds: readonly string[],
+  { sheets = new Map(), known = [] }: AtHand = {},
+): Promise<Manifest> {
+  const runs = new Map(known.map((run) => [run.id, run]));
+  const isAtHand = (id: string): boolean => runs.has(id) || sheets.has(id);
+  // A damaged head may name a run twice, and a batch may not.
+  const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runSheet(companyId, id));
+  const items = wanted.length === 0 ? [] : await table.batchGet(wanted, "strong");
+  const read = new Map(items.map(sheetIn).map((sheet) => [sheet.runId, sheet]));
+  const runOfId = (id: string): Run =>
+    runs.get(id) ?? runOf(companyId, sheets.get(id) ?? read.get(id) ?? noSheet(companyId, id));
+  return { runs: runIds.map(runOfId) };
+}
+
+function noSheet(companyId: number, runId: string): never {
+  throw new IndexUnreadable(`the index of company ${companyId} lacks the sheet of run ${runId}`);
 }

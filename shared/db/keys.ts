@@ -159,12 +159,9 @@ export const keys = {
     pk: indexPartition(companyId),
     sk: `D#${prospectId}#N${noteId}#${version}`,
   }),
-  /** Which manifests does the company's index have? The newest has the highest version. */
-  manifests: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` }),
-  manifest: (companyId: number, version: number, id: string): Key => ({
-    pk: `C#${companyId}#XM`,
-    sk: `${padded(version)}#${id}`,
-  }),
+  /** Of which segments do the runs of the company's index consist? One sheet for each run. */
+  runSheets: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` }),
+  runSheet: (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId }),
   /** A part of a piece of the index: of a column group of a segment, or of what a run holds beside its segments. */
   indexPart: (companyId: number, owner: string, piece: string, part: number): Key => ({
     pk: `C#${companyId}#XS#${owner}`,

@@ -15,7 +15,8 @@ export function piecesNamed(importId: number): () => string {
   return () => pieceName(importId, pieces++);
 }
 
-const pieceName = (importId: number, piece: number): string => `import-${importId}-${piece}`;
+const piecesOf = (importId: number): string => `import-${importId}-`;
+const pieceName = (importId: number, piece: number): string => `${piecesOf(importId)}${piece}`;
 
 type Source = Pick<World, "table" | "clock">;
 
@@ -56,6 +57,7 @@ async function clear(table: Table, { companyId, id, prospectBlocks, addressBlock
   for (const block of blocksIn(prospectBlocks)) await removeAll(table, keys.prospectBlock(companyId, block));
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => keys.notePlaces(companyId, block)));
+  await removeAll(table, { ...keys.runSheets(companyId), begins: piecesOf(id) });
   // Segments are named one after the other; the run comes last and has no parts of its own.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([

@@ -1,12 +1,12 @@
 /** Damages a company's index as no write of the service does: for checks, which must find it, and rebuilds, which must mend it. */
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import type { Head } from "#shared/company-index/head.ts";
-import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type Head, moveHead } from "#shared/company-index/head.ts";
+import { type Manifest, type Run, type SegmentEntry, sheetOf } from "#shared/company-index/manifest.ts";
 import { storeAside, storeSegments } from "#shared/company-index/publish.ts";
 import { rowsOf } from "#shared/company-index/rows.ts";
 import { readAsides, readSegments } from "#shared/company-index/run-pieces.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { manifestItem, readManifest } from "#shared/company-index/store.ts";
+import { readManifest, sheetItem } from "#shared/company-index/store.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
@@ -29,22 +29,25 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
   return { table, companyId, head, manifest, oldest, newest, segment };
 }
 
-/** Another manifest under the name of the one that holds. */
-export async function putManifest({ table, companyId, head }: IndexInHand, runs: Run[]): Promise<void> {
-  if (head.manifest !== null) await table.batchPut([manifestItem(companyId, head.manifest, { runs })]);
+/** Other runs in place of those that hold, with sheets of their own. */
+export async function putManifest({ table, companyId, head }: IndexInHand, runs: readonly Run[]): Promise<void> {
+  await table.batchPut([...new Set(runs)].map((run) => sheetItem(companyId, sheetOf(run, 0, []))));
+  const manifest = runs.map(({ id }) => id);
+  await moveHead(table, companyId, head, { version: head.version + 1, manifest });
 }
 
 export const pieceOf = ({ companyId }: IndexInHand, owner: string, name: string): Key =>
   keys.indexPart(companyId, owner, name, 0);
 
 /** One byte in the middle is another one. */
-export async function corrupt({ table }: IndexInHand, key: Key): Promise<void> {
+export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes"): Promise<void> {
   const item = await table.get(key);
-  if (item === undefined || !(item.bytes instanceof Uint8Array)) throw new Error("there is no such piece");
-  const bytes = Uint8Array.from(item.bytes);
+  const stored = item?.[field];
+  if (!(stored instanceof Uint8Array)) throw new Error("there is no such piece");
+  const bytes = Uint8Array.from(stored);
   const middle = bytes.length >> 1;
   bytes[middle] = (bytes[middle] ?? 0) ^ 0x55;
-  await table.batchPut([{ ...item, ...key, bytes }]);
+  await table.batchPut([{ ...item, ...key, [field]: bytes }]);
 }
 
 /** The rows of the oldest run's only segment become others. */

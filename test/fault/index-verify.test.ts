@@ -5,11 +5,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
-import { RETIRED_MS } from "#shared/company-index/publish.ts";
+import { sheetOf } from "#shared/company-index/manifest.ts";
 import { rebuild } from "#shared/company-index/rebuild.ts";
 import type { Records } from "#shared/company-index/records.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { sheetItem } from "#shared/company-index/store.ts";
+import { RETIRED_MS } from "#shared/company-index/sweep.ts";
 import type { Zone } from "#shared/company-index/zone.ts";
 import { keys } from "#shared/db/keys.ts";
 import { indexRecords } from "#shared/prospects/index-records.ts";
@@ -63,24 +65,30 @@ const damages: Damage[] = [
   [
     "versions of a run are missing",
     "lacks a part of overrides",
-    (i) => i.table.batchRemove([pieceOf(i, i.newest.id, "overrides")]),
+    (i) => putManifest(i, [...i.manifest.runs.slice(0, -1), { ...i.newest, fewOverrides: undefined, overrides: 1 }]),
   ],
   ["coordinates are damaged", "geo of \\S+ is damaged", (i) => corrupt(i, pieceOf(i, i.segment.id, "geo"))],
   [
     "versions of a run are damaged",
     "overrides of \\S+ is damaged",
-    (i) => corrupt(i, pieceOf(i, i.newest.id, "overrides")),
+    (i) => corrupt(i, keys.runSheet(i.companyId, i.newest.id), "fewOverrides"),
   ],
   [
-    "the manifest is damaged",
-    "manifest .* is damaged",
-    (i) => corrupt(i, keys.manifest(i.companyId, i.head.manifest?.version ?? 0, i.head.manifest?.id ?? "")),
+    "the sheet of a run is damaged",
+    "the sheet of run \\S+ of company \\d+ is damaged",
+    (i) => corrupt(i, keys.runSheet(i.companyId, i.oldest.id)),
   ],
   [
-    "the head leads to a missing manifest",
-    "lacks manifest",
-    (i) => i.table.batchRemove([keys.manifest(i.companyId, i.head.manifest?.version ?? 0, i.head.manifest?.id ?? "")]),
+    "the sheet of a run is missing",
+    "lacks the sheet of run",
+    (i) => i.table.batchRemove([keys.runSheet(i.companyId, i.newest.id)]),
   ],
+  [
+    "the sheet of a run has a format that is not known",
+    "the sheet of run \\S+ of company \\d+ has format 9, and only format 1 is known here",
+    (i) => i.table.batchPut([{ ...sheetItem(i.companyId, sheetOf(i.oldest, 0, [])), format: 9 }]),
+  ],
+  ["the head names a run twice", "names \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.runs])],
   [
     "a row is lost",
     "prospect {f} is missing from the index",
@@ -89,7 +97,7 @@ const damages: Damage[] = [
   [
     "rows are doubled",
     "prospect {f} stands 2 times in the index",
-    (i) => putManifest(i, [...i.manifest.runs, { ...i.oldest, id: "copy", overrides: 0, looseNotes: 0 }]),
+    (i) => putManifest(i, [...i.manifest.runs, { ...i.oldest, id: "copy", fewOverrides: undefined, looseNotes: 0 }]),
   ],
   [
     "a row is doubled within its segment",
