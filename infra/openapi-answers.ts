@@ -103,6 +103,7 @@ const Delivery = {
   webhookId: 2047,
   registrationId: 2048,
   event: "prospect.status_changed",
+  trigger: "automatic",
   status: "delivered",
   attemptCount: 1,
   nextAttemptAt: null,
@@ -127,6 +128,7 @@ const components: Readonly<Record<string, unknown>> = {
   ImportResult: { id: 1032, imported: 2, skipped: 1, errors: [RowFault] },
   Import: { id: 1032, state: "completed", processed: 3, imported: 2, skipped: 1, errors: [RowFault], ...times },
   Registration,
+  Action: { registrationId: 2048, label: "Send to the CRM", event: "prospect.status_changed" },
   Webhook,
   EventType: {
     event: "territory.deleted",

@@ -12,6 +12,7 @@ export const sections: Readonly<Record<string, string>> = {
   Territories: "Named zones on the map, given to a user or to nobody. Every role reads and writes them.",
   Notes: "What was seen and said at the door. Whoever sees the prospect reads and writes its notes.",
   Appointments: "When somebody comes again. Whoever sees the prospect reads and writes its appointments.",
+  Actions: "Buttons that send a prospect to a webhook. Whoever sees the prospect presses them.",
   Deliveries: "What was sent to webhooks, what waits, and how receivers answered. For admins and owners only.",
   Webhooks: "Receivers of signed events and what each is told. For admins and owners only.",
 };
@@ -100,6 +101,11 @@ export const fields: Readonly<Record<string, string>> = {
   secretKey:
     "Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters.",
   registrations: `At most ${limits.registrationsPerWebhook}.`,
+  trigger: "`manual` where somebody pressed a button.",
+  "Delivery.registrationId": "Null for a test.",
+  "DeliveryDetail.registrationId": "Null for a test.",
+  "Action.registrationId": "The registration that the button belongs to.",
+  label: "What stands on the button.",
   attemptCount: "Attempts made so far.",
   nextAttemptAt: "When the next attempt is due; null unless the delivery waits.",
   "Delivery.status": "`waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.",

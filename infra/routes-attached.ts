@@ -1,4 +1,4 @@
-/** The part of the route table for what hangs on a prospect: notes and appointments. */
+/** The part of the route table for what hangs on a prospect: notes, appointments and buttons. */
 
 import { caller, dictionary, imports, indexEntries, newIds, type TableAccess } from "./access.ts";
 import type { Route } from "./routes.ts";
@@ -67,6 +67,28 @@ export const attachedRoutes: readonly Route[] = [
         places: ["PutItem"],
         calendar: ["PutItem"],
       },
+    },
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/{id}/actions",
+    file: "actions/list",
+    access: { table: { ...dictionary, ...imports, prospects: ["GetItem", "Query"], webhooks: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/prospects/{id}/actions/{registrationId}",
+    file: "actions/press",
+    access: {
+      table: {
+        ...dictionary,
+        ...imports,
+        prospects: ["GetItem", "Query"],
+        webhooks: ["Query"],
+        deliveries: ["PutItem"],
+      },
+      deliveryQueue: "send",
+      settings: ["TIME_SCALE"],
     },
   },
   {

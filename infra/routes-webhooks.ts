@@ -50,6 +50,12 @@ export const webhookRoutes: readonly Route[] = [
     file: "webhooks/resume",
     access: { table: { ...caller, webhooks: ["Query", "UpdateItem"] }, deliveryQueue: "send" },
   },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/test",
+    file: "webhooks/test",
+    access: { table: { ...caller, webhooks: ["Query"], deliveries: ["PutItem"] }, deliveryQueue: "send" },
+  },
   { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: caller } },
   {
     method: "DELETE",

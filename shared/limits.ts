@@ -67,6 +67,8 @@ export const limits = {
   failingMs: 5 * 24 * 3_600_000,
   /** After a rotation the old secret signs too for so long: receivers change theirs without a rejected call. */
   secretOverlapMs: 24 * 3_600_000,
+  /** Presses of one button for one record that come sooner after the first are taken for the same press. */
+  doublePressMs: 10_000,
   /** 30 days. */
   delayMinutesMax: 43_200,
   filterDepth: 5,

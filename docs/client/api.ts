@@ -662,6 +662,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/prospects/{id}/actions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the actions for a prospect
+         * @description Each is a registration with `triggerMode` `manual` whose filter the prospect meets. Without a text of its own its label is the name of the event.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["actionsList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/{id}/actions/{registrationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Press the button of an action
+         * @description Sends the registration's event with the prospect as it is now, null for everything else that the event tells, and the caller in `triggeredBy`; with the registration's delay, and kept while the webhook is paused. Whoever presses the same button for the same prospect again within 10 s gets the same delivery. A conflict where the prospect does not meet the filter and where the registration is not manual.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For every signed-in user.
+         */
+        post: operations["actionsPress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/appointments": {
         parameters: {
             query?: never;
@@ -862,6 +910,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try out a webhook
+         * @description Sends it a `webhook.test`, signed, repeated and kept in the log like every delivery; its `registrationId` is null. A paused webhook gets it when it is resumed.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        post: operations["webhooksTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/webhooks/event-types": {
         parameters: {
             query?: never;
@@ -1028,6 +1100,15 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A button that the caller may press for a prospect. */
+        Action: {
+            /** @description The registration that the button belongs to. */
+            registrationId: number;
+            /** @description What stands on the button. */
+            label: string;
+            /** @description Name of the event, such as `prospect.status_changed`. */
+            event: string;
+        };
         /** @description A postal address. */
         Address: {
             /** @description Unique in the whole service. */
@@ -1151,9 +1232,15 @@ export interface components {
             /** @description Unique in the whole service. */
             id: string;
             webhookId: number;
-            registrationId: number;
+            /** @description Null for a test. */
+            registrationId: number | null;
             /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
+            /**
+             * @description `manual` where somebody pressed a button.
+             * @enum {string}
+             */
+            trigger: "automatic" | "manual";
             /**
              * @description `waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.
              * @enum {string}
@@ -1179,9 +1266,15 @@ export interface components {
             /** @description Unique in the whole service. */
             id: string;
             webhookId: number;
-            registrationId: number;
+            /** @description Null for a test. */
+            registrationId: number | null;
             /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
+            /**
+             * @description `manual` where somebody pressed a button.
+             * @enum {string}
+             */
+            trigger: "automatic" | "manual";
             /**
              * @description `waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.
              * @enum {string}
@@ -2127,6 +2220,7 @@ export interface components {
     };
     pathItems: never;
 }
+export type Action = components['schemas']['Action'];
 export type Address = components['schemas']['Address'];
 export type AddressPatch = components['schemas']['AddressPatch'];
 export type Appointment = components['schemas']['Appointment'];
@@ -5006,6 +5100,104 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
+    actionsList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "registrationId": 2048,
+                     *         "label": "Send to the CRM",
+                     *         "event": "prospect.status_changed"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Action"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    actionsPress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+                /**
+                 * @description Id of the registration.
+                 * @example 2048
+                 */
+                registrationId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deliveryId": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Queued"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
     appointmentsList: {
         parameters: {
             query?: {
@@ -5804,6 +5996,56 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
+    webhooksTest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deliveryId": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Queued"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
     webhooksEventTypes: {
         parameters: {
             query?: never;
@@ -6196,6 +6438,7 @@ export interface operations {
                      *           "webhookId": 2047,
                      *           "registrationId": 2048,
                      *           "event": "prospect.status_changed",
+                     *           "trigger": "automatic",
                      *           "status": "delivered",
                      *           "attemptCount": 1,
                      *           "nextAttemptAt": null,
@@ -6253,6 +6496,7 @@ export interface operations {
                      *       "webhookId": 2047,
                      *       "registrationId": 2048,
                      *       "event": "prospect.status_changed",
+                     *       "trigger": "automatic",
                      *       "status": "delivered",
                      *       "attemptCount": 1,
                      *       "nextAttemptAt": null,

@@ -202,6 +202,12 @@ export const keys = {
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
   }),
 
+  /** Which delivery did the last press of a manual registration's button for a record make, and when? */
+  press: (companyId: number, webhookId: number, registrationId: number, recordId: number): Key => ({
+    pk: deliveryPartition(companyId, webhookId, shardOf(`${registrationId}#${recordId}`)),
+    sk: `M#${padded(registrationId)}#${padded(recordId)}`,
+  }),
+
   /** Partition of the due index that a waiting delivery stands in. */
   dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
   /** Partition of the due index for what a paused webhook keeps, in the order of time. */
@@ -209,8 +215,8 @@ export const keys = {
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
 
-function shardOf(deliveryId: string): number {
-  return hash(deliveryId) % DELIVERY_SHARDS;
+function shardOf(name: string): number {
+  return hash(name) % DELIVERY_SHARDS;
 }
 
 /** FNV-1a over UTF-16 units: spreads delivery ids over shards, nothing more. */

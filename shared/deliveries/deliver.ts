@@ -6,6 +6,7 @@ import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
 import type { Exchange } from "#shared/deliveries/exchange.ts";
 import { isSuccess, noteHealth } from "#shared/deliveries/health.ts";
 import { hold } from "#shared/deliveries/hold.ts";
@@ -36,8 +37,9 @@ export async function deliver(world: EventWorld, message: DeliveryMessage, isRep
     if (isRepeat) await enqueue(world, delivery);
     return;
   }
-  const registration = await world.table.get(keys.registration(companyId, webhookId, delivery.registrationId));
-  if (webhookItem === undefined || registration === undefined) return settle(world, delivery, "cancelled");
+  if (webhookItem === undefined || !(await isRegistered(world.table, delivery))) {
+    return settle(world, delivery, "cancelled");
+  }
   if (Date.parse(delivery.dueAt) > world.clock.now()) return enqueue(world, delivery);
   const webhook = StoredWebhook.parse(webhookItem);
   if (webhook.status === "paused") return hold(world, delivery);
@@ -45,6 +47,13 @@ export async function deliver(world: EventWorld, message: DeliveryMessage, isRep
   const exchange = await attempt(world, delivery, webhook);
   await noteHealth(world, webhook, exchange);
   await conclude(world, delivery, exchange);
+}
+
+/** Is the registration that asked for it still there? What nobody registered for needs none. */
+export async function isRegistered(table: Table, delivery: StoredDelivery): Promise<boolean> {
+  const { companyId, webhookId, registrationId } = delivery;
+  if (registrationId === null) return true;
+  return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
 }
 
 /** One sender at a time. False: the attempt is in other hands, or over. */

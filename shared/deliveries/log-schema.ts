@@ -1,14 +1,15 @@
 /** Deliveries as the interface shows them: the log of a webhook, and one delivery with its body and attempts. */
 import * as z from "zod/mini";
-import { DeliveryId, DeliveryState } from "#shared/deliveries/schema.ts";
+import { DeliveryId, DeliveryState, DeliveryTrigger } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
 import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
 
 const summary = {
   id: z.string(),
   webhookId: Id,
-  registrationId: Id,
+  registrationId: z.nullable(Id),
   event: z.string(),
+  trigger: DeliveryTrigger,
   status: DeliveryState,
   /** Attempts made so far. */
   attemptCount: z.int(),

@@ -23,6 +23,9 @@ export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 const SPREAD = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
+/** How long a registration's `delayMinutes` really are. */
+export const delayMs = (delayMinutes: number, scale: number): number => (delayMinutes * MINUTE) / scale;
+
 /**
  * Milliseconds from a failed attempt to the next one, or `undefined` when there is none left. A receiver's Retry-After
  * (seconds or HTTP date) takes the place of the gap, within 1 s and 24 h. `scale` makes time pass faster.

@@ -4,6 +4,7 @@ import { iso } from "#shared/clock.ts";
 import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
+import { isRegistered } from "#shared/deliveries/deliver.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
@@ -26,8 +27,9 @@ export function redeliver(
     const item = await world.table.get(key);
     if (item === undefined) throw notFound("delivery");
     const delivery = StoredDelivery.parse(item);
-    const registration = await world.table.get(keys.registration(companyId, webhookId, delivery.registrationId));
-    if (registration === undefined) throw new ApiError("conflict", "The registration of this delivery is gone.");
+    if (!(await isRegistered(world.table, delivery))) {
+      throw new ApiError("conflict", "The registration of this delivery is gone.");
+    }
     const now = iso(world.clock.now());
     if (delivery.state === "waiting" && (delivery.leaseUntil ?? "") > now) {
       throw new ApiError("conflict", "This delivery is being sent at the moment.");

@@ -4,6 +4,9 @@ import { Id, Timestamp } from "#shared/schema.ts";
 
 export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cancelled"]);
 
+/** `manual`: somebody pressed a button. */
+export const DeliveryTrigger = z.enum(["automatic", "manual"]);
+
 /** Sorts by time. */
 export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must be a delivery id"));
 
@@ -12,9 +15,11 @@ export const StoredDelivery = z.object({
   id: z.string(),
   companyId: Id,
   webhookId: Id,
-  registrationId: Id,
+  /** Null where nobody registered for it: a test. */
+  registrationId: z.nullable(Id),
   event: z.string(),
   eventId: z.string(),
+  trigger: z._default(DeliveryTrigger, "automatic"),
   state: DeliveryState,
   /** Number of the attempt that comes next, from 1. */
   attempt: z.int(),

@@ -66,6 +66,10 @@ export const catalogue = {
   "appointment.created": told(AppointmentData, "An appointment was made with a prospect."),
   "appointment.updated": told(AppointmentData, "An appointment changed."),
   "appointment.cancelled": told(AppointmentData, "An appointment was cancelled or deleted."),
+  "webhook.test": told(
+    z.object({ webhook: z.object({ id: Id, name: z.string() }) }),
+    "Somebody tries out a webhook. It goes to that webhook alone, and needs no registration.",
+  ),
 } as const;
 
 export type EventName = keyof typeof catalogue;
@@ -78,6 +82,13 @@ export interface DomainEvent {
   /** When the change was committed. */
   readonly createdAt: string;
   readonly data: unknown;
+}
+
+/** What a manual delivery tells: the prospect, and null for everything else that the event would tell. */
+export function manualData(event: string, prospect: Prospect): Record<string, unknown> {
+  const told = Object.entries(catalogue).find(([name]) => name === event)?.[1];
+  const others = Object.keys(told?.shape ?? {}).map((field) => [field, null]);
+  return { ...Object.fromEntries(others), prospect: Prospect.parse(prospect) };
 }
 
 /** What a write of a row that counts its versions meant. */

@@ -46,6 +46,13 @@ export type NewRegistration = z.output<typeof NewRegistration>;
 export const RegistrationPatch = named("RegistrationPatch", z.partial(z.object(input)));
 export type RegistrationPatch = z.output<typeof RegistrationPatch>;
 
+export const Action = named(
+  "Action",
+  z.object({ registrationId: Id, label: z.string(), event: z.string() }),
+  "A button that the caller may press for a prospect.",
+);
+export type Action = z.infer<typeof Action>;
+
 export const Webhook = named(
   "Webhook",
   z.object({

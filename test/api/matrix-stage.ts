@@ -55,6 +55,8 @@ export interface Records {
   readonly tags: number;
   readonly webhooks: number;
   readonly registrations: number;
+  /** A manual registration. */
+  readonly actions: number;
 }
 
 /** Two prospects with all that can hang on them, and one record of everything else. */
@@ -73,7 +75,7 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
       .replace("{id}", String(idOf.get(collection)))
       // Nothing is sent here: what a delivery shows to whom is in the tests of deliveries.
       .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
-      .replace("{registrationId}", String(idOf.get("registrations")))
+      .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
   );
 }
 
@@ -109,6 +111,7 @@ async function newCommon(company: Company, owner: string) {
   const url = `http://127.0.0.1:9/${admins.text()}`;
   const registrations = [
     { event: admins.text(), filter: { [admins.text()]: admins.text() }, manualTriggerButtonText: admins.text() },
+    { event: shared.text(), triggerMode: "manual", manualTriggerButtonText: shared.text() },
   ];
   const [imported, addresses, territories, users, webhook] = await Promise.all([
     ask(owner, "POST", "/api/prospects/import", csvForm(`name,lat,lng\n${shared.text()},1,2\n`)),
@@ -126,6 +129,7 @@ async function newCommon(company: Company, owner: string) {
     users,
     webhooks: admins.known(id),
     registrations: admins.known(made[0]?.id ?? 0),
+    actions: shared.known(made[1]?.id ?? 0),
   };
 }
 

@@ -24,6 +24,7 @@ const never: Records = {
   tags: NEVER,
   webhooks: NEVER,
   registrations: NEVER,
+  actions: NEVER,
 };
 
 /** One request; its answer has been searched for what the caller must not see. */

@@ -1,0 +1,20 @@
+/** GET /api/prospects/{id}/actions: the buttons that the caller may press for a prospect. */
+import * as z from "zod/mini";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { listActions } from "#shared/webhooks/actions.ts";
+import { Action } from "#shared/webhooks/schema.ts";
+
+export const handler = endpoint(
+  {
+    summary: "List the actions for a prospect",
+    description:
+      "Each is a registration with `triggerMode` `manual` whose filter the prospect meets. Without a text of its own its label is the name of the event.",
+    tag: "Actions",
+    allow: "everyone",
+    path: IdPath,
+    status: 200,
+    response: z.array(Action),
+  },
+  ({ world, caller, path }) => listActions(world, caller, path.id),
+);

@@ -1,0 +1,24 @@
+/** POST /api/prospects/{id}/actions/{registrationId}: presses a button. */
+import { setting } from "#shared/config.ts";
+import { Queued } from "#shared/deliveries/log-schema.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { RegistrationPath } from "#shared/http/paths.ts";
+import { deliveryQueue } from "#shared/queue.ts";
+import { pressAction } from "#shared/webhooks/actions.ts";
+
+export const handler = endpoint(
+  {
+    summary: "Press the button of an action",
+    description:
+      "Sends the registration's event with the prospect as it is now, null for everything else that the event tells, and the caller in `triggeredBy`; with the registration's delay, and kept while the webhook is paused. Whoever presses the same button for the same prospect again within 10 s gets the same delivery. A conflict where the prospect does not meet the filter and where the registration is not manual.",
+    tag: "Actions",
+    allow: "everyone",
+    path: RegistrationPath,
+    status: 202,
+    response: Queued,
+  },
+  ({ world, caller, path }) => {
+    const sending = { queue: deliveryQueue(), timeScale: setting("TIME_SCALE") };
+    return pressAction(world, sending, caller, path.id, path.registrationId);
+  },
+);
