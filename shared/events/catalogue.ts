@@ -68,7 +68,7 @@ export const catalogue = {
   "appointment.cancelled": told(AppointmentData, "An appointment was cancelled or deleted."),
   "webhook.test": told(
     z.object({ webhook: z.object({ id: Id, name: z.string() }) }),
-    "Somebody tries out a webhook. It goes to that webhook alone, and needs no registration.",
+    "A webhook was tried out. It goes to that webhook alone, and needs no registration.",
   ),
 } as const;
 

@@ -1,6 +1,7 @@
 /** The catalogue of events as the interface shows it: names, what they mean, and the JSON Schema of their data. */
 import * as z from "zod/mini";
-import { catalogue } from "#shared/events/catalogue.ts";
+import { catalogue, type EventName } from "#shared/events/catalogue.ts";
+import { Prospect } from "#shared/prospects/schema.ts";
 import { named } from "#shared/schema.ts";
 
 export const EventType = named(
@@ -20,8 +21,17 @@ let made: EventType[] | undefined;
 /** In the order of the catalogue. */
 export function eventTypes(): EventType[] {
   made ??= Object.entries(catalogue).map(([event, data]) => {
-    const { description = "", ...schema } = z.toJSONSchema(data, { io: "output", unrepresentable: "any" });
-    return { event, description, schema };
+    const described: unknown = z.toJSONSchema(data, { io: "output", unrepresentable: "any" }).description;
+    const schema = z.toJSONSchema(asTold(data), { io: "output", unrepresentable: "any" });
+    return { event, description: String(described), schema: { ...schema } };
   });
   return made;
+}
+
+/** As the event tells it, or a button does: with a prospect, and null for everything else. */
+function asTold({ shape }: (typeof catalogue)[EventName]): z.ZodMiniType {
+  const fields: Record<string, z.ZodMiniType> = shape;
+  const others = Object.entries(fields).filter(([field]) => field !== "prospect");
+  const told = others.map(([field, schema]) => [field, z.nullable(schema)] as const);
+  return z.object({ ...Object.fromEntries(told), prospect: fields.prospect ?? z.optional(Prospect) });
 }
