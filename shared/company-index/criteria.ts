@@ -4,7 +4,7 @@ import type { Box } from "#shared/company-index/zone.ts";
 
 /** Some text must contain `text`, or a phone's digits contain `digits` (where it is not empty). */
 export interface SearchWord {
-  /** Without case. */
+  /** Without case. Not empty, and without a blank: what holds one is two words. */
   readonly text: string;
   readonly digits: string;
 }

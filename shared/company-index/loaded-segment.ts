@@ -1,7 +1,9 @@
 /** A segment in memory: the column groups that were needed so far, and the order of its ids. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
+import { PhoneDigits } from "#shared/company-index/phone-digits.ts";
 import { type Postings, postingsOf } from "#shared/company-index/postings.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
+import { SegmentWords } from "#shared/company-index/words.ts";
 
 /** Columns that have postings as soon as a filter looks at them. */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
@@ -10,13 +12,20 @@ export class LoadedSegment {
   readonly entry: SegmentEntry;
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
-  text: TextColumns | undefined;
+  words: SegmentWords | undefined;
+  digits: PhoneDigits | undefined;
   #byId: Uint16Array | undefined;
   readonly #postings = new Map<PostedColumn, Postings>();
 
   constructor(entry: SegmentEntry, main: MainColumns) {
     this.entry = entry;
     this.main = main;
+  }
+
+  /** Keeps of the texts what a search needs. */
+  keepText(text: TextColumns): void {
+    this.words = new SegmentWords(text);
+    this.digits = new PhoneDigits(text.digits, text.digitStarts);
   }
 
   get count(): number {
@@ -52,9 +61,8 @@ export class LoadedSegment {
 
   /** Bytes of memory, as the cache counts them. */
   get bytes(): number {
-    const { geo, text, count } = this;
-    const textBytes =
-      text === undefined ? 0 : text.bytes.length + text.digits.length + text.rowOf.length * 22 + count * 4;
+    const { geo, words, digits, count } = this;
+    const textBytes = (words?.bytes ?? 0) + (digits?.bytes ?? 0);
     let postingBytes = 0;
     for (const { starts } of this.#postings.values()) postingBytes += count * 2 + starts.length * 4 + 300;
     return count * (24 + 8 + 2) + (geo === undefined ? 0 : count * 16) + textBytes + postingBytes + 2_000;

@@ -130,11 +130,11 @@ export class Snapshot {
         },
       };
     }
-    if (criteria.words.length > 0 && loaded?.text === undefined) {
+    if (criteria.words.length > 0 && loaded?.words === undefined) {
       yield {
         piece: { owner: id, name: "text", parts: parts.text },
         keep: (bytes, label) => {
-          segment().text = decodeText(label, bytes);
+          segment().keepText(decodeText(label, bytes));
         },
       };
     }

@@ -1,7 +1,6 @@
 /** Substring search over the texts of segments and loose notes: for each word, where it is found. */
 import type { SearchWord } from "#shared/company-index/criteria.ts";
 import { RowSet } from "#shared/company-index/row-filter.ts";
-import type { TextColumns } from "#shared/company-index/segment.ts";
 import type { IndexView, SegmentInView } from "#shared/company-index/view.ts";
 
 /** Where one word is found. */
@@ -13,6 +12,7 @@ export interface WordHits {
 }
 
 export function findWord(view: IndexView, word: SearchWord): WordHits {
+  if (!/^[^ \n]+$/.test(word.text)) throw new RangeError("a word that is looked for is empty or holds a blank");
   const strays = new Set<number>();
   const rows = view.segments.map((inView) => hitsIn(view, inView, word, strays));
   for (const { prospectId, noteId, version, text, age } of view.looseNotes) {
@@ -29,24 +29,26 @@ export function findWord(view: IndexView, word: SearchWord): WordHits {
 
 /** A note may stand with a row that is dead: its prospect is then looked up, wherever its row lives now. */
 function hitsIn(view: IndexView, { segment, age, dead }: SegmentInView, word: SearchWord, strays: Set<number>) {
-  const { text, main } = segment;
-  if (text === undefined) throw new Error("the texts of a segment were not loaded");
+  const { words, digits, main } = segment;
+  if (words === undefined || digits === undefined) throw new Error("the texts of a segment were not loaded");
   let hits: RowSet | undefined;
   const add = (row: number): void => {
     hits ??= new RowSet(main.count);
     hits.add(row);
   };
-  for (const entry of entriesWith(text.bytes, text.starts, Buffer.from(word.text))) {
-    const row = text.rowOf[entry] ?? 0;
-    const noteId = text.noteIds[entry] ?? 0;
-    if (noteId !== 0 && isReplaced(view, noteId, text.noteVersions[entry] ?? 0, age)) continue;
-    if (dead?.[row] !== 1) add(row);
-    else if (noteId !== 0) strays.add(main.ids[row] ?? 0);
-  }
-  if (word.digits !== "") {
-    for (const row of entriesWith(text.digits, text.digitStarts, Buffer.from(word.digits))) {
-      if (dead?.[row] !== 1) add(row);
+  words.visitTextsWith(Buffer.from(word.text), (text) => {
+    const note = text - words.rows;
+    if (note < 0) {
+      if (dead?.[text] !== 1) add(text);
+      return;
     }
+    if (isReplaced(view, words.noteIds[note] ?? 0, words.noteVersions[note] ?? 0, age)) return;
+    const row = words.noteRows[note] ?? 0;
+    if (dead?.[row] !== 1) add(row);
+    else strays.add(main.ids[row] ?? 0);
+  });
+  if (word.digits !== "") {
+    for (const row of digits.rowsWith(Buffer.from(word.digits))) if (dead?.[row] !== 1) add(row);
   }
   return hits;
 }
@@ -63,31 +65,4 @@ function mark(view: IndexView, rows: (RowSet | undefined)[], id: number): void {
     hits.add(row);
     rows[i] = hits;
   }
-}
-
-/** Each entry in which the word occurs, once. */
-function* entriesWith(bytes: Buffer, starts: TextColumns["starts"], word: Buffer): Generator<number> {
-  let entry = 0;
-  for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, starts[entry + 1])) {
-    entry = entryAt(starts, at, entry);
-    yield entry;
-    if ((starts[entry + 1] ?? 0) >= bytes.length) return;
-  }
-}
-
-/** Looks ahead in growing steps, then between the last two: hits may be near or far. */
-function entryAt(starts: Uint32Array, at: number, from: number): number {
-  let low = from;
-  let step = 1;
-  while ((starts[low + step] ?? Number.POSITIVE_INFINITY) <= at) {
-    low += step;
-    step *= 2;
-  }
-  let high = low + step;
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1;
-    if ((starts[middle] ?? Number.POSITIVE_INFINITY) <= at) low = middle;
-    else high = middle;
-  }
-  return low;
 }

@@ -65,7 +65,7 @@ function storedRun(
     const parts = { main: 1, geo: 1, text: 1 };
     const segment = new LoadedSegment({ id: String(i), rows: count, parts, bytes: 0, zone }, columns.main);
     segment.geo = columns.geo;
-    segment.text = columns.text;
+    segment.keepText(columns.text);
     return { segment, columns };
   });
   const aside = buildAside(prospects, notes, looseNotes);

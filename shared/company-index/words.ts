@@ -1,0 +1,186 @@
+/**
+ * The texts of a segment as a search needs them: each distinct word once, and which texts it stands in. A word that is looked for
+ * holds no blank, so that it occurs in a text exactly where it occurs in one of the text's words.
+ */
+import { Grams, PARTS } from "#shared/company-index/grams.ts";
+import type { TextColumns } from "#shared/company-index/segment.ts";
+import { WordList } from "#shared/company-index/word-list.ts";
+
+/** Texts are numbered: first the rows' own ones, by their rows, then the notes. */
+export class SegmentWords {
+  readonly rows: number;
+  /** Of each note. */
+  readonly noteRows: Uint16Array;
+  readonly noteIds: Float64Array;
+  readonly noteVersions: Float64Array;
+  /** All words, those of several texts first, each ended by a line break. */
+  readonly #bytes: Buffer;
+  /** Where each word begins; one more at the end. */
+  readonly #starts: Uint32Array;
+  /** Texts, word by word. */
+  readonly #texts: Uint16Array | Uint32Array;
+  /** Of each word of several texts where its texts begin; one more at the end, from where on each word has one text. */
+  readonly #textStarts: Uint32Array;
+  readonly #grams: Grams;
+  /** Words between two bits of the grams. */
+  readonly #wordsOfPart: number;
+
+  constructor(text: TextColumns) {
+    this.rows = text.digitStarts.length - 1;
+    const notes = text.rowOf.length - this.rows;
+    this.noteRows = new Uint16Array(notes);
+    this.noteIds = new Float64Array(notes);
+    this.noteVersions = new Float64Array(notes);
+    const list = this.#listOf(text);
+    const counts = countsOf(list);
+    const { order, shared } = sharedFirst(counts);
+    this.#starts = startsOf(list, order);
+    this.#bytes = bytesOf(text.bytes, order, list, this.#starts);
+    this.#textStarts = textStartsOf(counts, order, shared);
+    this.#texts = textsOf(list, order, this.#textStarts, text.rowOf.length);
+    this.#wordsOfPart = Math.max(1, Math.ceil(order.length / PARTS));
+    const parts = Math.ceil(order.length / this.#wordsOfPart);
+    const partStarts = Uint32Array.from({ length: parts + 1 }, (_, part) => this.#startOf(part * this.#wordsOfPart));
+    this.#grams = new Grams(this.#bytes, partStarts);
+  }
+
+  get bytes(): number {
+    const { noteRows, noteIds, noteVersions } = this;
+    const own = [
+      this.#bytes,
+      this.#starts,
+      this.#texts,
+      this.#textStarts,
+      this.#grams,
+      noteRows,
+      noteIds,
+      noteVersions,
+    ];
+    return own.reduce((sum, { byteLength }) => sum + byteLength + 100, 0);
+  }
+
+  /** Texts in which the bytes stand side by side, some of them several times. */
+  visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
+    const [low, high] = this.#grams.partsWith(wanted);
+    const size = this.#starts.length - 1;
+    for (let part = 0; part < PARTS; part++) {
+      if (!hasBit(low, high, part)) continue;
+      const first = part;
+      while (part + 1 < PARTS && hasBit(low, high, part + 1)) part++;
+      const from = Math.min(size, first * this.#wordsOfPart);
+      const to = Math.min(size, (part + 1) * this.#wordsOfPart);
+      if (from < to) this.#visitBetween(from, to, wanted, visit);
+    }
+  }
+
+  #visitBetween(first: number, end: number, wanted: Buffer, visit: (text: number) => void): void {
+    const from = this.#startOf(first);
+    const stretch = this.#bytes.subarray(from, this.#startOf(end));
+    let word = first;
+    for (let at = stretch.indexOf(wanted); at >= 0; at = stretch.indexOf(wanted, this.#startOf(word + 1) - from)) {
+      word = this.#wordAt(from + at, word, end);
+      this.#visitTexts(word, visit);
+      if (word + 1 >= end) return;
+    }
+  }
+
+  #visitTexts(word: number, visit: (text: number) => void): void {
+    const shared = this.#textStarts.length - 1;
+    const singles = this.#textStarts[shared] ?? 0;
+    const from = word < shared ? (this.#textStarts[word] ?? 0) : singles + word - shared;
+    const end = word < shared ? (this.#textStarts[word + 1] ?? 0) : from + 1;
+    for (let at = from; at < end; at++) visit(this.#texts[at] ?? 0);
+  }
+
+  #startOf(word: number): number {
+    return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
+  }
+
+  /** The word that stands at a place; it is none before `from`. */
+  #wordAt(place: number, from: number, end: number): number {
+    let low = from;
+    let high = end;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (this.#startOf(middle) <= place) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #listOf({ bytes, starts, rowOf, noteIds, noteVersions }: TextColumns): WordList {
+    const list = new WordList(bytes);
+    let note = 0;
+    for (let entry = 0; entry < rowOf.length; entry++) {
+      const row = rowOf[entry] ?? 0;
+      const isNote = noteIds[entry] !== 0;
+      list.addText(starts[entry] ?? 0, starts[entry + 1] ?? 0, isNote ? this.rows + note : row);
+      if (!isNote) continue;
+      this.noteRows[note] = row;
+      this.noteIds[note] = noteIds[entry] ?? 0;
+      this.noteVersions[note++] = noteVersions[entry] ?? 0;
+    }
+    return list;
+  }
+}
+
+const hasBit = (low: number, high: number, part: number): boolean =>
+  (((part < 32 ? low : high) >>> (part & 31)) & 1) === 1;
+
+/** Of each word the number of its texts. */
+function countsOf(list: WordList): Uint32Array {
+  const counts = new Uint32Array(list.size);
+  const { words } = list.pairs;
+  for (let i = 0; i < words.length; i++) counts[words[i] ?? 0] = (counts[words[i] ?? 0] ?? 0) + 1;
+  return counts;
+}
+
+/** The numbers that the list gives the words, in the order of the segment; the first `shared` words stand in several texts. */
+function sharedFirst(counts: Uint32Array): { order: Uint32Array; shared: number } {
+  const order = new Uint32Array(counts.length);
+  let size = 0;
+  for (let word = 0; word < counts.length; word++) if (counts[word] !== 1) order[size++] = word;
+  const shared = size;
+  for (let word = 0; word < counts.length; word++) if (counts[word] === 1) order[size++] = word;
+  return { order, shared };
+}
+
+function startsOf(list: WordList, order: Uint32Array): Uint32Array {
+  const starts = new Uint32Array(order.length + 1);
+  for (let i = 0; i < order.length; i++) starts[i + 1] = (starts[i] ?? 0) + list.lengthOf(order[i] ?? 0) + 1;
+  return starts;
+}
+
+function bytesOf(text: Buffer, order: Uint32Array, list: WordList, starts: Uint32Array): Buffer {
+  const bytes = Buffer.alloc(starts.at(-1) ?? 0, "\n");
+  for (let i = 0; i < order.length; i++) {
+    const from = list.fromOf(order[i] ?? 0);
+    const start = starts[i] ?? 0;
+    const length = (starts[i + 1] ?? 0) - start - 1;
+    for (let at = 0; at < length; at++) bytes[start + at] = text[from + at] ?? 0;
+  }
+  return bytes;
+}
+
+function textStartsOf(counts: Uint32Array, order: Uint32Array, shared: number): Uint32Array {
+  const starts = new Uint32Array(shared + 1);
+  for (let i = 0; i < shared; i++) starts[i + 1] = (starts[i] ?? 0) + (counts[order[i] ?? 0] ?? 0);
+  return starts;
+}
+
+function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, entries: number): Uint16Array | Uint32Array {
+  const shared = starts.length - 1;
+  const next = new Uint32Array(order.length);
+  for (let i = 0; i < order.length; i++) {
+    next[order[i] ?? 0] = (starts[Math.min(i, shared)] ?? 0) + Math.max(0, i - shared);
+  }
+  const { words, texts } = list.pairs;
+  const inOrder = entries > 0x10000 ? new Uint32Array(texts.length) : new Uint16Array(texts.length);
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? 0;
+    const at = next[word] ?? 0;
+    inOrder[at] = texts[i] ?? 0;
+    next[word] = at + 1;
+  }
+  return inOrder;
+}
