@@ -1,9 +1,8 @@
 /** A segment in memory: the column groups that were needed so far, and the order of its ids. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
-import { PhoneDigits } from "#shared/company-index/phone-digits.ts";
 import { type Postings, postingsOf } from "#shared/company-index/postings.ts";
-import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
-import { SegmentWords } from "#shared/company-index/words.ts";
+import type { GeoColumns, MainColumns } from "#shared/company-index/segment.ts";
+import type { SegmentTexts } from "#shared/company-index/segment-texts.ts";
 
 /** Columns that have postings as soon as a filter looks at them. */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
@@ -12,20 +11,13 @@ export class LoadedSegment {
   readonly entry: SegmentEntry;
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
-  words: SegmentWords | undefined;
-  digits: PhoneDigits | undefined;
+  text: SegmentTexts | undefined;
   #byId: Uint16Array | undefined;
   readonly #postings = new Map<PostedColumn, Postings>();
 
   constructor(entry: SegmentEntry, main: MainColumns) {
     this.entry = entry;
     this.main = main;
-  }
-
-  /** Keeps of the texts what a search needs. */
-  keepText(text: TextColumns): void {
-    this.words = new SegmentWords(text);
-    this.digits = new PhoneDigits(text.digits, text.digitStarts);
   }
 
   get count(): number {
@@ -61,11 +53,10 @@ export class LoadedSegment {
 
   /** Bytes of memory, as the cache counts them. */
   get bytes(): number {
-    const { geo, words, digits, count } = this;
-    const textBytes = (words?.bytes ?? 0) + (digits?.bytes ?? 0);
+    const { geo, text, count } = this;
     let postingBytes = 0;
     for (const { starts } of this.#postings.values()) postingBytes += count * 2 + starts.length * 4 + 300;
-    return count * (24 + 8 + 2) + (geo === undefined ? 0 : count * 16) + textBytes + postingBytes + 2_000;
+    return count * (24 + 8 + 2) + (geo === undefined ? 0 : count * 16) + (text?.byteLength ?? 0) + postingBytes + 2_000;
   }
 }
 

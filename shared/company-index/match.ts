@@ -5,7 +5,7 @@ import type { LoadedSegment, PostedColumn } from "#shared/company-index/loaded-s
 import { codedFilter } from "#shared/company-index/postings.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
 import { allRows, keepRows, noRows, type RowFilter } from "#shared/company-index/row-filter.ts";
-import { findWord } from "#shared/company-index/text-search.ts";
+import { findWord, makeSomeWords } from "#shared/company-index/text-search.ts";
 import { type IndexView, liveRows, type SegmentInView } from "#shared/company-index/view.ts";
 import { type Box, meetsBox, meetsSet, withinBox, type Zone } from "#shared/company-index/zone.ts";
 
@@ -40,6 +40,7 @@ export function canMeet(zone: Zone, criteria: Criteria): boolean {
 
 /** Every segment that can meet the criteria must be in the view with the columns they look at; with words, every segment. */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
+  if (criteria.words.length > 0) makeSomeWords(view);
   const words = criteria.words.map((word) => findWord(view, word));
   const segments: SegmentMatches[] = [];
   let total = 0;

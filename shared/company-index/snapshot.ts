@@ -7,6 +7,7 @@ import type { IndexEntry, NoteEntry } from "#shared/company-index/row.ts";
 import { decodeNotes, decodeOverrides } from "#shared/company-index/run.ts";
 import { type Aside, fewOverridesOf, noAside } from "#shared/company-index/run-pieces.ts";
 import { decodeGeo, decodeMain, decodeText } from "#shared/company-index/segment.ts";
+import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
 import { type Piece, readPieces } from "#shared/company-index/store.ts";
 import {
   deadRows,
@@ -130,11 +131,11 @@ export class Snapshot {
         },
       };
     }
-    if (criteria.words.length > 0 && loaded?.words === undefined) {
+    if (criteria.words.length > 0 && loaded?.text === undefined) {
       yield {
         piece: { owner: id, name: "text", parts: parts.text },
         keep: (bytes, label) => {
-          segment().keepText(decodeText(label, bytes));
+          segment().text ??= new SegmentTexts(decodeText(label, bytes));
         },
       };
     }

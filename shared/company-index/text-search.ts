@@ -11,6 +11,24 @@ export interface WordHits {
   readonly unflushed: ReadonlySet<number>;
 }
 
+/**
+ * Bytes of text whose words one search makes: some 50 ms of work. A company of 100 000 prospects has all its words after two
+ * searches, one of a million after fifteen.
+ */
+const WORDS_AT_ONCE = 8_000_000;
+
+/** Before a search that is not a function's first one. */
+export function makeSomeWords({ segments }: IndexView): void {
+  let bytes = 0;
+  for (const { segment } of segments) {
+    const waiting = segment.text?.waiting ?? 0;
+    if (waiting === 0) continue;
+    segment.text?.makeWords();
+    bytes += waiting;
+    if (bytes >= WORDS_AT_ONCE) return;
+  }
+}
+
 export function findWord(view: IndexView, word: SearchWord): WordHits {
   if (!/^[^ \n]+$/.test(word.text)) throw new RangeError("a word that is looked for is empty or holds a blank");
   const strays = new Set<number>();
@@ -29,26 +47,22 @@ export function findWord(view: IndexView, word: SearchWord): WordHits {
 
 /** A note may stand with a row that is dead: its prospect is then looked up, wherever its row lives now. */
 function hitsIn(view: IndexView, { segment, age, dead }: SegmentInView, word: SearchWord, strays: Set<number>) {
-  const { words, digits, main } = segment;
-  if (words === undefined || digits === undefined) throw new Error("the texts of a segment were not loaded");
+  const { text, main } = segment;
+  if (text === undefined) throw new Error("the texts of a segment were not loaded");
   let hits: RowSet | undefined;
   const add = (row: number): void => {
     hits ??= new RowSet(main.count);
     hits.add(row);
   };
-  words.visitTextsWith(Buffer.from(word.text), (text) => {
-    const note = text - words.rows;
-    if (note < 0) {
-      if (dead?.[text] !== 1) add(text);
-      return;
-    }
-    if (isReplaced(view, words.noteIds[note] ?? 0, words.noteVersions[note] ?? 0, age)) return;
-    const row = words.noteRows[note] ?? 0;
+  text.visitTextsWith(Buffer.from(word.text), (found) => {
+    const row = text.rowOf[found] ?? 0;
+    const note = text.noteOf(found);
+    if (note >= 0 && isReplaced(view, text.noteIds[note] ?? 0, text.noteVersions[note] ?? 0, age)) return;
     if (dead?.[row] !== 1) add(row);
-    else strays.add(main.ids[row] ?? 0);
+    else if (note >= 0) strays.add(main.ids[row] ?? 0);
   });
   if (word.digits !== "") {
-    for (const row of digits.rowsWith(Buffer.from(word.digits))) if (dead?.[row] !== 1) add(row);
+    for (const row of text.digits.with(Buffer.from(word.digits))) if (dead?.[row] !== 1) add(row);
   }
   return hits;
 }

@@ -1,18 +1,12 @@
 /**
- * The texts of a segment as a search needs them: each distinct word once, and which texts it stands in. A word that is looked for
- * holds no blank, so that it occurs in a text exactly where it occurs in one of the text's words.
+ * Texts as a search needs them: each distinct word once, and which texts it stands in. A word that is looked for holds no blank, so
+ * that it occurs in a text exactly where it occurs in one of the text's words.
  */
 import { Grams, PARTS } from "#shared/company-index/grams.ts";
-import type { TextColumns } from "#shared/company-index/segment.ts";
+import type { PlainTexts } from "#shared/company-index/plain-texts.ts";
 import { WordList } from "#shared/company-index/word-list.ts";
 
-/** Texts are numbered: first the rows' own ones, by their rows, then the notes. */
-export class SegmentWords {
-  readonly rows: number;
-  /** Of each note. */
-  readonly noteRows: Uint16Array;
-  readonly noteIds: Float64Array;
-  readonly noteVersions: Float64Array;
+export class Words {
   /** All words, those of several texts first, each ended by a line break. */
   readonly #bytes: Buffer;
   /** Where each word begins; one more at the end. */
@@ -25,38 +19,25 @@ export class SegmentWords {
   /** Words between two bits of the grams. */
   readonly #wordsOfPart: number;
 
-  constructor(text: TextColumns) {
-    this.rows = text.digitStarts.length - 1;
-    const notes = text.rowOf.length - this.rows;
-    this.noteRows = new Uint16Array(notes);
-    this.noteIds = new Float64Array(notes);
-    this.noteVersions = new Float64Array(notes);
-    const list = this.#listOf(text);
+  constructor(texts: PlainTexts) {
+    const { bytes, starts } = texts;
+    const list = new WordList(bytes);
+    for (let text = 0; text + 1 < starts.length; text++) list.addText(starts[text] ?? 0, starts[text + 1] ?? 0, text);
     const counts = countsOf(list);
     const { order, shared } = sharedFirst(counts);
     this.#starts = startsOf(list, order);
-    this.#bytes = bytesOf(text.bytes, order, list, this.#starts);
+    this.#bytes = bytesOf(bytes, order, list, this.#starts);
     this.#textStarts = textStartsOf(counts, order, shared);
-    this.#texts = textsOf(list, order, this.#textStarts, text.rowOf.length);
+    this.#texts = textsOf(list, order, this.#textStarts, starts.length - 1);
     this.#wordsOfPart = Math.max(1, Math.ceil(order.length / PARTS));
     const parts = Math.ceil(order.length / this.#wordsOfPart);
     const partStarts = Uint32Array.from({ length: parts + 1 }, (_, part) => this.#startOf(part * this.#wordsOfPart));
     this.#grams = new Grams(this.#bytes, partStarts);
   }
 
-  get bytes(): number {
-    const { noteRows, noteIds, noteVersions } = this;
-    const own = [
-      this.#bytes,
-      this.#starts,
-      this.#texts,
-      this.#textStarts,
-      this.#grams,
-      noteRows,
-      noteIds,
-      noteVersions,
-    ];
-    return own.reduce((sum, { byteLength }) => sum + byteLength + 100, 0);
+  get byteLength(): number {
+    const own = [this.#bytes, this.#starts, this.#texts, this.#textStarts, this.#grams];
+    return own.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
   /** Texts in which the bytes stand side by side, some of them several times. */
@@ -107,21 +88,6 @@ export class SegmentWords {
     }
     return low;
   }
-
-  #listOf({ bytes, starts, rowOf, noteIds, noteVersions }: TextColumns): WordList {
-    const list = new WordList(bytes);
-    let note = 0;
-    for (let entry = 0; entry < rowOf.length; entry++) {
-      const row = rowOf[entry] ?? 0;
-      const isNote = noteIds[entry] !== 0;
-      list.addText(starts[entry] ?? 0, starts[entry + 1] ?? 0, isNote ? this.rows + note : row);
-      if (!isNote) continue;
-      this.noteRows[note] = row;
-      this.noteIds[note] = noteIds[entry] ?? 0;
-      this.noteVersions[note++] = noteVersions[entry] ?? 0;
-    }
-    return list;
-  }
 }
 
 const hasBit = (low: number, high: number, part: number): boolean =>
@@ -168,14 +134,14 @@ function textStartsOf(counts: Uint32Array, order: Uint32Array, shared: number): 
   return starts;
 }
 
-function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, entries: number): Uint16Array | Uint32Array {
+function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, count: number): Uint16Array | Uint32Array {
   const shared = starts.length - 1;
   const next = new Uint32Array(order.length);
   for (let i = 0; i < order.length; i++) {
     next[order[i] ?? 0] = (starts[Math.min(i, shared)] ?? 0) + Math.max(0, i - shared);
   }
   const { words, texts } = list.pairs;
-  const inOrder = entries > 0x10000 ? new Uint32Array(texts.length) : new Uint16Array(texts.length);
+  const inOrder = count > 0x10000 ? new Uint32Array(texts.length) : new Uint16Array(texts.length);
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? 0;
     const at = next[word] ?? 0;

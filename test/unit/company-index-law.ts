@@ -27,6 +27,7 @@ import {
   type RowWithNotes,
   type SegmentColumns,
 } from "#shared/company-index/segment.ts";
+import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
 import { deadRows, deadUnder, newestUnflushed, runsInView } from "#shared/company-index/view.ts";
 
 /** Small, so that runs of a few rows have several segments. */
@@ -65,7 +66,7 @@ function storedRun(
     const parts = { main: 1, geo: 1, text: 1 };
     const segment = new LoadedSegment({ id: String(i), rows: count, parts, bytes: 0, zone }, columns.main);
     segment.geo = columns.geo;
-    segment.keepText(columns.text);
+    segment.text = new SegmentTexts(columns.text);
     return { segment, columns };
   });
   const aside = buildAside(prospects, notes, looseNotes);

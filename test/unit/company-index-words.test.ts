@@ -1,0 +1,105 @@
+/** Laws of the search in a segment's texts: by their words it finds what a look into each text finds, whatever stands in them. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { PlainTexts } from "#shared/company-index/plain-texts.ts";
+import { decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
+import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
+import { findWord } from "#shared/company-index/text-search.ts";
+import { NewestVersions } from "#shared/company-index/versions.ts";
+import { Words } from "#shared/company-index/words.ts";
+import { randomSequence } from "../../infra/local/demo-data.ts";
+
+function plain(texts: readonly string[]): PlainTexts {
+  const pieces = texts.map((text) => Buffer.from(`${text}\n`));
+  const starts = new Uint32Array(texts.length + 1);
+  for (const [i, { length }] of pieces.entries()) starts[i + 1] = (starts[i] ?? 0) + length;
+  return new PlainTexts(Buffer.concat(pieces), starts);
+}
+
+const foundBy = (words: Words, wanted: string): number[] => {
+  const found = new Set<number>();
+  words.visitTextsWith(Buffer.from(wanted), (text) => found.add(text));
+  return [...found].sort((a, b) => a - b);
+};
+
+const including = (texts: readonly string[], wanted: string): number[] =>
+  texts.flatMap((text, i) => (text.includes(wanted) ? [i] : []));
+
+/** Few letters, of one to four bytes; blanks that end a word here and such that do not. */
+const letters = fc.constantFrom(..."AB1-É😀\u0000\t\u00a0", "E\u0301");
+const word = fc.string({ unit: letters, minLength: 1, maxLength: 6 });
+const texts = fc.array(
+  fc.string({ unit: fc.oneof({ weight: 5, arbitrary: letters }, fc.constantFrom(" ", "\n")), maxLength: 30 }),
+  { maxLength: 120, size: "max" },
+);
+
+test("each text in which a word stands, and no other", () => {
+  fc.assert(
+    fc.property(texts, fc.array(word, { minLength: 5, maxLength: 5 }), fc.nat(), (given, wanted, at) => {
+      const [stored, words] = [plain(given), new Words(plain(given))];
+      // And a piece of one that is there.
+      const first = (given[at % given.length] ?? "").split(/[ \n]/)[0] ?? "";
+      const some = [...first].slice(at % 3).join("");
+      for (const each of some === "" ? wanted : [...wanted, some]) {
+        expect(foundBy(words, each)).toEqual(including(given, each));
+        expect([...stored.with(Buffer.from(each))]).toEqual(including(given, each));
+      }
+    }),
+    { numRuns: 1_500 },
+  );
+});
+
+test("more texts than 16 bits can number, and more words than there was room for", () => {
+  const random = randomSequence(7);
+  const name = (): string => Math.floor(random() * 40_000).toString(36);
+  const given = Array.from(
+    { length: 70_000 },
+    (_, i) => `${name()} ${name()}@${i % 9} ${i % 1_000 === 0 ? "RARE" : ""}`,
+  );
+  const words = new Words(plain(given));
+  for (const wanted of ["a", "zz", "a@1", "k2", "@8", "RARE", "RAR", "7x@", "none", "é"]) {
+    expect(foundBy(words, wanted), wanted).toEqual(including(given, wanted));
+  }
+});
+
+const note = fc.record({ noteId: fc.integer({ min: 1, max: 2 ** 52 - 1 }), version: fc.constant(3), text: word });
+const entries = fc.array(fc.record({ text: word, notes: fc.array(note, { maxLength: 3 }) }), { minLength: 1 });
+
+const stored = ({ text, notes }: { text: string; notes: Omit<RowWithNotes["notes"][number], "prospectId">[] }) => {
+  const none = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };
+  const row = { id: 1, version: 1, createdAt: 0, ...none, text, phoneDigits: "\n" };
+  return { row, notes: notes.map((one) => ({ ...one, prospectId: 1 })) };
+};
+
+test("rows and notes are told apart, before the words are made and after", () => {
+  fc.assert(
+    fc.property(entries, word, (given, wanted) => {
+      const segment = new SegmentTexts(decodeText("text", encodeSegment(given.map(stored)).text));
+      const expected = given.flatMap(({ text, notes }, row) => [
+        ...(text.includes(wanted) ? [`row ${row}`] : []),
+        ...notes.flatMap(({ noteId, text: body }) => (body.includes(wanted) ? [`note ${noteId} of ${row}`] : [])),
+      ]);
+      const search = (): string[] => {
+        const found = new Set<string>();
+        segment.visitTextsWith(Buffer.from(wanted), (text) => {
+          const [row, at] = [segment.rowOf[text], segment.noteOf(text)];
+          found.add(at < 0 ? `row ${row}` : `note ${segment.noteIds[at]} of ${row}`);
+        });
+        return [...found].sort();
+      };
+      expect(segment.waiting).toBe(0);
+      expect(search()).toEqual(expected.toSorted());
+      expect(segment.waiting).toBeGreaterThan(0);
+      segment.makeWords();
+      expect(segment.waiting).toBe(0);
+      expect(search()).toEqual(expected.toSorted());
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test.each(["", "A B", "A\nB", " A"])("%j is not one word, and nothing is looked for", (text) => {
+  const delta = { prospects: new Map(), notes: new Map() };
+  const view = { segments: [], noteVersions: new NewestVersions(), looseNotes: [], delta };
+  expect(() => findWord(view, { text, digits: "" })).toThrow(RangeError);
+});
