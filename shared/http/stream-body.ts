@@ -12,9 +12,10 @@ const PIECE_CHARACTERS = 64 * 1024;
 
 /**
  * Level 6 makes a map of pins a sixth shorter in three times the time of the function. A window of 32 KB takes a tenth more time than
- * one of 16 and makes it no shorter.
+ * one of 16 and makes it no shorter. What comes out in 64 KB rather than 16 at a time takes a fifth less time: each time, the
+ * compressor's thread and the function's wait for each other.
  */
-const GZIP = { level: 2, windowBits: 14 } as const;
+const GZIP = { level: 2, windowBits: 14, chunkSize: 64 * 1024 } as const;
 
 export const newGzip = (): Gzip => createGzip(GZIP);
 
