@@ -44,9 +44,9 @@ export async function flush(
   const built = await newRun(table, companyId, found.runs, unflushed);
   const put = built === undefined ? { holding: found, merges: 0 } : await putNewRun(world, companyId, found, built);
   if (put === undefined) return { entries: 0, left: entries, merges: 0 };
-  if (put.holding !== found) await sweep(table, companyId, head.manifest, sheets, clock.now());
   await sleep(settleMs);
   await table.batchRemove(unflushed.keys);
+  if (put.holding !== found) await sweep(table, companyId, head.manifest, sheets, clock.now());
   // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
   return { entries, left: 0, merges: put.merges + (await mergeAll(world, companyId, put.holding)) };
 }
@@ -139,11 +139,11 @@ async function putRun(
 }
 
 /** How much larger the newer runs are together than a run that they take in: each time, all its rows are written again. */
-const CAUGHT_UP = 3;
+export const CAUGHT_UP = 5;
 
 /**
- * Age of the first of the newest runs that are to be merged: one that the newer ones together have left behind. Sizes then
- * quadruple from run to run, so there are few, and a row is rewritten once for each step. The oldest, with most of the rows, is
+ * Age of the first of the newest runs that are to be merged: one that the newer ones together have left behind. Sizes then grow
+ * sixfold, with up to five runs of a size, so there are few, and a row is rewritten once for each step. The oldest, with most of the rows, is
  * taken in as soon as the others have its size: what they replace in it makes every cold read dearer.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {

@@ -14,14 +14,14 @@ export const RETIRED_MS = 60_000;
 /** A sheet that never came to hold is left by a process that was killed. None that still runs is so old. */
 const FORGOTTEN_MS = 24 * 3_600_000;
 
-/** Runs that those of the manifest have replaced, and these in their turn; with the times at which they ceased to hold. */
+/** Runs with sheets that those of the manifest have replaced, and these in their turn; with the times at which they ceased to hold. */
 export function retiredIn(manifest: readonly string[], sheets: Sheets): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];
   for (let id = successors.pop(); id !== undefined; id = successors.pop()) {
     const sheet = sheets.get(id);
     for (const before of sheet?.replaced ?? []) {
-      if (sheet === undefined || retired.has(before)) continue;
+      if (sheet === undefined || retired.has(before) || !sheets.has(before)) continue;
       retired.set(before, sheet.at);
       successors.push(before);
     }
