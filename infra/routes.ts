@@ -59,7 +59,12 @@ export const eventFunctions = {
     file: "events/publish",
     timeoutSeconds: 60,
     access: {
-      table: { reference: ["Query"], prospects: ["GetItem", "Query"], webhooks: ["Query"], deliveries: ["PutItem"] },
+      table: {
+        reference: ["Query"],
+        prospects: ["GetItem", "Query"],
+        webhooks: ["Query"],
+        deliveries: ["GetItem", "PutItem", "UpdateItem"],
+      },
       deliveryQueue: "send",
       parkedRecords: "send",
       settings: ["TIME_SCALE"],
@@ -84,7 +89,7 @@ export const eventFunctions = {
     access: {
       table: {
         webhooks: ["GetItem", "UpdateItem"],
-        deliveries: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"],
+        deliveries: ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"],
         due: ["Query"],
       },
       deliveryQueue: "send",

@@ -71,6 +71,8 @@ export const limits = {
   doublePressMs: 10_000,
   /** 30 days. */
   delayMinutesMax: 43_200,
+  /** The body of a window's delivery, bytes: many receivers take no more than a megabyte. Further events go into a further one. */
+  windowBodyBytes: 1_000_000,
   filterDepth: 5,
   filterKeys: 50,
   filterBytes: 4 * 1024,

@@ -15,7 +15,7 @@ export const DELIVERY_SHARDS = 8;
 export const DUE_SHARDS = 8;
 
 /** Ids sort as numbers when every key writes them with the 16 digits of 2^53. */
-const padded = (id: number): string => String(id).padStart(16, "0");
+export const padded = (id: number): string => String(id).padStart(16, "0");
 
 /** The block of ids that this one shares a partition with. */
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
@@ -202,18 +202,16 @@ export const keys = {
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
   }),
 
-  /** Which delivery did the last press of a manual registration's button for a record make, and when? */
-  press: (companyId: number, webhookId: number, registrationId: number, recordId: number): Key => ({
-    pk: deliveryPartition(companyId, webhookId, shardOf(`${registrationId}#${recordId}`)),
-    sk: `M#${padded(registrationId)}#${padded(recordId)}`,
-  }),
-
   /** Partition of the due index that a waiting delivery stands in. */
   dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
   /** Partition of the due index for what a paused webhook keeps, in the order of time. */
   heldShard: (companyId: number, webhookId: number): string => `DUE#HELD#${companyId}#${webhookId}`,
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
+
+/** The partition, among those of a webhook's deliveries, that what has this name stands in. */
+export const deliveryPlace = (companyId: number, webhookId: number, name: string): string =>
+  deliveryPartition(companyId, webhookId, shardOf(name));
 
 function shardOf(name: string): number {
   return hash(name) % DELIVERY_SHARDS;

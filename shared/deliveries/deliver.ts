@@ -13,6 +13,7 @@ import { hold } from "#shared/deliveries/hold.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
 import { type DeliveryMessage, messageFor, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { signatureHeaders } from "#shared/deliveries/signature.ts";
+import { bodyToSend } from "#shared/deliveries/window.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { limits } from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
@@ -82,7 +83,8 @@ async function waitForLease(world: EventWorld, { companyId, webhookId, id, attem
 }
 
 async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Exchange> {
-  const { id, body, event, companyId, webhookId, expiresAt } = delivery;
+  const { id, event, companyId, webhookId, expiresAt } = delivery;
+  const body = await bodyToSend(world.table, delivery);
   const startedMs = world.clock.now();
   const exchange = await world.post({
     url: webhook.url,

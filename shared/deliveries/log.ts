@@ -4,6 +4,7 @@ import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/deliveries/log-schema.ts";
 import { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { bodySoFar } from "#shared/deliveries/window.ts";
 import { notFound } from "#shared/http/problem.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import type { World } from "#shared/world.ts";
@@ -86,7 +87,7 @@ export async function readDelivery(
     else attempts.push(StoredAttempt.parse(item));
   }
   if (delivery === undefined) throw notFound("delivery");
-  return { ...presentDelivery(delivery), body: delivery.body, attempts };
+  return { ...presentDelivery(delivery), body: await bodySoFar(table, delivery), attempts };
 }
 
 function presentDelivery(delivery: StoredDelivery): Delivery {

@@ -16,10 +16,22 @@ export interface Occasion
   readonly triggeredBy: UserSummary | null;
 }
 
-/** Kept for 30 days after it is due, or was made if it is due at once. */
-export function newDelivery({ dueMs, triggeredBy, ...occasion }: Occasion, data: unknown): StoredDelivery {
-  const { id, event, createdAt, companyId, webhookId, registrationId, trigger } = occasion;
-  const envelope = { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy };
+/** What every body says before it comes to what happened. */
+export function envelope(
+  { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Omit<Occasion, "triggeredBy" | "dueMs">,
+  triggeredBy: UserSummary | null,
+  eventCount: number,
+) {
+  return { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy, eventCount };
+}
+
+export const newDelivery = (occasion: Occasion, data: unknown): StoredDelivery => ({
+  ...withoutBody(occasion),
+  body: JSON.stringify({ ...envelope(occasion, occasion.triggeredBy, 1), data }),
+});
+
+/** Kept for 30 days after it is due. */
+export function withoutBody({ dueMs, triggeredBy: _, ...occasion }: Occasion): StoredDelivery {
   return {
     type: "delivery",
     ...occasion,
@@ -27,9 +39,8 @@ export function newDelivery({ dueMs, triggeredBy, ...occasion }: Occasion, data:
     attempt: 1,
     planFrom: 1,
     dueAt: iso(dueMs),
-    dueShard: keys.dueShard(id),
-    body: JSON.stringify({ ...envelope, eventCount: 1, data }),
-    updatedAt: createdAt,
+    dueShard: keys.dueShard(occasion.id),
+    updatedAt: occasion.createdAt,
     expiresAt: Math.floor((dueMs + limits.deliveryKeptMs) / 1_000),
   };
 }

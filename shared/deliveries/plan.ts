@@ -24,7 +24,7 @@ const SPREAD = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
 /** How long a registration's `delayMinutes` really are. */
-export const delayMs = (delayMinutes: number, scale: number): number => (delayMinutes * MINUTE) / scale;
+export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
 /**
  * Milliseconds from a failed attempt to the next one, or `undefined` when there is none left. A receiver's Retry-After

@@ -33,8 +33,12 @@ export const StoredDelivery = z.object({
   leaseUntil: z.optional(Timestamp),
   /** When the sweeper last put a message into the queue again. */
   sweptAt: z.optional(Timestamp),
-  /** The bytes that are signed and sent, the same at every attempt. */
-  body: z.string(),
+  /** The bytes that are signed and sent, the same at every attempt. Those of a window are made of its events. */
+  body: z.optional(z.string()),
+  /** Of a window: the record that its events are about. */
+  recordId: z.optional(Id),
+  /** Of a window that nothing joins any more: how many events it has, and between which versions of the record they are. */
+  closed: z.optional(z.object({ eventCount: z.int(), fromVersion: z.int(), toVersion: z.int() })),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   /** Seconds since the epoch: the table's own clean-up. */

@@ -79,6 +79,9 @@ export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;
   readonly companyId: number;
+  /** What it happened to, and which write of that row it was. */
+  readonly recordId: number;
+  readonly version: number;
   /** When the change was committed. */
   readonly createdAt: string;
   readonly data: unknown;
@@ -100,6 +103,8 @@ export const eventOf = <Name extends EventName>(
   id: `${row.id}-${row.version}-${event}`,
   event,
   companyId: row.companyId,
+  recordId: row.id,
+  version: row.version,
   createdAt: row.updatedAt,
   data: catalogue[event].parse(data),
 });

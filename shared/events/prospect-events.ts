@@ -3,7 +3,13 @@ import type * as z from "zod/mini";
 import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import type { Table } from "#shared/db/table.ts";
-import { type ChangedField, catalogue, type DomainEvent, type EventName } from "#shared/events/catalogue.ts";
+import {
+  type ChangedField,
+  type catalogue,
+  type DomainEvent,
+  type EventName,
+  eventOf,
+} from "#shared/events/catalogue.ts";
 import type { RowChange } from "#shared/events/publish.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
@@ -26,13 +32,8 @@ function eventsBetween(
   dictionary: Dictionary,
 ): DomainEvent[] {
   const prospect = presentProspect(after, upcoming, dictionary);
-  const event = <Name extends EventName>(name: Name, data: z.input<(typeof catalogue)[Name]>): DomainEvent => ({
-    id: `${after.id}-${after.version}-${name}`,
-    event: name,
-    companyId: after.companyId,
-    createdAt: after.updatedAt,
-    data: catalogue[name].parse(data),
-  });
+  const event = <Name extends EventName>(name: Name, data: z.input<(typeof catalogue)[Name]>): DomainEvent =>
+    eventOf(after, name, data);
 
   if (before === undefined) return after.importId === undefined ? [event("prospect.created", { prospect })] : [];
   if (after.deletedAt !== undefined) {

@@ -15,11 +15,13 @@ import { importEvents } from "#shared/events/import-events.ts";
 import { deliveryFor, matchingRegistrations } from "#shared/events/matching.ts";
 import { prospectEvents } from "#shared/events/prospect-events.ts";
 import { territoryEvents } from "#shared/events/territory-events.ts";
+import { tellInWindow, toldOtherwise } from "#shared/events/windows.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
 import { Id } from "#shared/schema.ts";
 import { StoredTerritory } from "#shared/territories/schema.ts";
+import type { StoredRegistration } from "#shared/webhooks/schema.ts";
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/webhooks.ts";
 
 /** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
@@ -65,10 +67,10 @@ export async function publishChange(world: EventWorld, reads: BatchReads, change
   const webhooks = await reads.webhooks(companyId);
   if (webhooks.length === 0) return;
   const events = await eventsOf[type](world.table, change, await reads.dictionary(companyId));
-  const deliveries = events.flatMap((event) =>
-    matchingRegistrations(event, webhooks).map((registration) => deliveryFor(event, registration, world.timeScale)),
+  const matches = events.flatMap((event) =>
+    matchingRegistrations(event, webhooks).map((registration) => ({ event, registration })),
   );
-  const waiting = (await Promise.all(deliveries.map((delivery) => record(world, delivery)))).filter(
+  const waiting = (await Promise.all(matches.map((match) => tell(world, match)))).filter(
     (delivery) => delivery !== undefined,
   );
   const now = world.clock.now();
@@ -78,13 +80,29 @@ export async function publishChange(world: EventWorld, reads: BatchReads, change
       delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now),
     })),
   );
-  if (deliveries.length > 0) {
-    log.info("published", { companyId, type, id, deliveries: deliveries.length });
+  if (matches.length > 0) {
+    log.info("published", { companyId, type, id, matches: matches.length });
   }
 }
 
+interface Match {
+  readonly event: DomainEvent;
+  readonly registration: StoredRegistration;
+}
+
+/** Gives the delivery that still needs its first message. */
+async function tell(
+  { table, timeScale }: EventWorld,
+  { event, registration }: Match,
+): Promise<StoredDelivery | undefined> {
+  if (await toldOtherwise(table, event, registration)) return undefined;
+  return registration.delayMinutes > 0
+    ? tellInWindow(table, event, registration, timeScale)
+    : record(table, deliveryFor(event, registration, timeScale));
+}
+
 /** Writes the delivery unless it is there. Gives it when it still needs its first message: none may have been sent. */
-async function record({ table }: EventWorld, delivery: StoredDelivery): Promise<StoredDelivery | undefined> {
+async function record(table: Table, delivery: StoredDelivery): Promise<StoredDelivery | undefined> {
   const { companyId, webhookId, id } = delivery;
   try {
     await table.write({ put: { ...keys.delivery(companyId, webhookId, id), ...delivery }, when: absent });

@@ -1,21 +1,12 @@
 /** Old and new row of a territory -> what happened to it. */
-import { catalogue, type DomainEvent } from "#shared/events/catalogue.ts";
+import { type DomainEvent, eventOf } from "#shared/events/catalogue.ts";
 import type { StoredTerritory } from "#shared/territories/schema.ts";
 import { presentTerritory } from "#shared/territories/territories.ts";
 
 /** At most one: every write of the row that moves its version makes it, changes it or hides it. */
 export function territoryEvents(before: StoredTerritory | undefined, after: StoredTerritory): DomainEvent[] {
   if (before !== undefined && (before.deletedAt !== undefined || before.version === after.version)) return [];
-  const event = eventName(before, after);
-  return [
-    {
-      id: `${after.id}-${after.version}-${event}`,
-      event,
-      companyId: after.companyId,
-      createdAt: after.updatedAt,
-      data: catalogue[event].parse({ territory: presentTerritory(after) }),
-    },
-  ];
+  return [eventOf(after, eventName(before, after), { territory: presentTerritory(after) })];
 }
 
 function eventName(before: StoredTerritory | undefined, after: StoredTerritory) {

@@ -8,6 +8,7 @@ import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, any, atMost, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
+import { windowKeys } from "#shared/db/window-keys.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { newDelivery } from "#shared/deliveries/new-delivery.ts";
@@ -117,7 +118,7 @@ async function commitPress(
   const press: z.infer<typeof StoredPress> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
   const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
   const writes: Write[] = [
-    { put: { ...keys.press(companyId, webhookId, registrationId, recordId), ...press }, when: isFirst },
+    { put: { ...windowKeys.press({ companyId, webhookId, registrationId, recordId }), ...press }, when: isFirst },
     { put: { ...keys.delivery(companyId, webhookId, id), ...delivery }, when: absent },
   ];
   try {

@@ -131,5 +131,7 @@ export const StoredRegistration = z.object({
   companyId: Id,
   webhookId: Id,
   createdAt: Timestamp,
+  /** Events before this time may have been told with another delay. */
+  delayChangedAt: z.optional(Timestamp),
 });
 export type StoredRegistration = z.infer<typeof StoredRegistration>;

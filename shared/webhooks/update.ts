@@ -69,7 +69,7 @@ export async function readRegistration(
   return StoredRegistration.parse(item);
 }
 
-/** Deliveries that wait keep what they were matched with. */
+/** Deliveries that wait keep what they were matched with, and windows that are open their time. */
 export async function updateRegistration(
   world: World,
   companyId: number,
@@ -78,7 +78,12 @@ export async function updateRegistration(
   { filter, ...fields }: RegistrationPatch,
 ): Promise<Registration> {
   const current = await readRegistration(world, companyId, webhookId, id);
-  const given = { ...fields, ...(filter !== undefined && { filter: filter === null ? null : JSON.stringify(filter) }) };
+  const isNewDelay = fields.delayMinutes !== undefined && fields.delayMinutes !== current.delayMinutes;
+  const given = {
+    ...fields,
+    ...(filter !== undefined && { filter: filter === null ? null : JSON.stringify(filter) }),
+    ...(isNewDelay && { delayChangedAt: iso(world.clock.now()) }),
+  };
   const next = StoredRegistration.parse({ ...current, ...given });
   if (JSON.stringify(next) !== JSON.stringify(StoredRegistration.parse(current))) {
     const update = keys.registration(companyId, webhookId, id);

@@ -42,6 +42,8 @@ export interface Scene {
   readonly calls: string[];
   clock: number;
   kill: Kill | undefined;
+  /** Done just before the nth call to the outside, once. */
+  meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
 
@@ -98,6 +100,7 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     calls,
     clock: START,
     kill: undefined,
+    meanwhile: undefined,
     answers: () => ({}),
   };
   return made;
@@ -109,7 +112,8 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
   }
   async function strike<T>(name: string, call: () => Promise<T>): Promise<T> {
     calls.push(name);
-    const { kill } = made;
+    const { kill, meanwhile } = made;
+    if (meanwhile?.at === calls.length) await meanwhile.work();
     const isHit = kill !== undefined && kill.at === calls.length;
     if (isHit && kill.when === "before") throw new Killed();
     const result = await call();
@@ -183,9 +187,9 @@ export const consume = (at: Scene, message: QueueMessage, isRepeat: boolean): Pr
   "release" in message ? release(at.world, message) : deliver(at.world, message, isRepeat);
 
 /** Hands out messages in the order in which they become visible, until none is left. */
-export async function drain(at: Scene): Promise<void> {
+export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
-    if (steps > 1_000) throw new Error("the queue does not come to rest");
+    if (steps > maxSteps) throw new Error("the queue does not come to rest");
     at.queue.sort((a, b) => a.at - b.at);
     const next = at.queue.shift();
     if (next === undefined) return;
