@@ -13,7 +13,7 @@ export type TableAction =
   | "ConditionCheckItem";
 
 /** Settings of the deployment that a function reads from its environment. */
-export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE";
+export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
 
 /**
  * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings

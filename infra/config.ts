@@ -10,6 +10,8 @@ export interface DeployConfig {
   readonly webhookUrlPolicy: "public" | "local";
   /** Delays, retry gaps and windows pass this many times faster. */
   readonly timeScale: number;
+  /** Deliveries in flight at once: bounds the connections to receivers, and leaves the account's concurrency to the API. */
+  readonly deliverySenders: number;
   /** Browser origins that may call the API; empty turns CORS off. */
   readonly allowedOrigins: readonly string[];
   /** Every answer tells in a `Server-Timing` header what it took of the table: for development only. */
@@ -21,6 +23,7 @@ export const contextKeys = [
   "audience",
   "webhookUrlPolicy",
   "timeScale",
+  "deliverySenders",
   "allowedOrigins",
   "serverTiming",
 ] as const;
@@ -55,6 +58,10 @@ const Context = z.object({
   audience: z._default(List, []),
   webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public"),
   timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1),
+  deliverySenders: z._default(
+    z.coerce.number().check(z.int("must be a whole number"), z.minimum(2), z.maximum(1_000)),
+    50,
+  ),
   allowedOrigins: AllowedOrigins,
   serverTiming: z._default(z.union([z.boolean(), z.stringbool()]), false),
 });

@@ -12,9 +12,6 @@ import { allow, createFunction, type Platform } from "./function.ts";
 import { alarm, deadLetterQueue, guardedQueue } from "./monitoring.ts";
 import { eventFunctions } from "./routes.ts";
 
-/** Deliveries in flight at once: bounds the connections to receivers, and leaves the account's concurrency to the API. */
-const MAX_DELIVERIES_IN_FLIGHT = 50;
-
 /** Repeats of a failing stream batch; bisected, a bad record is alone after 7 of them. */
 const STREAM_RETRIES = 10;
 /** A flush that failed is tried again with the company's next writes, and must not hold up other companies meanwhile. */
@@ -129,7 +126,7 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     eventSourceArn: queueArn,
     batchSize: 1,
     functionResponseTypes: ["ReportBatchItemFailures"],
-    scalingConfig: { maximumConcurrency: MAX_DELIVERIES_IN_FLIGHT },
+    scalingConfig: { maximumConcurrency: Number(platform.settings.DELIVERY_SENDERS) },
   });
   accept(messages, {
     "Serverless-LambdaEventSourceMappingDestination": "A queue's failed messages go to its own dead letters, whole.",

@@ -93,7 +93,7 @@ export const eventFunctions = {
         due: ["Query"],
       },
       deliveryQueue: "send",
-      settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY"],
+      settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
   /** Finds deliveries that are due and have no message. */

@@ -25,7 +25,11 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     issuer: identity.issuer,
     audience: identity.audience,
     userPool: identity.userPool,
-    settings: { WEBHOOK_URL_POLICY: config.webhookUrlPolicy, TIME_SCALE: String(config.timeScale) },
+    settings: {
+      WEBHOOK_URL_POLICY: config.webhookUrlPolicy,
+      TIME_SCALE: String(config.timeScale),
+      DELIVERY_SENDERS: String(config.deliverySenders),
+    },
   };
   createEvents(stack, platform);
   const api = createApi(stack, platform, config);

@@ -82,6 +82,8 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 
 type Undo = (() => unknown)[];
 
+/** Each is a thread with some 30 MB: fewer than are deployed. */
+const LOCAL_SENDERS = 10;
 /** Invocations of event sources get this long to finish when the service stops. */
 const DRAIN_MS = 3_000;
 
@@ -197,7 +199,15 @@ async function makeTemplate(options: LocalOptions, dir: DataDir, { issuer }: Ide
   // Loaded only where it is needed: the CDK takes a second to load.
   const synthesize = options.synthesize ?? (await import("../synth.ts")).synthesize;
   return synthesize(
-    { issuer, audience: [AUDIENCE], webhookUrlPolicy, timeScale, allowedOrigins, serverTiming: true },
+    {
+      issuer,
+      audience: [AUDIENCE],
+      webhookUrlPolicy,
+      timeScale,
+      allowedOrigins,
+      deliverySenders: LOCAL_SENDERS,
+      serverTiming: true,
+    },
     dir.assembly,
   );
 }

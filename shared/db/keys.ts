@@ -202,10 +202,20 @@ export const keys = {
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
   }),
 
+  /** How many deliveries of a webhook are in flight, and is its receiver called at all? */
+  gate: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
+  /** Which webhook's gate stands under this key? */
+  gateAt: ({ pk }: Key): { companyId: number; id: number } | undefined => {
+    const [, companyId, id] = /^C#(\d+)#D#(\d+)#G$/.exec(pk) ?? [];
+    return companyId === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
+  },
+
   /** Partition of the due index that a waiting delivery stands in. */
   dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
   /** Partition of the due index for what a paused webhook keeps, in the order of time. */
   heldShard: (companyId: number, webhookId: number): string => `DUE#HELD#${companyId}#${webhookId}`,
+  /** And for what waits at the gate of a webhook: all its places are taken, or its breaker is open. */
+  gatedShard: (companyId: number, webhookId: number): string => `DUE#GATED#${companyId}#${webhookId}`,
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
 

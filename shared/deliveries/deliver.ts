@@ -8,46 +8,86 @@ import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { Exchange } from "#shared/deliveries/exchange.ts";
+import { enter, LEASE_MS, leave, stepBack } from "#shared/deliveries/gate.ts";
 import { isSuccess, noteHealth } from "#shared/deliveries/health.ts";
 import { hold } from "#shared/deliveries/hold.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
 import { type DeliveryMessage, messageFor, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { signatureHeaders } from "#shared/deliveries/signature.ts";
+import { waitAtGate } from "#shared/deliveries/waiting.ts";
 import { bodyToSend } from "#shared/deliveries/window.ts";
 import type { EventWorld } from "#shared/events/world.ts";
-import { limits } from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
 import { StoredWebhook } from "#shared/webhooks/schema.ts";
 
-/** Longer than the exchange and its record can take: after that, the sender is taken for dead. */
-const LEASE_MS = limits.exchangeMs + 8_000;
+/** A quick receiver's places are free again by then. */
+const SOON_MS = 2_000;
 
 /** `isRepeat`: the queue has handed this message out before, so its last receiver may have died half-way. */
 export async function deliver(world: EventWorld, message: DeliveryMessage, isRepeat: boolean): Promise<void> {
+  await tryDelivery(world, message, isRepeat);
+}
+
+/** `turned away`: for now the webhook can take no more. */
+export type Outcome = "dealt with" | "turned away";
+
+export async function tryDelivery(world: EventWorld, message: DeliveryMessage, isRepeat: boolean): Promise<Outcome> {
   const { companyId, webhookId, deliveryId } = message;
   const [item, webhookItem] = await Promise.all([
     world.table.get(keys.delivery(companyId, webhookId, deliveryId)),
     world.table.get(keys.webhook(companyId, webhookId)),
   ]);
-  if (item === undefined) return;
+  if (item === undefined) return "dealt with";
   const delivery = StoredDelivery.parse(item);
-  if (delivery.state !== "waiting") return;
+  if (delivery.state !== "waiting") return "dealt with";
   if (delivery.attempt !== message.attempt) {
     // The attempt of this message is over. If whoever made it died before planning the next, that is done here.
     if (isRepeat) await enqueue(world, delivery);
-    return;
+    return "dealt with";
   }
-  if (webhookItem === undefined || !(await isRegistered(world.table, delivery))) {
-    return settle(world, delivery, "cancelled");
+  const isWanted = webhookItem !== undefined && (await isRegistered(world.table, delivery));
+  if (!isWanted) await settle(world, delivery, "cancelled");
+  else if (Date.parse(delivery.dueAt) > world.clock.now()) await enqueue(world, delivery);
+  else return throughGate(world, delivery, StoredWebhook.parse(webhookItem));
+  return "dealt with";
+}
+
+/** The place at the gate bounds how many are in flight, the lease of the attempt lets one sender alone make it. */
+async function throughGate(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Outcome> {
+  if (webhook.status === "paused") {
+    await hold(world, delivery);
+    return "dealt with";
   }
-  if (Date.parse(delivery.dueAt) > world.clock.now()) return enqueue(world, delivery);
-  const webhook = StoredWebhook.parse(webhookItem);
-  if (webhook.status === "paused") return hold(world, delivery);
-  if (!(await claim(world, delivery))) return waitForLease(world, delivery);
+  const entry = await enter(world, delivery);
+  switch (entry.kind) {
+    case "taken":
+      await waitForLease(world, delivery, entry.until);
+      return "dealt with";
+    case "soon":
+      // What waits at the gate is looked after: it needs no message of its own.
+      if (delivery.dueShard !== keys.dueShard(delivery.id)) return "turned away";
+      await enqueue(world, { ...delivery, dueAt: iso(world.clock.now() + SOON_MS) });
+      return "turned away";
+    case "full":
+    case "open":
+      await waitAtGate(world, delivery, entry);
+      return "turned away";
+    default:
+      await send(world, delivery, webhook, entry.slot);
+      return "dealt with";
+  }
+}
+
+async function send(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook, slot: string): Promise<void> {
+  if (!(await claim(world, delivery))) {
+    await stepBack(world, delivery, slot);
+    return waitForLease(world, delivery, undefined);
+  }
   const exchange = await attempt(world, delivery, webhook);
   await noteHealth(world, webhook, exchange);
   await conclude(world, delivery, exchange);
+  await leave(world, delivery, slot, { isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs });
 }
 
 /** Is the registration that asked for it still there? What nobody registered for needs none. */
@@ -75,11 +115,12 @@ async function claim({ table, clock }: EventWorld, delivery: StoredDelivery): Pr
 }
 
 /** Whoever holds the attempt may die with it: this message comes back when the lease is over, and then finds out. */
-async function waitForLease(world: EventWorld, { companyId, webhookId, id, attempt }: StoredDelivery): Promise<void> {
+async function waitForLease(world: EventWorld, delivery: StoredDelivery, until: string | undefined): Promise<void> {
+  const { companyId, webhookId, id, attempt } = delivery;
   const item = await world.table.get(keys.delivery(companyId, webhookId, id));
   const standing = StoredDelivery.parse(item);
   if (standing.state !== "waiting" || standing.attempt !== attempt) return;
-  await enqueue(world, { ...standing, dueAt: standing.leaseUntil ?? standing.dueAt });
+  await enqueue(world, { ...standing, dueAt: until ?? standing.leaseUntil ?? standing.dueAt });
 }
 
 async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Exchange> {
@@ -123,13 +164,13 @@ async function conclude(world: EventWorld, delivery: StoredDelivery, exchange: E
   if (gap === undefined) return settle(world, delivery, "exhausted");
   const next: StoredDelivery = { ...delivery, attempt: delivery.attempt + 1, dueAt: iso(now + gap) };
   await whileAttemptStands(world, delivery, {
-    set: { attempt: next.attempt, dueAt: next.dueAt, updatedAt: iso(now) },
+    set: { attempt: next.attempt, dueAt: next.dueAt, dueShard: keys.dueShard(next.id), updatedAt: iso(now) },
     remove: ["leaseUntil"],
   });
   await enqueue(world, next);
 }
 
-async function settle(
+export async function settle(
   world: EventWorld,
   delivery: StoredDelivery,
   state: "delivered" | "exhausted" | "cancelled",

@@ -75,7 +75,11 @@ export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 export const ReleaseMessage = z.object({ v: z.literal(1), release: z.literal(true), companyId: Id, webhookId: Id });
 export type ReleaseMessage = z.infer<typeof ReleaseMessage>;
 
-export type QueueMessage = DeliveryMessage | ReleaseMessage;
+/** Looks after what waits at the gate of a webhook. */
+export const LookMessage = z.object({ v: z.literal(1), look: z.literal(true), companyId: Id, webhookId: Id });
+export type LookMessage = z.infer<typeof LookMessage>;
+
+export type QueueMessage = DeliveryMessage | ReleaseMessage | LookMessage;
 
 export const messageFor = ({ companyId, webhookId, id, attempt }: StoredDelivery): DeliveryMessage => ({
   v: 1,

@@ -1,4 +1,4 @@
-/** Finds deliveries that are due and whose message is gone, and queues them again; releases of paused webhooks alike. */
+/** Finds deliveries that are due and whose message is gone, and queues them again; releases of paused webhooks and looks at gates alike. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
@@ -8,6 +8,7 @@ import type { Item } from "#shared/db/table.ts";
 import { enqueue } from "#shared/deliveries/deliver.ts";
 import { releaseMessage } from "#shared/deliveries/release.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
+import { sendLook } from "#shared/deliveries/waiting.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 
 /** `messages-lost`: the queue was purged or began empty, so everything that waits is queued again, whenever it is due. */
@@ -47,7 +48,9 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
   const webhook = keys.webhookAt({ pk, sk });
   // One message too many changes nothing: the webhook's row says whether there is something to release.
   if (webhook !== undefined) return releaseAgain(world, webhook);
+  const gate = keys.gateAt({ pk, sk });
   const now = world.clock.now();
+  if (gate !== undefined) return sendLook(world, gate.companyId, gate.id, now).then(() => true);
   const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
   const idle = any(missing("leaseUntil"), atMost("leaseUntil", iso(now)));
   const waiting = equals("state", "waiting");

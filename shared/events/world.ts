@@ -13,6 +13,8 @@ export interface EventWorld {
   readonly queue: DeliveryQueue;
   /** Delays and retry gaps pass this many times faster. */
   readonly timeScale: number;
+  /** Deliveries that the whole deployment has in flight at most. */
+  readonly senders: number;
   readonly post: (request: Post) => Promise<Exchange>;
   /** Puts a stream record that no try can publish where an operator finds it, with its data. */
   readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
@@ -26,6 +28,10 @@ export function eventWorld(): EventWorld {
     clock: systemClock,
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
+    get senders() {
+      // Asked for by those that send alone: the others have no such setting.
+      return setting("DELIVERY_SENDERS");
+    },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
     park: (record, reason) => parkRecord(setting("PARKED_RECORDS_URL"), record, reason),
   };

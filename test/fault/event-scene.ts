@@ -4,6 +4,7 @@ import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
+import { look } from "#shared/deliveries/backlog.ts";
 import { deliver } from "#shared/deliveries/deliver.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import { release } from "#shared/deliveries/release.ts";
@@ -71,6 +72,7 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     table: killable(db.direct),
     clock: time,
     timeScale: 1,
+    senders: 10,
     queue: {
       returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
       send: (entries) => strike("send", async () => enqueue(entries)),
@@ -184,7 +186,11 @@ export async function publishUntilDone(at: Scene): Promise<void> {
 
 /** As the queue's function does it. */
 export const consume = (at: Scene, message: QueueMessage, isRepeat: boolean): Promise<void> =>
-  "release" in message ? release(at.world, message) : deliver(at.world, message, isRepeat);
+  "release" in message
+    ? release(at.world, message)
+    : "look" in message
+      ? look(at.world, message)
+      : deliver(at.world, message, isRepeat);
 
 /** Hands out messages in the order in which they become visible, until none is left. */
 export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {

@@ -186,7 +186,7 @@ describe("time", () => {
 test("a sender that died with its message: the next one waits for the lease and then goes on", async () => {
   const at = await scene();
   await publish(at);
-  at.kill = { at: at.calls.length + 5, when: "before" };
+  at.kill = { at: at.calls.length + 6, when: "before" };
   const message = at.queue.shift()?.message;
   if (message === undefined) throw new Error("no message");
   await expect(consume(at, message, false)).rejects.toBeInstanceOf(Killed);

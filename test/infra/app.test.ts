@@ -48,6 +48,7 @@ describe("settings", () => {
       audience: [],
       webhookUrlPolicy: "public",
       timeScale: 1,
+      deliverySenders: 50,
       allowedOrigins: [],
       serverTiming: false,
     });
@@ -73,6 +74,7 @@ describe("settings", () => {
     [{ webhookUrlPolicy: "open" }, "webhookUrlPolicy"],
     [{ timeScale: "0" }, "timeScale"],
     [{ timeScale: "fast" }, "timeScale"],
+    [{ deliverySenders: "1" }, "deliverySenders"],
     [{ serverTiming: "perhaps" }, "serverTiming"],
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
   ])("%j are refused with the key at fault", (context, fault) => {

@@ -9,6 +9,7 @@ export const ownIdentity: DeployConfig = {
   audience: [],
   webhookUrlPolicy: "public",
   timeScale: 1,
+  deliverySenders: 50,
   serverTiming: false,
   allowedOrigins: ["https://app.example.com"],
 };

@@ -1,0 +1,121 @@
+/**
+ * Sends what waits at the gate of a webhook: one look at a time, which sends as many at once as the webhook has places. So
+ * whatever waits for one receiver keeps a single sender busy.
+ */
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { any, atMost, equals, missing } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { settle, tryDelivery } from "#shared/deliveries/deliver.ts";
+import { LEASE_MS, StoredGate, slotsOf } from "#shared/deliveries/gate.ts";
+import { hold } from "#shared/deliveries/hold.ts";
+import { type LookMessage, messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { FULL_MS, sendLook, written } from "#shared/deliveries/waiting.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+import { StoredWebhook } from "#shared/webhooks/schema.ts";
+
+/** Deliveries that one look reads. */
+const LOOK = 50;
+/** A look begins no further exchange after this time: the function has to end with those that are under way. */
+const BEGIN_WITHIN_MS = 3_000;
+/** The due index lags behind the table: nobody waits if nobody is found for so long. */
+const LAG_MS = 10_000;
+
+/** Whoever comes second, or looks where nobody waits, changes nothing. */
+export async function look(world: EventWorld, { companyId, webhookId }: LookMessage): Promise<void> {
+  const [item, webhookItem] = await Promise.all([
+    world.table.get(keys.gate(companyId, webhookId)),
+    world.table.get(keys.webhook(companyId, webhookId)),
+  ]);
+  const gate = item === undefined ? undefined : StoredGate.parse(item);
+  const now = world.clock.now();
+  // Another look is under way, or planned with a message of its own.
+  if (gate?.dueShard === undefined || (gate.lookUntil ?? "") > iso(now)) return;
+  const key = keys.gate(companyId, webhookId);
+  const free = any(missing("lookUntil"), atMost("lookUntil", iso(now)));
+  const change = { set: { lookUntil: iso(now + LEASE_MS) } };
+  if (!(await written(world, { update: key, change, when: free }))) return;
+  const webhook = webhookItem === undefined ? undefined : StoredWebhook.parse(webhookItem);
+  const until = await lookOnce(world, gate, webhook);
+  const rest = until === undefined ? { remove: ["lookUntil"] } : { set: { lookUntil: iso(until) } };
+  await written(world, { update: key, change: rest, when: equals("lookUntil", change.set.lookUntil) });
+  if (until !== undefined) await sendLook(world, companyId, webhookId, until);
+}
+
+/** Gives the time of the next look, or nothing when nobody waits any more. */
+async function lookOnce(
+  world: EventWorld,
+  gate: StoredGate,
+  webhook: StoredWebhook | undefined,
+): Promise<number | undefined> {
+  const { openUntil = "" } = gate;
+  const now = world.clock.now();
+  if (webhook?.status === "active" && openUntil > iso(now)) return Date.parse(openUntil);
+  const waiting = await oldest(world, gate, webhook === undefined);
+  if (waiting === undefined) return close(world, gate);
+  if (waiting.length === 0) return now + FULL_MS;
+  if (webhook === undefined) for (const delivery of waiting) await settle(world, delivery, "cancelled");
+  else if (webhook.status === "paused") for (const delivery of waiting) await hold(world, delivery);
+  else return sendAll(world, gate, waiting);
+  return world.clock.now();
+}
+
+/** As many at once as there are places; when the webhook can take no more, the rest goes on waiting. */
+async function sendAll(world: EventWorld, gate: StoredGate, waiting: StoredDelivery[]): Promise<number> {
+  const begun = world.clock.now();
+  let isFull = false;
+  async function work(): Promise<void> {
+    while (!isFull && world.clock.now() - begun < BEGIN_WITHIN_MS) {
+      const delivery = waiting.shift();
+      if (delivery === undefined) return;
+      const outcome = await tryDelivery(world, messageFor(delivery), false);
+      if (outcome === "turned away") isFull = true;
+    }
+  }
+  const places = gate.openUntil === undefined ? slotsOf(world.senders, gate.slow) : 1;
+  await Promise.all(Array.from({ length: places }, work));
+  const now = world.clock.now();
+  if (!isFull) return now;
+  const item = await world.table.get(keys.gate(gate.companyId, gate.webhookId));
+  const { openUntil = "" } = StoredGate.parse(item);
+  return openUntil > iso(now) ? Date.parse(openUntil) : now + FULL_MS;
+}
+
+/** Twice, with the index's lag between: somebody who was turned away meanwhile has seen the gate looked after. */
+async function close(world: EventWorld, gate: StoredGate): Promise<number | undefined> {
+  const { companyId, webhookId, emptySince } = gate;
+  const now = world.clock.now();
+  const key = keys.gate(companyId, webhookId);
+  if (emptySince === undefined) {
+    await written(world, { update: key, change: { set: { emptySince: iso(now) } }, when: missing("emptySince") });
+    return now + LAG_MS;
+  }
+  if (now - Date.parse(emptySince) < LAG_MS) return Date.parse(emptySince) + LAG_MS;
+  const change = { remove: ["dueShard", "dueAt", "emptySince"] };
+  return (await written(world, { update: key, change, when: equals("emptySince", emptySince) })) ? undefined : now;
+}
+
+const Place = z.object({ pk: z.string(), sk: z.string() });
+
+/**
+ * The oldest ones; the index tells where they stand, the rows what they are: none of what it names may wait any more. Of a
+ * webhook that is gone, also what it kept. Undefined: the index names nothing.
+ */
+async function oldest(
+  { table }: EventWorld,
+  { companyId, webhookId }: StoredGate,
+  withHeld: boolean,
+): Promise<StoredDelivery[] | undefined> {
+  const places: z.infer<typeof Place>[] = [];
+  const shards = [keys.gatedShard(companyId, webhookId), ...(withHeld ? [keys.heldShard(companyId, webhookId)] : [])];
+  for (const pk of shards) {
+    for await (const item of table.query({ pk, index: "due", pageItems: LOOK })) {
+      if (places.push(Place.parse(item)) >= LOOK) break;
+    }
+  }
+  if (places.length === 0) return undefined;
+  const rows = (await table.batchGet(places)).map((row) => StoredDelivery.parse(row));
+  return rows
+    .filter(({ state, dueShard }) => state === "waiting" && dueShard !== undefined && shards.includes(dueShard))
+    .sort((a, b) => (a.dueAt < b.dueAt ? -1 : a.dueAt > b.dueAt ? 1 : a.id < b.id ? -1 : 1));
+}

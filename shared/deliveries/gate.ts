@@ -1,0 +1,188 @@
+/**
+ * How many deliveries of one webhook are in flight, and whether its receiver is called at all: one small row per webhook. A
+ * delivery in flight is an attribute of that row with the end of its lease, so a sender that died gives its place back.
+ */
+import { randomUUID } from "node:crypto";
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
+import { all, any, atMost, below, type Condition, equals, missing } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/table.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+import { limits } from "#shared/limits.ts";
+import { log } from "#shared/log.ts";
+import { Id, Timestamp } from "#shared/schema.ts";
+
+export const StoredGate = z.object({
+  type: z.literal("gate"),
+  companyId: Id,
+  webhookId: Id,
+  /** Deliveries in flight. */
+  used: z._default(z.int(), 0),
+  /** Attempts that failed since the last success. */
+  fails: z._default(z.int(), 0),
+  /** Whether the last exchange took longer than a quick receiver takes. */
+  slow: z._default(z.boolean(), true),
+  /** The breaker is open until then; after that, one delivery at a time finds out. */
+  openUntil: z.optional(Timestamp),
+  /** How often it has opened since the last success. */
+  openings: z._default(z.int(), 0),
+  /** While deliveries wait at the gate: stands in the due index, so that the sweeper sees that they are looked after. */
+  dueShard: z.optional(z.string()),
+  dueAt: z.optional(Timestamp),
+  /** One at a time looks after them: nobody else before then. */
+  lookUntil: z.optional(Timestamp),
+  /** Since then nothing was found waiting. */
+  emptySince: z.optional(Timestamp),
+});
+export type StoredGate = z.infer<typeof StoredGate>;
+
+/** Longer than the exchange and its record can take: after that, the sender is taken for dead. */
+export const LEASE_MS = limits.exchangeMs + 8_000;
+
+/** Of all senders: what one quick receiver may take, and one that is slow, failing or not known yet. */
+const QUICK_SHARE = 0.8;
+const SLOW_SHARE = 0.2;
+export const slotsOf = (senders: number, slow: boolean): number =>
+  Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE)));
+
+/** An answer within this time is quick; a quick receiver's places are free again before long. */
+const QUICK_MS = 1_000;
+
+/** So many failures in a row open the breaker. */
+export const BREAKER_FAILURES = 5;
+/** It stays open for 10 s, 20 s, 40 s … 5 min: a delivery that comes due meanwhile is late by that at most. */
+const OPEN_MS = 10_000;
+const OPEN_MAX_MS = 300_000;
+export const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** Math.min(openings, 10));
+
+export interface Place {
+  readonly companyId: number;
+  readonly webhookId: number;
+  /** Of the delivery. */
+  readonly id: string;
+}
+
+/** `slot`: in, with what gives the place back. The others: not now. */
+export type Entry =
+  | { readonly kind: "in"; readonly slot: string }
+  /** This very delivery is in other hands until then. */
+  | { readonly kind: "taken"; readonly until: string }
+  /** All places are taken by exchanges that have only begun, of a receiver that is quick. */
+  | { readonly kind: "soon" }
+  | { readonly kind: "full" }
+  | { readonly kind: "open"; readonly until: string };
+
+/** Takes a place. One write; a refusal costs the same. */
+export async function enter(world: EventWorld, { companyId, webhookId, id }: Place): Promise<Entry> {
+  const key = keys.gate(companyId, webhookId);
+  for (;;) {
+    const now = world.clock.now();
+    const slot = `${iso(now + LEASE_MS)} ${randomUUID()}`;
+    const change = { set: { type: "gate", companyId, webhookId, [id]: slot }, add: { used: 1 } };
+    const refused = await attemptWrite(world, { update: key, change, when: mayEnter(id, now, world.senders) });
+    if (refused === undefined || refused[id] === slot) return { kind: "in", slot };
+    const expired = slotsIn(refused).filter((entry) => entry.until <= iso(now));
+    if (expired.length === 0) return refusal(refused, id, now);
+    for (const entry of expired) await vacate(world, { companyId, webhookId, id: entry.id }, entry.slot, {});
+  }
+}
+
+function mayEnter(id: string, now: number, senders: number): Condition {
+  const empty = any(missing("used"), equals("used", 0));
+  const closed = any(missing("openUntil"), all(atMost("openUntil", iso(now)), empty));
+  const few = any(missing("used"), below("used", slotsOf(senders, true)));
+  const some = all(equals("slow", false), below("used", slotsOf(senders, false)));
+  return all(missing(id), closed, any(few, some));
+}
+
+interface Slot {
+  readonly id: string;
+  readonly slot: string;
+  readonly until: string;
+}
+
+/** Deliveries in flight, as the row of the gate names them. */
+export const slotsIn = (gate: Item): Slot[] =>
+  Object.entries(gate).flatMap(([id, slot]) =>
+    id.startsWith("dlv_") && typeof slot === "string" ? [{ id, slot, until: slot.split(" ")[0] ?? "" }] : [],
+  );
+
+function refusal(gate: Item, id: string, now: number): Entry {
+  const { openUntil, slow } = StoredGate.parse(gate);
+  const slots = slotsIn(gate);
+  const own = slots.find((slot) => slot.id === id);
+  if (own !== undefined) return { kind: "taken", until: own.until };
+  if (openUntil !== undefined) {
+    const probe = slots.map(({ until }) => until).toSorted();
+    return { kind: "open", until: openUntil > iso(now) ? openUntil : (probe.at(-1) ?? iso(now)) };
+  }
+  const young = iso(now + LEASE_MS - QUICK_MS);
+  return { kind: !slow && slots.every(({ until }) => until >= young) ? "soon" : "full" };
+}
+
+/** Gives the place back with what the exchange showed. Failures in a row open the breaker, a success closes it. */
+export async function leave(
+  world: EventWorld,
+  place: Place,
+  slot: string,
+  seen: { readonly isSuccess: boolean; readonly latencyMs: number },
+): Promise<void> {
+  const now = world.clock.now();
+  const expiresAt = Math.floor((now + limits.deliveryKeptMs) / 1_000);
+  const set = { slow: seen.latencyMs >= QUICK_MS, expiresAt };
+  if (seen.isSuccess) {
+    await vacate(world, place, slot, { set: { ...set, fails: 0 }, remove: ["openUntil", "openings"] });
+    return;
+  }
+  const item = await vacate(world, place, slot, { set, add: { fails: 1 } });
+  if (item === undefined) return;
+  const { fails, openings, openUntil } = StoredGate.parse(item);
+  if (fails < BREAKER_FAILURES || (openUntil ?? "") > iso(now)) return;
+  const { companyId, webhookId } = place;
+  const until = iso(now + openMs(openings) / world.timeScale);
+  const when = any(missing("openUntil"), atMost("openUntil", iso(now)));
+  const change = { set: { openUntil: until }, add: { openings: 1 } };
+  const refused = await attemptWrite(world, { update: keys.gate(companyId, webhookId), change, when });
+  if (refused === undefined) log.warn("breaker opened", { companyId, webhookId, fails, openings: openings + 1 });
+}
+
+/** Gives the place back and says nothing about the receiver. */
+export async function stepBack(world: EventWorld, place: Place, slot: string): Promise<void> {
+  await vacate(world, place, slot, {});
+}
+
+/** Gives the gate as it then stands; `undefined` where the place was given back before. */
+async function vacate(
+  world: EventWorld,
+  { companyId, webhookId, id }: Place,
+  slot: string,
+  change: { set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] },
+): Promise<Item | undefined> {
+  const { set = {}, add = {}, remove = [] } = change;
+  try {
+    return await world.table.write({
+      update: keys.gate(companyId, webhookId),
+      change: { set, add: { ...add, used: -1 }, remove: [...remove, id] },
+      when: equals(id, slot),
+    });
+  } catch (error) {
+    if (error instanceof ConditionFailed) return undefined;
+    throw error;
+  }
+}
+
+/** Gives what stands there where the condition does not hold, otherwise nothing. */
+async function attemptWrite(
+  { table }: EventWorld,
+  write: Parameters<EventWorld["table"]["write"]>[0],
+): Promise<Item | undefined> {
+  try {
+    await table.write(write);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ConditionFailed) return error.failed[0]?.item ?? {};
+    throw error;
+  }
+}
