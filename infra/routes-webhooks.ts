@@ -61,7 +61,9 @@ export const webhookRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/webhooks/{id}",
     file: "webhooks/delete",
-    access: { table: { ...caller, webhooks: ["Query", "UpdateItem", "DeleteItem"] } },
+    access: {
+      table: { ...caller, webhooks: ["Query", "UpdateItem", "DeleteItem"], deliveries: ["UpdateItem"] },
+    },
   },
   {
     method: "GET",

@@ -1,10 +1,11 @@
-/** An event source on a queue: receives messages, hands them to a function and deletes those that it has dealt with. */
+/** An event source on a queue: receives messages, hands them to a function, fair to message groups, and deletes those that it has dealt with. */
 import * as z from "zod/mini";
 import { failedItems } from "./batch-failures.ts";
 import { messageOf } from "./error.ts";
+import { FairLine, type InLine } from "./fair-line.ts";
 import type { LocalFunction } from "./function.ts";
 import { nameOfArn, queueUrl, REGION } from "./names.ts";
-import type { QueueServer } from "./queues.ts";
+import { GROUP_ATTRIBUTE, type QueueServer } from "./queues.ts";
 import type { RunningSource } from "./sources.ts";
 import type { Stack } from "./stack.ts";
 
@@ -22,6 +23,8 @@ const DEFAULT_BATCH_SIZE = 10;
 const RECEIVE_LIMIT = 10;
 const WAIT_SECONDS = 20;
 const RETRY_MS = 1_000;
+/** The longest that SQS keeps a message from others. */
+const KEPT_SECONDS = 43_200;
 
 const Message = z.object({
   MessageId: z.string(),
@@ -38,6 +41,7 @@ const Message = z.object({
   ),
 });
 type Message = z.infer<typeof Message>;
+const Visibility = z.object({ Attributes: z.object({ VisibilityTimeout: z.string() }) });
 const Received = z.object({ Messages: z._default(z.array(Message), []) });
 
 export function startQueueSource(source: QueueSource): RunningSource {
@@ -52,28 +56,47 @@ export function startQueueSource(source: QueueSource): RunningSource {
   };
 }
 
+interface Waiting extends InLine {
+  readonly message: Message;
+  /** Received before there was room for it: the queue does not hand it out again while it stands in line. */
+  readonly isKept: boolean;
+}
+
 class Loop {
   readonly #source: QueueSource;
   readonly #url: string;
   readonly #stopping = new AbortController();
   readonly #inWork = new Set<Promise<void>>();
+  readonly #line = new FairLine<Waiting>();
+  readonly #size: number;
+  readonly #windowMs: number;
+  #visibilitySeconds = 0;
 
   constructor(source: QueueSource) {
     this.#source = source;
     this.#url = queueUrl(source.queues.endpoint, nameOfArn(source.mapping.EventSourceArn));
+    this.#size = source.mapping.BatchSize ?? DEFAULT_BATCH_SIZE;
+    this.#windowMs = source.mapping.MaximumBatchingWindowInSeconds * 1000;
   }
 
   stop(): void {
     this.#stopping.abort();
   }
 
+  /** Goes on receiving while everything is in work: fair is only who sees all that waits. */
   async run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        if (this.#inWork.size >= this.#source.concurrency) await Promise.race(this.#inWork);
-        const messages = await this.#receiveBatch();
-        if (messages.length > 0) this.#start(messages);
+        if (this.#visibilitySeconds === 0) this.#visibilitySeconds = await this.#readVisibility();
+        const isKept = this.#free() <= this.#line.size;
+        const messages = await this.#receive(isKept);
+        const sinceMs = Date.now();
+        for (const message of messages) {
+          const group = message.MessageAttributes[GROUP_ATTRIBUTE]?.StringValue ?? "";
+          this.#line.push({ group, sinceMs, message, isKept });
+        }
+        this.#dispatch();
       } catch (error) {
         if (signal.aborted) break;
         this.#source.log(`${this.#source.mapping.id}: the queue cannot be read: ${messageOf(error)}\n`);
@@ -83,30 +106,63 @@ class Loop {
     await Promise.all(this.#inWork);
   }
 
-  #start(messages: readonly Message[]): void {
-    const work = this.#process(messages).finally(() => this.#inWork.delete(work));
+  /** Messages for which there is room in functions. */
+  #free(): number {
+    return (this.#source.concurrency - this.#inWork.size) * this.#size;
+  }
+
+  /** Full batches, and what has come when the batching window ends. */
+  #dispatch(): void {
+    while (!this.#stopping.signal.aborted && this.#line.size > 0 && this.#inWork.size < this.#source.concurrency) {
+      const openMs = this.#line.oldestMs + this.#windowMs - Date.now();
+      if (this.#line.size < this.#size && openMs > 0) {
+        setTimeout(() => this.#dispatch(), openMs).unref();
+        return;
+      }
+      const batch = Array.from({ length: Math.min(this.#size, this.#line.size) }, () => this.#line.take());
+      this.#start(batch.filter((entry) => entry !== undefined));
+    }
+  }
+
+  #start(batch: readonly Waiting[]): void {
+    const work = this.#work(batch).finally(() => {
+      this.#inWork.delete(work);
+      for (const entry of batch) this.#line.done(entry);
+      this.#dispatch();
+    });
     this.#inWork.add(work);
   }
 
-  /** A full batch, or what has come when the batching window ends. */
-  async #receiveBatch(): Promise<Message[]> {
-    const size = this.#source.mapping.BatchSize ?? DEFAULT_BATCH_SIZE;
-    const windowMs = this.#source.mapping.MaximumBatchingWindowInSeconds * 1000;
-    const messages = await this.#receive(size, WAIT_SECONDS);
-    const deadline = Date.now() + windowMs;
-    while (messages.length > 0 && messages.length < size && Date.now() < deadline) {
-      messages.push(...(await this.#receive(size - messages.length, Math.floor((deadline - Date.now()) / 1000))));
+  async #work(batch: readonly Waiting[]): Promise<void> {
+    const { queues, mapping, log } = this.#source;
+    const VisibilityTimeout = this.#visibilitySeconds;
+    try {
+      for (const { message, isKept } of batch) {
+        const { ReceiptHandle } = message;
+        if (!isKept) continue;
+        await queues.sqs("ChangeMessageVisibility", { QueueUrl: this.#url, ReceiptHandle, VisibilityTimeout });
+      }
+    } catch (error) {
+      log(`${mapping.id}: a batch could not begin: ${messageOf(error)}\n`);
+      return;
     }
-    return messages;
+    await this.#process(batch.map(({ message }) => message));
   }
 
-  async #receive(count: number, WaitTimeSeconds: number): Promise<Message[]> {
+  async #readVisibility(): Promise<number> {
+    const asked = { QueueUrl: this.#url, AttributeNames: ["VisibilityTimeout"] };
+    const { Attributes } = z.parse(Visibility, await this.#source.queues.sqs("GetQueueAttributes", asked));
+    return Number(Attributes.VisibilityTimeout);
+  }
+
+  async #receive(isKept: boolean): Promise<Message[]> {
     const request = {
       QueueUrl: this.#url,
-      MaxNumberOfMessages: Math.min(count, RECEIVE_LIMIT),
-      WaitTimeSeconds,
+      MaxNumberOfMessages: isKept ? RECEIVE_LIMIT : Math.min(this.#free(), RECEIVE_LIMIT),
+      WaitTimeSeconds: WAIT_SECONDS,
       MessageSystemAttributeNames: ["All"],
       MessageAttributeNames: ["All"],
+      ...(isKept && { VisibilityTimeout: KEPT_SECONDS }),
     };
     return z.parse(Received, await this.#source.queues.sqs("ReceiveMessage", request, this.#stopping.signal)).Messages;
   }
@@ -133,7 +189,8 @@ class Loop {
 
 /** The message as Lambda passes it on. */
 function eventRecord(message: Message, eventSourceARN: string): object {
-  const attributes = Object.entries(message.MessageAttributes).map(([name, value]) => [
+  const { [GROUP_ATTRIBUTE]: group, ...own } = message.MessageAttributes;
+  const attributes = Object.entries(own).map(([name, value]) => [
     name,
     {
       dataType: value.DataType,
@@ -147,7 +204,7 @@ function eventRecord(message: Message, eventSourceARN: string): object {
     messageId: message.MessageId,
     receiptHandle: message.ReceiptHandle,
     body: message.Body,
-    attributes: message.Attributes,
+    attributes: { ...message.Attributes, ...(group !== undefined && { MessageGroupId: group.StringValue }) },
     messageAttributes: Object.fromEntries(attributes),
     md5OfBody: message.MD5OfBody,
     eventSource: "aws:sqs",

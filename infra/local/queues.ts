@@ -20,6 +20,30 @@ export interface Depth {
 
 const QueueRequest = z.looseObject({ QueueUrl: z.string() });
 
+/** Holds a message's group: the server forgets it in standard queues, and fair queueing goes by it. */
+export const GROUP_ATTRIBUTE = "local.MessageGroupId";
+
+const Grouped = z.looseObject({
+  MessageGroupId: z.optional(z.string()),
+  MessageAttributes: z.optional(z.record(z.string(), z.unknown())),
+});
+const Sent = z.looseObject({ ...Grouped.shape, Entries: z.optional(z.array(Grouped)) });
+
+/** The request with each group kept as an attribute; any other request as it is. */
+function withGroups(body: Record<string, unknown>): Record<string, unknown> {
+  const sent = z.safeParse(Sent, body);
+  if (!sent.success) return body;
+  const { Entries, ...rest } = sent.data;
+  return { ...keepGroup(rest), ...(Entries !== undefined && { Entries: Entries.map(keepGroup) }) };
+}
+
+function keepGroup<T extends z.infer<typeof Grouped>>(entry: T): T {
+  const { MessageGroupId, MessageAttributes = {} } = entry;
+  if (MessageGroupId === undefined) return entry;
+  const group = { DataType: "String", StringValue: MessageGroupId };
+  return { ...entry, MessageAttributes: { ...MessageAttributes, [GROUP_ATTRIBUTE]: group } };
+}
+
 export async function startQueues(): Promise<QueueServer> {
   const app = buildApp({ logger: false });
   let endpoint = "";
@@ -27,7 +51,7 @@ export async function startQueues(): Promise<QueueServer> {
   app.addHook("preHandler", (request, _reply, done) => {
     const call = z.safeParse(QueueRequest, request.body);
     if (call.success && call.data.QueueUrl.startsWith(`${endpoint}/`)) {
-      request.body = { ...call.data, QueueUrl: serversUrl(endpoint, call.data.QueueUrl) };
+      request.body = { ...withGroups(call.data), QueueUrl: serversUrl(endpoint, call.data.QueueUrl) };
     }
     done();
   });

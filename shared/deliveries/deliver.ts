@@ -22,7 +22,7 @@ import { delaySecondsUntil } from "#shared/queue.ts";
 import { StoredWebhook } from "#shared/webhooks/schema.ts";
 
 /** A quick receiver's places are free again by then. */
-const SOON_MS = 2_000;
+const SOON_MS = 1_000;
 
 /** `isRepeat`: the queue has handed this message out before, so its last receiver may have died half-way. */
 export async function deliver(world: EventWorld, message: DeliveryMessage, isRepeat: boolean): Promise<void> {

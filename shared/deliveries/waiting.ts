@@ -4,6 +4,7 @@ import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, equals, exists, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { type Entry, StoredGate } from "#shared/deliveries/gate.ts";
+import { markedGate } from "#shared/deliveries/gate-mark.ts";
 import type { LookMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
@@ -33,16 +34,10 @@ export async function waitAtGate(
   const now = world.clock.now();
   const lookAt = entry.kind === "open" ? Date.parse(entry.until) : now + FULL_MS;
   const unmarked = any(missing("dueShard"), exists("emptySince"));
-  const marks = { set: gateDue(webhookId, now), remove: ["emptySince"] };
+  const marks = { set: markedGate(companyId, webhookId, now), remove: ["emptySince"] };
   if (!(await written(world, { update: keys.gate(companyId, webhookId), change: marks, when: unmarked }))) return;
   await sendLook(world, companyId, webhookId, lookAt);
 }
-
-/** Of the gate's row: somebody waits there. It stays overdue, so that the sweeper asks for a look each minute. */
-export const gateDue = (webhookId: number, nowMs: number) => ({
-  dueShard: keys.dueShard(`gate-${webhookId}`),
-  dueAt: iso(nowMs),
-});
 
 export const lookMessage = (companyId: number, webhookId: number): LookMessage => ({
   v: 1,

@@ -6,6 +6,7 @@ import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, any, below, missing, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table, Write } from "#shared/db/table.ts";
+import { markedGate } from "#shared/deliveries/gate-mark.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import { EventFilter } from "#shared/webhooks/filter.ts";
@@ -96,13 +97,17 @@ export async function createWebhook(world: World, companyId: number, input: NewW
   return made;
 }
 
-/** Removes the webhook with its registrations; what waits for delivery is cancelled when its time comes. */
+/**
+ * Removes the webhook with its registrations; what waits for delivery is cancelled when its time comes. What was kept for it
+ * has no such time: its gate is marked, so that the sweeper has it looked after.
+ */
 export async function deleteWebhook(world: World, companyId: number, id: number): Promise<void> {
   const { registrations } = await readWebhook(world, companyId, id);
   const writes: Write[] = [
     { remove: keys.webhook(companyId, id), when: present },
     { update: keys.webhookCount(companyId), change: { add: { webhooks: -1 } } },
     ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id) })),
+    { update: keys.gate(companyId, id), change: { set: markedGate(companyId, id, world.clock.now()) } },
   ];
   await world.table.transact(writes).catch((error: unknown) => {
     throw error instanceof ConditionFailed ? notFound("webhook") : error;

@@ -209,7 +209,12 @@ export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {
   }
 }
 
-export async function deliveries({ db, companyId, webhookId }: Scene): Promise<StoredDelivery[]> {
+export const deliveries = ({ db, ...hook }: Scene): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
+
+export async function deliveriesOf(
+  db: FaultyDynamoDb,
+  { companyId, webhookId }: Pick<Scene, "companyId" | "webhookId">,
+): Promise<StoredDelivery[]> {
   const found: StoredDelivery[] = [];
   const partitions = Array.from(
     { length: DELIVERY_SHARDS },

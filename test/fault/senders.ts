@@ -1,0 +1,205 @@
+/** Simulated senders: a fair queue, so many functions at once, receivers that take their time, and a clock that only waiting moves. */
+import { setImmediate as turn } from "node:timers/promises";
+import { iso } from "#shared/clock.ts";
+import { createCompany } from "#shared/companies/create.ts";
+import type { Item, Table } from "#shared/db/table.ts";
+import { look } from "#shared/deliveries/backlog.ts";
+import { deliver } from "#shared/deliveries/deliver.ts";
+import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
+import { release } from "#shared/deliveries/release.ts";
+import type { QueueMessage } from "#shared/deliveries/schema.ts";
+import { sweep } from "#shared/deliveries/sweep.ts";
+import { batchReads, publishChange } from "#shared/events/publish.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+import { createRegistration } from "#shared/webhooks/registrations.ts";
+import { createWebhook } from "#shared/webhooks/webhooks.ts";
+import { worldOn } from "#shared/world.ts";
+import { prospectRow, START } from "./event-scene.ts";
+import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
+
+/** What a receiver does with a request, and how long that takes. */
+export type Answer = Partial<Exchange> & { readonly ms: number };
+
+export interface Hook {
+  readonly companyId: number;
+  readonly webhookId: number;
+  readonly url: string;
+}
+
+export interface Sent {
+  readonly url: string;
+  readonly post: Post;
+  readonly at: number;
+}
+
+interface Waiting {
+  readonly message: QueueMessage;
+  readonly at: number;
+}
+
+let hooks = 0;
+
+export class Senders {
+  clock = START;
+  readonly sent: Sent[] = [];
+  readonly queue: Waiting[] = [];
+  /** The most senders that were busy with messages of the company at once, and the most exchanges with a receiver. */
+  readonly busiest = new Map<number, number>();
+  readonly inFlight = new Map<string, number>();
+  readonly mostInFlight = new Map<string, number>();
+  readonly world: EventWorld;
+  sweeps = true;
+  answers: (post: Post, now: number) => Answer = () => ({ ms: 0 });
+  readonly #db: FaultyDynamoDb;
+  readonly #count: number;
+  readonly #busy = new Map<number, number>();
+  readonly #timers: { at: number; ring: () => void }[] = [];
+  #calls = 0;
+  #running = 0;
+
+  constructor(db: FaultyDynamoDb, count: number, timeScale = 1) {
+    this.#db = db;
+    this.#count = count;
+    this.world = {
+      table: this.#counted(db.direct),
+      clock: { now: () => this.clock },
+      timeScale,
+      senders: count,
+      queue: {
+        returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
+        send: async (entries) => {
+          for (const { message, delaySeconds } of entries) {
+            this.queue.push({ message, at: this.clock + delaySeconds * 1_000 });
+          }
+        },
+      },
+      post: (post) => this.#post(post),
+      park: () => Promise.reject(new Error("nothing is to be parked")),
+    };
+  }
+
+  async hook(): Promise<Hook> {
+    const plain = worldOn(this.#db.direct, { now: () => START });
+    const sub = `senders-${hooks++}`;
+    const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+    const { company } = await createCompany(plain, { name: sub, owner });
+    const url = `http://127.0.0.1:1/${sub}`;
+    const webhook = await createWebhook(plain, company.id, { name: "x", url, registrations: [] });
+    await createRegistration(plain, company.id, webhook.id, {
+      event: "prospect.created",
+      filter: null,
+      delayMinutes: 0,
+      triggerMode: "automatic",
+      manualTriggerButtonText: null,
+    });
+    return { companyId: company.id, webhookId: webhook.id, url };
+  }
+
+  /** So many events of the company now. */
+  async publish({ companyId }: Hook, first: number, count: number): Promise<void> {
+    const reads = batchReads(this.world);
+    const createdAt = iso(this.clock);
+    for (let i = 0; i < count; i++) {
+      const after = { ...prospectRow(companyId, first + i), createdAt, updatedAt: createdAt };
+      await publishChange(this.world, reads, { before: undefined, after });
+    }
+  }
+
+  /** Runs until this time; the sweeper comes by each minute. */
+  async runUntil(end: number): Promise<void> {
+    for (;;) {
+      this.#dispatch();
+      await this.#quiet();
+      if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
+      const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
+      const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...this.queue.map(({ at }) => at));
+      if (next > end) break;
+      this.clock = Math.max(this.clock, next);
+      if (next === sweepAt) await sweep(this.world, { assume: "messages-kept" });
+      for (const timer of this.#timers.filter(({ at }) => at <= this.clock)) {
+        this.#timers.splice(this.#timers.indexOf(timer), 1);
+        timer.ring();
+      }
+      await this.#quiet();
+    }
+    this.clock = Math.max(this.clock, end);
+  }
+
+  /** As SQS does for standard queues with message groups: the group that keeps the fewest senders busy comes first. */
+  #dispatch(): void {
+    while (this.#running < this.#count) {
+      let best = -1;
+      for (const [i, { message, at }] of this.queue.entries()) {
+        if (at > this.clock) continue;
+        const other = this.queue[best]?.message.companyId;
+        if (other === undefined || this.#busyWith(message.companyId) < this.#busyWith(other)) best = i;
+        if (this.#busyWith(message.companyId) === 0) break;
+      }
+      const [next] = best === -1 ? [] : this.queue.splice(best, 1);
+      if (next === undefined) return;
+      void this.#consume(next.message);
+    }
+  }
+
+  #busyWith(companyId: number): number {
+    return this.#busy.get(companyId) ?? 0;
+  }
+
+  async #consume(message: QueueMessage): Promise<void> {
+    const { companyId } = message;
+    this.#running++;
+    raise(this.#busy, companyId, 1, this.busiest);
+    if ("release" in message) await release(this.world, message);
+    else if ("look" in message) await look(this.world, message);
+    else await deliver(this.world, message, false);
+    raise(this.#busy, companyId, -1);
+    this.#running--;
+  }
+
+  async #post(post: Post): Promise<Exchange> {
+    this.sent.push({ url: post.url, post, at: this.clock });
+    const { ms, ...answer } = this.answers(post, this.clock);
+    raise(this.inFlight, post.url, 1, this.mostInFlight);
+    if (ms > 0) await new Promise<void>((ring) => this.#timers.push({ at: this.clock + ms, ring }));
+    raise(this.inFlight, post.url, -1);
+    return { status: 200, error: null, answer: "", retryAfter: undefined, ...answer, latencyMs: ms };
+  }
+
+  /** Nobody has a call of the table under way, nor begins one. */
+  async #quiet(): Promise<void> {
+    for (let calm = 0; calm < 3; ) {
+      await turn();
+      calm = this.#calls === 0 ? calm + 1 : 0;
+    }
+  }
+
+  #counted(table: Table): Table {
+    const counted = async <T>(call: () => Promise<T>): Promise<T> => {
+      this.#calls++;
+      return call().finally(() => {
+        this.#calls--;
+      });
+    };
+    const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
+      const items: Item[] = [];
+      for await (const item of table.query(spec)) items.push(item);
+      return items;
+    };
+    return {
+      ...table,
+      get: (key) => counted(() => table.get(key)),
+      batchGet: (keys, consistency) => counted(() => table.batchGet(keys, consistency)),
+      write: (entry) => counted(() => table.write(entry)),
+      transact: (writes) => counted(() => table.transact(writes)),
+      query: async function* (spec) {
+        yield* await counted(() => all(spec));
+      },
+    };
+  }
+}
+
+function raise<Key>(counts: Map<Key, number>, key: Key, by: number, most?: Map<Key, number>): void {
+  const count = (counts.get(key) ?? 0) + by;
+  counts.set(key, count);
+  if (most !== undefined) most.set(key, Math.max(most.get(key) ?? 0, count));
+}
