@@ -1,5 +1,7 @@
 /** Deliveries: one event on its way to one registration, as the table holds it; its attempts; its queue message. */
 import * as z from "zod/mini";
+import { type Key, keys } from "#shared/db/keys.ts";
+import { packedText, unpackedText } from "#shared/db/packed.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
 export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cancelled"]);
@@ -9,6 +11,12 @@ export const DeliveryTrigger = z.enum(["automatic", "manual"]);
 
 /** Sorts by time. */
 export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must be a delivery id"));
+
+/** Text, or as `deliveryItem` packs it. */
+const Body = z.pipe(
+  z.union([z.string(), z.instanceof(Uint8Array)]),
+  z.transform((body) => (typeof body === "string" ? body : unpackedText(body))),
+);
 
 export const StoredDelivery = z.object({
   type: z.literal("delivery"),
@@ -34,7 +42,7 @@ export const StoredDelivery = z.object({
   /** When the sweeper last put a message into the queue again. */
   sweptAt: z.optional(Timestamp),
   /** The bytes that are signed and sent, the same at every attempt. Those of a window are made of its events. */
-  body: z.optional(z.string()),
+  body: z.optional(Body),
   /** Of a window: the record that its events are about. */
   recordId: z.optional(Id),
   /** Of a window that nothing joins any more: how many events it has, and between which versions of the record they are. */
@@ -45,6 +53,13 @@ export const StoredDelivery = z.object({
   expiresAt: z.int(),
 });
 export type StoredDelivery = z.infer<typeof StoredDelivery>;
+
+/** The row of a delivery. With its body packed it is written, claimed and settled for one unit each, not two. */
+export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unknown> => {
+  const { companyId, webhookId, id, body } = delivery;
+  const row = { ...keys.delivery(companyId, webhookId, id), ...delivery };
+  return body === undefined ? row : { ...row, body: packedText(body) };
+};
 
 export const StoredAttempt = z.object({
   type: z.literal("attempt"),

@@ -6,9 +6,8 @@ import * as z from "zod/mini";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
-import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { deliveryItem, messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { appointmentEvents, noteEvents } from "#shared/events/attached-events.ts";
 import type { DomainEvent } from "#shared/events/catalogue.ts";
 import { importEvents } from "#shared/events/import-events.ts";
@@ -103,9 +102,8 @@ async function tell(
 
 /** Writes the delivery unless it is there. Gives it when it still needs its first message: none may have been sent. */
 async function record(table: Table, delivery: StoredDelivery): Promise<StoredDelivery | undefined> {
-  const { companyId, webhookId, id } = delivery;
   try {
-    await table.write({ put: { ...keys.delivery(companyId, webhookId, id), ...delivery }, when: absent });
+    await table.write({ put: deliveryItem(delivery), when: absent });
     return delivery;
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;

@@ -6,14 +6,13 @@ import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, any, atMost, missing } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
 import { windowKeys } from "#shared/db/window-keys.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { newDelivery } from "#shared/deliveries/new-delivery.ts";
 import { delayMs } from "#shared/deliveries/plan.ts";
-import { messageFor, type StoredDelivery } from "#shared/deliveries/schema.ts";
+import { deliveryItem, messageFor, type StoredDelivery } from "#shared/deliveries/schema.ts";
 import { manualData } from "#shared/events/catalogue.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
@@ -119,7 +118,7 @@ async function commitPress(
   const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
   const writes: Write[] = [
     { put: { ...windowKeys.press({ companyId, webhookId, registrationId, recordId }), ...press }, when: isFirst },
-    { put: { ...keys.delivery(companyId, webhookId, id), ...delivery }, when: absent },
+    { put: deliveryItem(delivery), when: absent },
   ];
   try {
     await world.commit(writes, { deliveryId: id });

@@ -3,11 +3,10 @@ import { randomUUID } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { absent } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { newDelivery } from "#shared/deliveries/new-delivery.ts";
-import { messageFor } from "#shared/deliveries/schema.ts";
+import { deliveryItem, messageFor } from "#shared/deliveries/schema.ts";
 import { catalogue } from "#shared/events/catalogue.ts";
 import type { DeliveryQueue } from "#shared/queue.ts";
 import { getUser, userSummary } from "#shared/users/users.ts";
@@ -28,8 +27,7 @@ export async function tryOut(world: World, queue: DeliveryQueue, caller: Caller,
   const occasion = { id, companyId, webhookId, registrationId: null, event, eventId, createdAt: iso(now), dueMs: now };
   const data = catalogue[event].parse({ webhook: { id: ownId, name } });
   const delivery = newDelivery({ ...occasion, trigger: "manual", triggeredBy: userSummary(user) }, data);
-  const put = { ...keys.delivery(companyId, webhookId, id), ...delivery };
-  await world.commit([{ put, when: absent }], { deliveryId: id });
+  await world.commit([{ put: deliveryItem(delivery), when: absent }], { deliveryId: id });
   await queue.send([{ message: messageFor(delivery), delaySeconds: 0 }]).catch(() => undefined);
   return { deliveryId: id };
 }

@@ -1,0 +1,49 @@
+/** What one delivered event costs of the table: from the committed row to the settled delivery, with a receiver that takes it. */
+import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { metered } from "#shared/db/meter.ts";
+import { drain, newScene, publish, type Scene } from "../fault/event-scene.ts";
+import type { FaultyDynamoDb } from "../fault/faulty-dynamodb.ts";
+import type { Budget } from "./budget.ts";
+import { type BenchCompany, makeProspect } from "./prospects.ts";
+
+/** Prospects as they are at the door: with an address, a status, a rep; the bodies differ in length. */
+const EVENTS = 50;
+
+/** A company as the inventor of prospects wants it, on a scene's table. */
+export async function benchCompany({ db, companyId }: Scene): Promise<BenchCompany> {
+  const { statuses, users } = await loadDictionary(db.direct, companyId);
+  const [ownerId = 0] = [...users.keys()];
+  const count = 100_000;
+  return { id: companyId, ownerId, statuses: [...statuses.values()], repIds: [ownerId], tagIds: [], firstId: 1, count };
+}
+
+/** The units are those of the mean event; the mean body says how long such an event is. */
+export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
+  const scene = await newScene(db);
+  const company = await benchCompany(scene);
+  const sums = { publish: 0, send: 0, reads: 0 };
+  for (let i = 0; i < EVENTS; i++) {
+    const { importId: _, ...after } = makeProspect(company, i).prospect;
+    const told = await metered(() => publish({ ...scene, change: { before: undefined, after } }));
+    const sent = await metered(() => drain(scene));
+    sums.publish += told.usage.writeUnits;
+    sums.send += sent.usage.writeUnits;
+    sums.reads += sent.usage.readUnits;
+  }
+  if (scene.posts.length !== EVENTS) throw new Error(`${scene.posts.length} of ${EVENTS} events were sent`);
+  const bytes = scene.posts.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
+  const line = (text: string, limit: number | null, sum: number): Budget => ({
+    number: 0,
+    text,
+    size: "",
+    limit,
+    measured: sum / EVENTS,
+  });
+  return [
+    line("delivered event, write units", 8, sums.publish + sums.send),
+    line("of them for the delivery and its place in the queue of what is due", null, sums.publish),
+    line("of them for claim, attempt and result", null, sums.send),
+    line("delivered event, read units of the sender", null, sums.reads),
+    line("bytes of its body", null, bytes),
+  ];
+}
