@@ -28,9 +28,9 @@ export interface Criteria {
   readonly words: readonly SearchWord[];
 }
 
-/** Edges are inside. NaN fails each comparison: what has no coordinate is in no box. */
+/** Edges are inside. */
 export function insideBox([minLng, minLat, maxLng, maxLat]: Box, lat: number, lng: number): boolean {
-  if (!(lat >= minLat && lat <= maxLat)) return false;
+  if (lat < minLat || lat > maxLat) return false;
   return minLng <= maxLng ? lng >= minLng && lng <= maxLng : lng >= minLng || lng <= maxLng;
 }
 

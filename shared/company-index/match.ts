@@ -1,6 +1,6 @@
 /** Finds what a read wants: of each segment the rows that pass, and the unflushed prospects that do. */
 import type { Coded } from "#shared/company-index/columns.ts";
-import { type Criteria, insideBox, passes } from "#shared/company-index/criteria.ts";
+import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import type { LoadedSegment, PostedColumn } from "#shared/company-index/loaded-segment.ts";
 import { codedFilter } from "#shared/company-index/postings.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
@@ -96,12 +96,20 @@ function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria
 
 const WORLD: Box = [-180, -90, 180, 90];
 
+/** NaN fails each comparison: what has no coordinate is in no box. */
 function keepPlaced(rows: Uint16Array, { geo, entry }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
   if (box === undefined && onMap !== true) return rows;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { lat: lats, lng: lngs } = geo;
+  const [minLng, minLat, maxLng, maxLat] = box ?? WORLD;
+  const crosses = minLng > maxLng;
   if (withinBox(entry.zone, box ?? WORLD)) {
     return keepRows(rows, (row) => !(Number.isNaN(lats[row]) || Number.isNaN(lngs[row])));
   }
-  return keepRows(rows, (row) => insideBox(box ?? WORLD, lats[row] ?? Number.NaN, lngs[row] ?? Number.NaN));
+  return keepRows(rows, (row) => {
+    const lat = lats[row] ?? Number.NaN;
+    const lng = lngs[row] ?? Number.NaN;
+    if (!(lat >= minLat && lat <= maxLat)) return false;
+    return crosses ? lng >= minLng || lng <= maxLng : lng >= minLng && lng <= maxLng;
+  });
 }

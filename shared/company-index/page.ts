@@ -22,7 +22,7 @@ export function pageOf(matches: Matches, offset: number, count: number): Place[]
 }
 
 /** Room for some more than are wanted, so that they are seldom parted. */
-const SPARE = 4_096;
+const SPARE = 512;
 
 /** Those that come first in list order, of all that are offered; side by side in typed arrays, for a page may be the last of a million. */
 class FirstPlaces {

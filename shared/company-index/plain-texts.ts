@@ -14,13 +14,13 @@ export class PlainTexts {
     return this.bytes.byteLength + this.starts.byteLength;
   }
 
-  /** Numbers of the texts, each once. */
-  *with(wanted: Buffer): Generator<number> {
+  /** Numbers of the texts in which the bytes stand side by side, each once. */
+  visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const { bytes, starts } = this;
     let text = 0;
     for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, starts[text + 1])) {
       text = textAt(starts, at, text);
-      yield text;
+      visit(text);
       if ((starts[text + 1] ?? 0) >= bytes.length) return;
     }
   }

@@ -13,9 +13,9 @@ export class SegmentTexts {
   /** Of each note. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
-  /** Of each row. */
-  readonly digits: PlainTexts;
   #texts: PlainTexts | Words;
+  /** The digits of each row's phones: each phone is a word. */
+  #digits: PlainTexts | Words;
   #isSearched = false;
 
   constructor({ bytes, starts, rowOf, noteIds, noteVersions, digits, digitStarts }: TextColumns) {
@@ -23,15 +23,19 @@ export class SegmentTexts {
     const isNote = (_: number, text: number): boolean => noteIds[text] !== 0;
     this.noteIds = noteIds.filter(isNote);
     this.noteVersions = noteVersions.filter(isNote);
-    this.digits = new PlainTexts(digits, digitStarts);
+    this.#digits = new PlainTexts(digits, digitStarts);
     this.#texts = new PlainTexts(bytes, starts);
   }
 
   /** Numbers of the texts in which the word occurs, some of them several times. */
   visitTextsWith(word: Buffer, visit: (text: number) => void): void {
     this.#isSearched = true;
-    if (this.#texts instanceof Words) this.#texts.visitTextsWith(word, visit);
-    else for (const text of this.#texts.with(word)) visit(text);
+    this.#texts.visitTextsWith(word, visit);
+  }
+
+  /** Rows in whose phones the digits occur, some of them several times. */
+  visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
+    this.#digits.visitTextsWith(digits, visit);
   }
 
   /** -1: it is the row's own text. */
@@ -47,10 +51,11 @@ export class SegmentTexts {
 
   makeWords(): void {
     if (this.#texts instanceof PlainTexts) this.#texts = new Words(this.#texts);
+    if (this.#digits instanceof PlainTexts) this.#digits = new Words(this.#digits);
   }
 
   get byteLength(): number {
-    const own = [this.rowOf, this.noteIds, this.noteVersions, this.digits, this.#texts];
+    const own = [this.rowOf, this.noteIds, this.noteVersions, this.#digits, this.#texts];
     return own.reduce((sum, { byteLength }) => sum + byteLength + 100, 0);
   }
 }

@@ -62,7 +62,9 @@ function hitsIn(view: IndexView, { segment, age, dead }: SegmentInView, word: Se
     else if (note >= 0) strays.add(main.ids[row] ?? 0);
   });
   if (word.digits !== "") {
-    for (const row of text.digits.with(Buffer.from(word.digits))) if (dead?.[row] !== 1) add(row);
+    text.visitRowsWithDigits(Buffer.from(word.digits), (row) => {
+      if (dead?.[row] !== 1) add(row);
+    });
   }
   return hits;
 }

@@ -50,7 +50,8 @@ function segmentPins(opening: "[" | ",", { inView, rows }: SegmentMatches, endOf
   const { ids, statusId } = main;
   const ends = statusId.values.map(endOf);
   const text = new PinText(opening, rows.length, longest(ends));
-  for (const row of rows) {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] ?? 0;
     const end = ends[statusId.codes[row] ?? 0];
     if (end !== undefined) text.add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, end);
   }
