@@ -70,18 +70,23 @@ export class Snapshot {
     return bytes;
   }
 
-  /** Loads what the criteria look at and is not here yet: one round, or none. */
+  /** Loads what the criteria look at and is not here yet: one round, or none. What has come is decoded while the rest is on its way. */
   async load(table: Table, criteria: Criteria): Promise<void> {
-    const loads = [...this.#missing(criteria)];
-    if (loads.length === 0) return;
-    const bytes = await readPieces(
-      table,
-      this.#companyId,
-      loads.map(({ piece }) => piece),
-    );
+    const batches = batchesOf(this.#missing(criteria));
+    const work = async (): Promise<void> => {
+      for (let loads = batches.shift(); loads !== undefined; loads = batches.shift()) await this.#loadAll(table, loads);
+    };
+    await Promise.all(Array.from({ length: PARALLEL }, work));
+  }
+
+  async #loadAll(table: Table, loads: readonly Load[]): Promise<void> {
+    const pieces = loads.map(({ piece }) => piece);
+    const bytes = await readPieces(table, this.#companyId, pieces);
     // A segment's main columns come before its other ones.
     for (const [i, { piece, keep }] of loads.entries()) {
       keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${this.#companyId}`);
+      // Stored bytes are of no use any more, and many are decoded one after the other.
+      bytes[i] = new Uint8Array();
     }
   }
 
@@ -181,6 +186,29 @@ export class Snapshot {
     this.#dead.set(segment.entry.id, dead);
     return dead;
   }
+}
+
+/** Calls at a time: more would only wait for a socket. */
+const PARALLEL = 40;
+
+/** Items of the table that are asked for in one call: what comes at once is in memory twice, as it is stored and as it is used. */
+const BATCH_PARTS = 32;
+
+/** All that is loaded of a segment is in one of them. */
+function batchesOf(loads: Iterable<Load>): Load[][] {
+  const batches: Load[][] = [];
+  let parts = BATCH_PARTS;
+  let owner = "";
+  for (const load of loads) {
+    if (parts >= BATCH_PARTS && load.piece.owner !== owner) {
+      batches.push([]);
+      parts = 0;
+    }
+    batches.at(-1)?.push(load);
+    parts += load.piece.parts;
+    owner = load.piece.owner;
+  }
+  return batches;
 }
 
 function carry<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string): void {
