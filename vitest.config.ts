@@ -13,17 +13,22 @@ const shared = {
 const short = { exclude: [`test/**/*.${LONG}`], ...shared };
 const service = { globalSetup: "test/local-service.ts" };
 const quiet = { env: { LOG_LEVEL: "error" } };
+/** Kill their work at its calls, one after the other (test/fault/strikes.ts): all of them in the long tier. */
+const STRIKING = "test/fault/{attached,company-index,import,index-rebuild,pausing}.test.ts";
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...short } },
-      { test: { name: "fault", include: ["test/fault/**/*.test.ts"], ...quiet, ...short } },
+      {
+        test: { name: "fault", include: ["test/fault/**/*.test.ts"], provide: { strikeOneOf: 4 }, ...quiet, ...short },
+      },
       { test: { name: "bench", include: ["test/bench/**/*.test.ts"], ...short } },
       { test: { name: "infra", include: ["test/infra/**/*.test.ts"], ...short } },
       { test: { name: "api", include: ["test/api/**/*.test.ts"], ...service, ...short } },
       { test: { name: "long", include: [`test/{unit,fault,bench,infra}/**/*.${LONG}`], ...quiet, ...shared } },
+      { test: { name: "long-fault", include: [STRIKING], provide: { strikeOneOf: 1 }, ...quiet, ...shared } },
       { test: { name: "long-api", include: [`test/api/**/*.${LONG}`], ...service, ...shared } },
     ],
   },

@@ -147,6 +147,10 @@ const query = fc.array(
   { maxLength: 4 },
 );
 
+const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
+/** The same for every endpoint. */
+const examples = fc.sample(request, { numRuns: RUNS, seed: 7 });
+
 /** The client has checked the answer against the document; what is left is that it was no fault of ours. */
 function assertHarmless(status: number, text: string, sent: unknown): void {
   expect(status, JSON.stringify(sent)).toBeLessThan(500);
@@ -158,8 +162,7 @@ describe.concurrent.each(guarded.map(({ method, path }) => [method, path] as con
   test(`${RUNS} hostile requests`, async () => {
     // Reads are asked by the company that nobody fills meanwhile.
     const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
-    const examples = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
-    for (const example of fc.sample(examples, { numRuns: RUNS, seed: 7 })) {
+    for (const example of examples) {
       const [first, second] = example.segments;
       const place = path.replace("{id}", first).replace("{registrationId}", second);
       const search = new URLSearchParams(

@@ -40,11 +40,14 @@ test("a prospect with all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
   // As JSON each of these takes six bytes.
   const notes = "\u0001".repeat(10_000);
-  const startAt = "2030-01-01T00:00:00.000Z";
-  const made = await inLanes(108, async (n) => {
-    const answer = await as.rep("POST", `/api/prospects/${id}/appointments`, { title: `${n}`, notes, startAt });
-    return bodyOf(answer, 201, Identified).id;
-  });
+  // Long over: a prospect's row has a copy of what is to come.
+  const startAt = "2020-01-01T00:00:00.000Z";
+  const made: number[] = [];
+  // In turn: side by side each would find the prospect changed by another, and be tried again with all its bytes.
+  while (made.length < 108) {
+    const answer = await as.rep("POST", `/api/prospects/${id}/appointments`, { title: "past", notes, startAt });
+    made.push(bodyOf(answer, 201, Identified).id);
+  }
   const answer = await as.rep("GET", `/api/prospects/${id}`);
   const Detail = z.looseObject({ appointments: z.array(z.looseObject({ id: z.number(), notes: z.string() })) });
   const { appointments } = bodyOf(answer, 200, Detail);

@@ -29,6 +29,7 @@ import {
   startFaultyDynamoDb,
   throttle,
 } from "./faulty-dynamodb.ts";
+import { strikesOf } from "./strikes.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -224,17 +225,20 @@ const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
 const RIDDEN_OUT = ["throttled", "a lost reply", "a conflict"];
 const isTransaction = (call: string): boolean => call.startsWith("Transact");
 
-const cases = Object.keys(operations).flatMap((name) => Object.keys(faults).map((fault) => [name, fault] as const));
+const cases = Object.keys(operations)
+  .flatMap((name) => Object.keys(faults).map((fault) => [name, fault] as const))
+  .map((names, turn) => [...names, turn] as const);
 
-test.each(cases)("%s, %s at each call", async (name, fault) => {
+test.each(cases)("%s, %s at each call", async (name, fault, turn) => {
   const [operation, planAt] = [operations[name], faults[fault]];
   if (operation === undefined || planAt === undefined) throw new Error("no such case");
   const caller = await company();
   db.plan(() => pass);
   await operation.run(worldOn(db.table), await scene(caller));
   const calls = [...db.calls];
-  for (const [index, call] of calls.entries()) {
-    if (fault === "a conflict" && !isTransaction(call)) continue;
+  const possible = [...calls.entries()].filter(([, call]) => fault !== "a conflict" || isTransaction(call));
+  for (const strike of strikesOf(possible.length, turn)) {
+    const [index] = possible[strike - 1] ?? [0];
     const place = `call ${index + 1} of ${calls.join(", ")}`;
     const here = await scene(caller);
     db.plan(watching(here, planAt(index + 1)));

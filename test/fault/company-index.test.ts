@@ -16,6 +16,7 @@ import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.
 import { RETIRED_MS, retiredIn } from "#shared/company-index/sweep.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
+import { strikes } from "./strikes.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -222,13 +223,13 @@ describe("reads", () => {
 });
 
 describe("a flush", () => {
-  const faults: [string, Fault][] = [
-    ["before its call takes effect", { kind: "error", code: "ValidationException", status: 400 }],
-    ["after its call took effect", { kind: "lose reply" }],
+  const faults: [string, number, Fault][] = [
+    ["before its call takes effect", 0, { kind: "error", code: "ValidationException", status: 400 }],
+    ["after its call took effect", 1, { kind: "lose reply" }],
   ];
 
-  test.each(faults)("killed at any call %s leaves reads exact, and the next one finishes", async (_, fault) => {
-    for (let at = 1; ; at++) {
+  test.each(faults)("killed at any call %s leaves reads exact, and the next one finishes", async (_, turn, fault) => {
+    for (const at of strikes(turn)) {
       const records = new Records();
       for (let seed = 0; seed < 3; seed++) {
         await change(records, seed);

@@ -25,6 +25,7 @@ import { readProspect } from "#shared/prospects/read.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { strikesOf } from "./strikes.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
 
 let db: FaultyDynamoDb;
@@ -101,13 +102,13 @@ async function expectOnce(company: Company, count: number): Promise<void> {
 describe("killed", () => {
   const COUNT = 30;
   const deaths = [
-    ["before", serverError],
-    ["after", { kind: "lose reply" }],
-  ] satisfies [string, Fault][];
+    ["before", 0, serverError],
+    ["after", 1, { kind: "lose reply" }],
+  ] satisfies [string, number, Fault][];
 
   test.each(deaths)(
     "%s each call of the table takes effect: no row before, each once after the retry",
-    async (_, death) => {
+    async (_, turn, death) => {
       let calls = 0;
       const counting = await newCompany(newFunction());
       db.plan(() => {
@@ -117,7 +118,7 @@ describe("killed", () => {
       await posted(faultyFunction(), counting.caller, fileOf(COUNT));
       const all = calls;
       expect(all).toBeGreaterThan(12);
-      for (let last = 1; last <= all; last++) {
+      for (const last of strikesOf(all, turn)) {
         const company = await newCompany(newFunction());
         db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
         const answer = await posted(faultyFunction(), company.caller, fileOf(COUNT)).catch(() => undefined);

@@ -17,6 +17,7 @@ import {
   START,
 } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { strikesOf } from "./strikes.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -101,7 +102,11 @@ test("a pause during the release keeps the rest; pausing and resuming twice chan
 });
 
 describe("killed at each call, before and after it takes effect", () => {
-  test.each(["before", "after"] as const)("%s: each event is sent once", async (when) => {
+  const deaths = [
+    ["before", 0],
+    ["after", 1],
+  ] as const;
+  test.each(deaths)("%s: each event is sent once", async (when, turn) => {
     const run = async (at: Scene): Promise<void> => {
       await pause(at);
       await publishUntilDone(at);
@@ -114,7 +119,7 @@ describe("killed at each call, before and after it takes effect", () => {
     const calm = await newScene(db);
     await run(calm);
     expect(calm.posts).toHaveLength(1);
-    for (let number = 1; number <= calm.calls.length; number++) {
+    for (const number of strikesOf(calm.calls.length, turn)) {
       const at = await newScene(db);
       at.kill = { at: number, when };
       await run(at);

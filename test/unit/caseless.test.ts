@@ -24,7 +24,8 @@ test("every letter of Unicode, with a mark behind it or without", () => {
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const marked = bases.flatMap((letter) => marks.map((mark) => letter + mark));
   const wrong = [...letters, ...marked].filter((text) =>
-    writings(text).some((other) => caseless(other) !== caseless(text)),
+    // Most letters are written in one way only.
+    writings(text).some((other) => other !== text && caseless(other) !== caseless(text)),
   );
   expect(wrong).toEqual([]);
 });
