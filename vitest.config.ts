@@ -10,11 +10,12 @@ const shared = {
   // Files of a worker share what they import: the CDK and the schemas take a second to load each time.
   isolate: false,
 };
-const short = { exclude: [`test/**/*.${LONG}`], ...shared };
+const short = { exclude: [`test/**/*.${LONG}`], provide: { tier: "short" as const }, ...shared };
+const long = { provide: { tier: "long" as const }, ...shared, testTimeout: 600_000 };
 const service = { globalSetup: "test/local-service.ts" };
 const quiet = { env: { LOG_LEVEL: "error" } };
-/** Kill their work at its calls, one after the other (test/fault/strikes.ts): all of them in the long tier. */
-const STRIKING = "test/fault/{attached,company-index,import,index-rebuild,pausing}.test.ts";
+/** Tests of both tiers, which take their size from the tier that runs them (test/tier.ts). */
+const SIZED = "test/fault/{attached,chaos,company-index,concurrency,export,import,index-rebuild,pausing}.test.ts";
 
 export default defineConfig({
   test: {
@@ -22,14 +23,13 @@ export default defineConfig({
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...short } },
       {
-        test: { name: "fault", include: ["test/fault/**/*.test.ts"], provide: { strikeOneOf: 4 }, ...quiet, ...short },
+        test: { name: "fault", include: ["test/fault/**/*.test.ts"], ...quiet, ...short },
       },
       { test: { name: "bench", include: ["test/bench/**/*.test.ts"], ...short } },
       { test: { name: "infra", include: ["test/infra/**/*.test.ts"], ...short } },
       { test: { name: "api", include: ["test/api/**/*.test.ts"], ...service, ...short } },
-      { test: { name: "long", include: [`test/{unit,fault,bench,infra}/**/*.${LONG}`], ...quiet, ...shared } },
-      { test: { name: "long-fault", include: [STRIKING], provide: { strikeOneOf: 1 }, ...quiet, ...shared } },
-      { test: { name: "long-api", include: [`test/api/**/*.${LONG}`], ...service, ...shared } },
+      { test: { name: "long", include: [SIZED, `test/{unit,fault,bench,infra}/**/*.${LONG}`], ...quiet, ...long } },
+      { test: { name: "long-api", include: [`test/api/**/*.${LONG}`], ...service, ...long } },
     ],
   },
 });

@@ -36,8 +36,9 @@ function rowOf(name: string): Row {
 }
 
 describe.each(writes)("%s", (_, row) => {
-  test("5 MB are too much", async () => {
-    problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(5_000_000)}"`)), 413, "payload_too_large");
+  // All routes read their bodies alike, 5 MB and 11 MB as well: those are tried where most is written.
+  test("more than 1 MB is too much", async () => {
+    problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
   });
 
   test("unknown fields are ignored, ten thousand of them and those with names of JavaScript's own", async () => {

@@ -153,8 +153,9 @@ const examples = fc.sample(request, { numRuns: RUNS, seed: 7 });
 
 /** The client has checked the answer against the document; what is left is that it was no fault of ours. */
 function assertHarmless(status: number, text: string, sent: unknown): void {
-  expect(status, JSON.stringify(sent)).toBeLessThan(500);
-  expect(text).not.toMatch(/arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/);
+  const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
+  // An expectation for each of tens of thousands of answers would take seconds.
+  if (status >= 500 || isTelling) expect.fail(`${status} ${text} to ${JSON.stringify(sent)}`);
 }
 
 /** Endpoints side by side, the requests of each in turn: so each starts one environment, and all are kept busy. */

@@ -6,9 +6,10 @@ import { dynamoClient, openTable } from "#shared/db/table.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { startReceiver } from "../api/receiver.ts";
+import { sized } from "../tier.ts";
 import { conflict, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
 
-const WRITES = 120;
+const WRITES = sized({ short: 90, long: 500 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
 

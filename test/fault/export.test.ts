@@ -11,6 +11,7 @@ import { createProspect, deleteProspect, updateProspect } from "#shared/prospect
 import { type World, worldOn } from "#shared/world.ts";
 import { denver } from "../../infra/local/demo-data.ts";
 import { type DemoCompany, demoRows } from "../../infra/local/demo-prospects.ts";
+import { sized } from "../tier.ts";
 import { type FaultPlan, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
 
@@ -166,7 +167,7 @@ test("a table that fails for good breaks the file off, at whatever call", async 
   expect(await exported(world, company)).toEqual(whole);
   const all = calls;
   expect(all).toBeGreaterThan(5);
-  for (let last = 0; last < all; last += 4) {
+  for (let last = 0; last < all; last += sized({ short: 9, long: 2 })) {
     let seen = 0;
     db.plan((operation) => (operation === "Query" && seen++ >= last ? throttle : pass));
     await expect(exported(world, company), `after ${last} calls`).rejects.toThrow();

@@ -24,6 +24,7 @@ import { readAllProspects } from "#shared/prospects/plain-reading.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { type World, worldOn } from "#shared/world.ts";
+import { sized } from "../tier.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { strikesOf } from "./strikes.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
@@ -303,5 +304,7 @@ test("what is exported from one company and imported into an empty one is the sa
     expect(result).toMatchObject({ imported: prospects.length, skipped: 0, errors: [] });
     expect(contentOf(await exportOf(newFunction(), two))).toEqual(contentOf(text));
   };
-  await fc.assert(fc.asyncProperty(fc.array(prospect, { minLength: 1, maxLength: 6 }), holds), { numRuns: 60 });
+  await fc.assert(fc.asyncProperty(fc.array(prospect, { minLength: 1, maxLength: 6 }), holds), {
+    numRuns: sized({ short: 20, long: 60 }),
+  });
 });
