@@ -125,9 +125,17 @@ export function storedRegistration(
   return { type: "registration", id, companyId, webhookId, ...input, filter, createdAt };
 }
 
-/** The criteria of a registration as they were sent. */
-export const filterOf = ({ filter }: StoredRegistration): EventFilter | null =>
-  filter === null ? null : EventFilter.parse(JSON.parse(filter));
+const filters = new WeakMap<StoredRegistration, EventFilter | null>();
+
+/** The criteria of a registration as they were sent; read once, though many events are held against them. */
+export function filterOf(registration: StoredRegistration): EventFilter | null {
+  const known = filters.get(registration);
+  if (known !== undefined) return known;
+  const { filter } = registration;
+  const read = filter === null ? null : EventFilter.parse(JSON.parse(filter));
+  filters.set(registration, read);
+  return read;
+}
 
 export const presentRegistration = (registration: StoredRegistration): Registration => ({
   ...registration,

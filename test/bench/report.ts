@@ -3,26 +3,45 @@ import { cpus, totalmem } from "node:os";
 import { type Budget, inDigits, isHeld } from "./budget.ts";
 import type { Comparison } from "./postgres.ts";
 import type { ListTimes } from "./times.ts";
+import type { DeliveryTimes } from "./webhook-times.ts";
+import type { WebhookFigures } from "./webhooks.ts";
 
 export interface Measured {
   readonly budgets: readonly Budget[];
   readonly times: readonly ListTimes[];
+  readonly webhooks: WebhookFigures;
   /** Undefined where Postgres was not asked for; a text says why it could not be. */
   readonly postgres: { readonly version: string; readonly comparisons: readonly Comparison[] } | string | undefined;
 }
 
-export function report({ budgets, times, postgres }: Measured): string {
-  const parts = [machine(postgres), "## Budgets", budgetTable(budgets), TIMES, timeTable(times)];
+export function report({ budgets, times, webhooks, postgres }: Measured): string {
+  const parts = [
+    machine(postgres),
+    "## Budgets",
+    budgetTable(budgets),
+    TIMES,
+    timeTable(times),
+    webhookReport(webhooks),
+  ];
   if (typeof postgres === "object") parts.push(POSTGRES, comparisonTable(postgres.comparisons));
   else if (postgres !== undefined) parts.push(postgres);
   return `${parts.join("\n\n")}\n`;
 }
+
+export const webhookReport = ({ budgets, times }: WebhookFigures): string =>
+  [WEBHOOKS, plainBudgetTable(budgets), DELIVERIES, deliveryTable(times)].join("\n\n");
 
 const TIMES = `## Times
 
 Milliseconds, the middle of several runs, of one function at a time. *Cold*: nothing is in memory and all that the list needs is
 loaded from the table; *CPU* is the part of it that a function spends, the rest is the local DynamoDB server. *Warm*: the whole call. *In
 memory*: exact total and the ids of the page.`;
+
+const WEBHOOKS = "## Webhooks";
+
+const DELIVERIES = `Milliseconds from the commit of a row to the arrival of its event, through the whole local service: its servers, functions and
+the receiver share the processors of this machine. *Bare*: a loop that posts the same bytes at the same rate, one after the other,
+each on a connection of its own, and does nothing else. *Ratio*: of what arrives in a second, ours to bare.`;
 
 const POSTGRES = `## Beside Postgres
 
@@ -56,6 +75,27 @@ function budgetTable(budgets: readonly Budget[]): string {
     ]);
   return table(["#", "budget", "prospects", "limit", "measured", ""], rows);
 }
+
+const plainBudgetTable = (budgets: readonly Budget[]): string =>
+  table(
+    ["budget", "limit", "measured", ""],
+    budgets.map((budget) => {
+      const { text, limit, measured } = budget;
+      const verdict = limit === null ? "" : isHeld(budget) ? "held" : "**not held**";
+      return [text, limit === null ? "" : `<= ${inDigits(limit)}`, inDigits(measured), verdict];
+    }),
+  );
+
+const deliveryTable = (times: readonly DeliveryTimes[]): string =>
+  table(
+    ["events a second", "events", "p50", "p99", "a second", "bare p50", "bare p99", "bare, a second", "ratio"],
+    times.map(({ perSecond, events, ours, bare }) => [
+      String(perSecond),
+      String(events),
+      ...[ours.p50, ours.p99, ours.throughput, bare.p50, bare.p99, bare.throughput].map(inDigits),
+      inDigits(ours.throughput / bare.throughput),
+    ]),
+  );
 
 const timeTable = (times: readonly ListTimes[]): string =>
   table(

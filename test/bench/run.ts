@@ -1,4 +1,4 @@
-/** `npm run bench`: measures every budget at 10 k and 100 k prospects; `--large` at 1 M too, `--postgres` beside Postgres, `--write` into the docs. */
+/** `npm run bench`: measures every budget at 10 k and 100 k prospects; `--large` at 1 M too, `--postgres` beside Postgres, `--write` into the docs; `--webhooks` their part alone. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -6,15 +6,21 @@ import { type Budget, sizeOf } from "./budget.ts";
 import { memoryBudgets } from "./memory.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
-import { type Measured, report } from "./report.ts";
+import { type Measured, report, webhookReport } from "./report.ts";
 import { type Counted, countReads, countWrites } from "./size-budgets.ts";
 import { setStage } from "./stage.ts";
 import { startBudgets } from "./starts.ts";
 import { type BenchTable, startBenchTable } from "./table.ts";
 import { deepPageTimes, type ListTimes, listTimes, pinTimes } from "./times.ts";
+import { measureWebhooks } from "./webhooks.ts";
 
 const { values: options } = parseArgs({
-  options: { large: { type: "boolean" }, postgres: { type: "boolean" }, write: { type: "boolean" } },
+  options: {
+    large: { type: "boolean" },
+    postgres: { type: "boolean" },
+    write: { type: "boolean" },
+    webhooks: { type: "boolean" },
+  },
 });
 const sizes = [10_000, 100_000, ...(options.large === true ? [1_000_000] : [])];
 
@@ -27,6 +33,8 @@ async function measureAll(table: BenchTable, postgres: Postgres | undefined): Pr
   const budgets: Budget[] = [];
   const times: ListTimes[] = [];
   const comparisons: Comparison[] = [];
+  progress("webhooks");
+  const webhooks = await measureWebhooks();
   progress("starts");
   budgets.push(...(await startBudgets()));
   let smallest: Counted | undefined;
@@ -47,7 +55,17 @@ async function measureAll(table: BenchTable, postgres: Postgres | undefined): Pr
   }
   const without =
     options.postgres === true ? "Postgres is not installed here: nothing is compared with it." : undefined;
-  return { budgets, times, postgres: postgres === undefined ? without : { version: postgres.version, comparisons } };
+  return {
+    budgets,
+    times,
+    webhooks,
+    postgres: postgres === undefined ? without : { version: postgres.version, comparisons },
+  };
+}
+
+if (options.webhooks === true) {
+  console.log(webhookReport(await measureWebhooks()));
+  process.exit(0);
 }
 
 const postgres = options.postgres === true ? await startPostgres() : undefined;

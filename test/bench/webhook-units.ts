@@ -21,7 +21,7 @@ export async function benchCompany({ db, companyId }: Scene): Promise<BenchCompa
 export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   const scene = await newScene(db);
   const company = await benchCompany(scene);
-  const sums = { publish: 0, send: 0, reads: 0 };
+  const sums = { publish: 0, send: 0, reads: 0, requests: 0 };
   for (let i = 0; i < EVENTS; i++) {
     const { importId: _, ...after } = makeProspect(company, i).prospect;
     const told = await metered(() => publish({ ...scene, change: { before: undefined, after } }));
@@ -29,6 +29,7 @@ export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
     sums.publish += told.usage.writeUnits;
     sums.send += sent.usage.writeUnits;
     sums.reads += sent.usage.readUnits;
+    sums.requests += told.usage.requests + sent.usage.requests;
   }
   if (scene.posts.length !== EVENTS) throw new Error(`${scene.posts.length} of ${EVENTS} events were sent`);
   const bytes = scene.posts.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
@@ -44,6 +45,7 @@ export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
     line("of them for the delivery and its place in the queue of what is due", null, sums.publish),
     line("of them for claim, attempt and result", null, sums.send),
     line("delivered event, read units of the sender", null, sums.reads),
+    line("requests to the table, beside a send, a receive and a delete of the queue", null, sums.requests),
     line("bytes of its body", null, bytes),
   ];
 }

@@ -1,0 +1,67 @@
+/** What it costs to find out who wants an event: processor time for each event, with ever more registrations. */
+import type { DomainEvent } from "#shared/events/catalogue.ts";
+import { matchingRegistrations } from "#shared/events/matching.ts";
+import { limits } from "#shared/limits.ts";
+import type { WebhookRows } from "#shared/webhooks/webhooks.ts";
+import { storedRegistration } from "#shared/webhooks/webhooks.ts";
+import type { Budget } from "./budget.ts";
+import { medianOf } from "./clock.ts";
+
+const EVENTS = 100;
+const RUNS = 9;
+/** The last is all that a company may have: 40 webhooks with 50 registrations each. */
+const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
+const AT = "2026-05-02T00:00:00.000Z";
+
+/** Registrations for this event, each with a filter of two criteria: one in ten matches. */
+function company(count: number): WebhookRows[] {
+  const webhooks = Array.from({ length: Math.ceil(count / limits.registrationsPerWebhook) }, (_, i): WebhookRows => {
+    const id = i + 1;
+    const times = { createdAt: AT, updatedAt: AT };
+    const named = { companyId: 1, name: `Webhook ${id}`, url: "https://example.com/", secretKey: "x".repeat(36) };
+    return {
+      webhook: { type: "webhook", id, ...named, status: "active", registrationCount: 0, ...times },
+      registrations: [],
+    };
+  });
+  for (let i = 0; i < count; i++) {
+    const at = webhooks[Math.floor(i / limits.registrationsPerWebhook)];
+    const filter = { "newStatus.value": ["Sold", "Interested"], "prospect.assignedTo": { id: i % 10 } };
+    const input = { event: "prospect.status_changed", filter, delayMinutes: 0, manualTriggerButtonText: null };
+    const registration = { ...input, triggerMode: "automatic" as const };
+    at?.registrations.push(storedRegistration(1, at.webhook.id, 10_000 + i, registration, AT));
+  }
+  return webhooks;
+}
+
+/** As much of an event as filters look at. */
+const event = (data: Record<string, unknown>): DomainEvent => {
+  const told = {
+    id: "x",
+    event: "prospect.status_changed" as const,
+    createdAt: AT,
+    companyId: 1,
+    recordId: 1,
+    version: 1,
+  };
+  return { ...told, data };
+};
+
+/** Of a batch of the stream: its registrations are read once, and events follow each other. */
+export async function matchingCosts(): Promise<Budget[]> {
+  const costs: Budget[] = [];
+  for (const count of COUNTS) {
+    let matched = 0;
+    const { cpuMs } = await medianOf(RUNS, () => {
+      const webhooks = company(count);
+      for (let i = 0; i < EVENTS; i++) {
+        const data = { newStatus: { value: "Sold" }, prospect: { id: i, assignedTo: { id: i % 10 } } };
+        matched += matchingRegistrations(event(data), webhooks).length;
+      }
+    });
+    if (matched === 0) throw new Error("nothing matched");
+    const text = `matching of an event against ${count} registrations, processor time, microseconds`;
+    costs.push({ number: 0, text, size: "", limit: null, measured: (1_000 * cpuMs) / EVENTS });
+  }
+  return costs;
+}

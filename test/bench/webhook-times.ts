@@ -1,0 +1,194 @@
+/** How long an event is on its way from its commit to the receiver, through the whole local service, beside a bare loop of posts. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, request } from "node:http";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as wait } from "node:timers/promises";
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { createCompany } from "#shared/companies/create.ts";
+import { keys } from "#shared/db/keys.ts";
+import { dynamoClient, openTable } from "#shared/db/table.ts";
+import { createWebhook } from "#shared/webhooks/webhooks.ts";
+import { type World, worldOn } from "#shared/world.ts";
+import { prospectRow } from "../fault/event-scene.ts";
+import { patient } from "../fault/faulty-dynamodb.ts";
+
+export interface DeliveryTimes {
+  readonly perSecond: number;
+  readonly events: number;
+  readonly ours: Arrivals;
+  readonly bare: Arrivals;
+}
+
+interface Arrivals {
+  /** Milliseconds from commit to arrival, of the middle one and of the slowest but one in a hundred. */
+  readonly p50: number;
+  readonly p99: number;
+  /** A second, from the first commit to the last arrival. */
+  readonly throughput: number;
+}
+
+const RATES = [
+  { perSecond: 10, seconds: 15 },
+  { perSecond: 100, seconds: 10 },
+  { perSecond: 800, seconds: 5 },
+] as const;
+const PATIENCE_MS = 300_000;
+
+/** Events of the table that are nobody's measurement: the functions have been started by then. */
+const WARM_UP = 40;
+
+export async function deliveryTimes(): Promise<DeliveryTimes[]> {
+  const receiver = await startReceiver();
+  const service = await startService();
+  try {
+    const { commit, post } = await setScene(service.url, receiver);
+    await paced(WARM_UP, 20, commit, receiver);
+    const times: DeliveryTimes[] = [];
+    for (const { perSecond, seconds } of RATES) {
+      const events = perSecond * seconds;
+      const ours = await paced(events, perSecond, commit, receiver);
+      times.push({ perSecond, events, ours, bare: await paced(events, perSecond, post, receiver) });
+    }
+    return times;
+  } finally {
+    await service.stop();
+    receiver.close();
+  }
+}
+
+interface Receiver {
+  readonly url: string;
+  /** The body that came first: what the bare loop posts. */
+  sample(): string;
+  /** Resolves with the time of arrival. */
+  arrival(id: number): Promise<number>;
+  close(): void;
+}
+
+const Told = z.object({ data: z.object({ prospect: z.object({ id: z.number() }) }) });
+
+/** Answers at once, and knows what arrived when. */
+async function startReceiver(): Promise<Receiver> {
+  const arrivals = new Map<number, PromiseWithResolvers<number>>();
+  const at = (id: number): PromiseWithResolvers<number> => {
+    const known = arrivals.get(id) ?? Promise.withResolvers<number>();
+    arrivals.set(id, known);
+    return known;
+  };
+  let sample = "";
+  const server = createServer((incoming, response) => {
+    let body = "";
+    incoming.setEncoding("utf8").on("data", (text: string) => {
+      body += text;
+    });
+    incoming.on("end", () => {
+      const now = performance.now();
+      if (sample === "") sample = body;
+      at(Number(incoming.headers["x-bare"] ?? Told.parse(JSON.parse(body)).data.prospect.id)).resolve(now);
+      response.writeHead(204).end();
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the receiver has no address");
+  const url = `http://127.0.0.1:${address.port}/`;
+  return { url, sample: () => sample, arrival: (id) => at(id).promise, close: () => server.close() };
+}
+
+/** As `npm start` runs it, with nothing kept on disk. */
+async function startService(): Promise<{ url: string; stop(): Promise<void> }> {
+  const start = join(import.meta.dirname, "../../infra/local/start.ts");
+  const child = spawn(process.execPath, [start, "--memory"], {
+    env: { ...process.env, PORT: "0", HOST: "127.0.0.1" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  for await (const line of createInterface(child.stdout)) {
+    const url = /^ready (\S+)/.exec(line)?.[1];
+    if (url === undefined) continue;
+    child.stdout.resume();
+    const stop = async (): Promise<void> => {
+      child.kill("SIGTERM");
+      await ended;
+    };
+    return { url, stop };
+  }
+  throw new Error("the local service did not start");
+}
+
+const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
+
+/** Does what is measured, for the event of this number, and gives the time from which it counts. */
+type Act = (id: number) => Promise<number>;
+
+async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act; post: Act }> {
+  const { TableName, DynamoDbEndpoint } = Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const client = dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials, ...patient });
+  const world = worldOn(openTable(TableName, client));
+  const owner = { email: "owner@bench.test", firstName: "O", lastName: "B", sub: "bench" };
+  const { company } = await createCompany(world, { name: "Bench", owner });
+  const registration = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
+  const registrations = [{ ...registration, triggerMode: "automatic" as const }];
+  // The policy of this process: the service has its own.
+  process.env.WEBHOOK_URL_POLICY = "local";
+  await createWebhook(world, company.id, { name: "Bench", url: receiver.url, registrations });
+  return { commit: (id) => commitProspect(world, company.id, id), post: (id) => postBare(receiver, id) };
+}
+
+async function commitProspect({ table }: World, companyId: number, id: number): Promise<number> {
+  const now = iso(Date.now());
+  const row = { ...prospectRow(companyId, id), createdAt: now, updatedAt: now };
+  await table.write({ put: { ...keys.prospect(companyId, id), ...row } });
+  return performance.now();
+}
+
+let lastPost: Promise<unknown> = Promise.resolve();
+
+/** One after the other, each on a connection of its own, as the service does it. */
+async function postBare({ url, sample }: Receiver, id: number): Promise<number> {
+  const from = performance.now();
+  const body = sample();
+  const headers = { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body), "X-Bare": id };
+  const before = lastPost;
+  lastPost = (async () => {
+    await before;
+    const sent = request(url, { method: "POST", agent: false, headers }).end(body);
+    const [response] = await once(sent, "response");
+    response.resume();
+    await once(response, "end");
+  })();
+  await lastPost;
+  return from;
+}
+
+let nextId = 1_000_000;
+
+/** So many events at this rate; those that cannot keep up arrive late, and all arrive. */
+async function paced(events: number, perSecond: number, act: Act, receiver: Receiver): Promise<Arrivals> {
+  const start = performance.now();
+  const latencies: Promise<{ arrival: number; latency: number }>[] = [];
+  for (let i = 0; i < events; i++) {
+    const early = start + (i * 1_000) / perSecond - performance.now();
+    if (early > 1) await wait(early);
+    const id = nextId++;
+    latencies.push(
+      Promise.all([act(id), receiver.arrival(id)]).then(([from, arrival]) => ({ arrival, latency: arrival - from })),
+    );
+  }
+  const timeout = new AbortController();
+  const tooLate = wait(PATIENCE_MS, undefined, { signal: timeout.signal }).then(() => {
+    throw new Error(`of ${events} events some have not arrived`);
+  });
+  const arrived = await Promise.race([Promise.all(latencies), tooLate]);
+  tooLate.catch(() => undefined);
+  timeout.abort();
+  const sorted = arrived.map(({ latency }) => latency).toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  const last = Math.max(...arrived.map(({ arrival }) => arrival));
+  return { p50: Math.max(0, at(0.5)), p99: Math.max(0, at(0.99)), throughput: (1_000 * events) / (last - start) };
+}

@@ -1,0 +1,20 @@
+/** The webhooks' part of the bench: units of a delivered event, the price of matching, times beside a bare loop. */
+import { startFaultyDynamoDb } from "../fault/faulty-dynamodb.ts";
+import type { Budget } from "./budget.ts";
+import { matchingCosts } from "./webhook-matching.ts";
+import { type DeliveryTimes, deliveryTimes } from "./webhook-times.ts";
+import { deliveryUnits } from "./webhook-units.ts";
+
+export interface WebhookFigures {
+  readonly budgets: readonly Budget[];
+  readonly times: readonly DeliveryTimes[];
+}
+
+export async function measureWebhooks(): Promise<WebhookFigures> {
+  // What is published and sent says so in the log, at every event.
+  process.env.LOG_LEVEL ??= "error";
+  process.env.WEBHOOK_URL_POLICY = "local";
+  const db = await startFaultyDynamoDb();
+  const units = await deliveryUnits(db).finally(() => db.stop());
+  return { budgets: [...units, ...(await matchingCosts())], times: await deliveryTimes() };
+}
