@@ -15,18 +15,26 @@ export type TableAction =
 /** Settings of the deployment that a function reads from its environment. */
 export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
 
+/** Folders of the bucket: what is uploaded for imports, what else belongs to imports, and what exports have made. */
+export const folderNames = ["uploads", "imports", "exports"] as const;
+export type Folder = (typeof folderNames)[number];
+/** The right to put an object is also the one to write it in parts. */
+type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUpload";
+
 /**
  * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
  * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
- * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `files` BUCKET_NAME, `settings` the variables of their names.
+ * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL,
+ * `jobQueue` JOB_QUEUE_URL, `files` BUCKET_NAME, `settings` the variables of their names.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
   readonly identityProvider?: "invite";
   readonly deliveryQueue?: "send";
   readonly parkedRecords?: "send";
-  /** In the folder of imported files. */
-  readonly files?: readonly ("PutObject" | "GetObject")[];
+  readonly jobQueue?: "send";
+  /** In these folders of the bucket. */
+  readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
   readonly settings?: readonly Setting[];
 }
 

@@ -43,6 +43,7 @@ async function buildAll(files: readonly string[], outDir: string): Promise<Built
     mainFields: ["module", "main"],
     alias: {
       "@aws-sdk/credential-provider-node": join(root, "infra/environment-credentials.ts"),
+      "@aws-sdk/endpoint-cache": join(root, "infra/no-endpoint-cache.ts"),
       "@smithy/core/event-streams": join(root, "infra/no-event-streams.ts"),
       "node:http": join(root, "infra/node-http.ts"),
       "node:process": join(root, "infra/node-process.ts"),

@@ -152,7 +152,7 @@ function createSweeper(scope: Construct, platform: Platform): void {
 }
 
 /** One error may be a passing fault that the retry mends; errors in three of three minutes are not. */
-function errorAlarm(watched: LambdaFunction, impact: string): void {
+export function errorAlarm(watched: LambdaFunction, impact: string): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, above: 0, periods: 3, impact });
 }

@@ -10,12 +10,9 @@ import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { type Family, families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
-import type { Access, Setting, TableAction } from "./access.ts";
+import { type Access, type Folder, folderNames, type Setting, type TableAction } from "./access.ts";
 import { accept } from "./finding.ts";
 import { countUnreadable } from "./monitoring.ts";
-
-/** Folder of the bucket; its files are removed after a month. */
-export const IMPORTED_FILES = "imports/";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
 const MEMORY_MB = 1024;
@@ -28,6 +25,7 @@ export interface Platform {
   readonly bucket: Bucket;
   readonly deliveryQueue: Queue;
   readonly parkedRecords: Queue;
+  readonly jobQueue: Queue;
   readonly issuer: string;
   readonly audience: string;
   /** Where new users are invited, unless the issuer is somebody else's. */
@@ -58,7 +56,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
       access: new PolicyDocument({ statements: [logs, ...rights(spec.access, platform), ...(spec.statements ?? [])] }),
     },
   });
-  if (spec.access.files !== undefined) accept(role, folderFinding(platform.bucket));
+  if (spec.access.files !== undefined) accept(role, folderFindings(platform.bucket, spec.access.files));
   const made = new LambdaFunction(home, "Function", {
     description: spec.file,
     code: Code.fromAsset(join(platform.bundles, spec.file)),
@@ -82,14 +80,15 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/** Of a right to a folder of the bucket, as the rule pack names it. */
-function folderFinding(bucket: Bucket): Record<string, string> {
+/** Of rights to folders of the bucket, as the rule pack names them. */
+function folderFindings(bucket: Bucket, files: NonNullable<Access["files"]>): Record<string, string> {
   const resource = bucket.node.defaultChild;
   const name = resource instanceof CfnBucket ? bucket.stack.getLogicalId(resource) : "";
-  return {
-    [`AwsSolutions-IAM5[Resource::<${name}.Arn>/${IMPORTED_FILES}*]`]:
-      "The objects of this one folder, whose names are made at run time.",
-  };
+  const reason = "The objects of this one folder, whose names are made at run time.";
+  const folders = folderNames.filter((folder) => files[folder] !== undefined);
+  return Object.fromEntries(
+    folders.map((folder) => [`AwsSolutions-IAM5[Resource::<${name}.Arn>/${folder}/*]`, reason]),
+  );
 }
 
 /** `events/publish` -> `EventsPublish`. */
@@ -107,6 +106,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
     ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
+    ...(access.jobQueue !== undefined && { JOB_QUEUE_URL: platform.jobQueue.queueUrl }),
     ...Object.fromEntries(settings),
   };
 }
@@ -120,18 +120,24 @@ function rights(access: Access, platform: Platform): PolicyStatement[] {
     ...(access.identityProvider === "invite" && platform.userPool !== undefined
       ? [allow(["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"], [platform.userPool.arn])]
       : []),
-    ...(access.files === undefined
+    ...fileStatements(access.files ?? {}, platform.bucket),
+    ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
+    ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),
+    ...(access.jobQueue === "send" ? [allow(["sqs:SendMessage"], [platform.jobQueue.queueArn])] : []),
+  ];
+}
+
+const fileStatements = (files: NonNullable<Access["files"]>, bucket: Bucket): PolicyStatement[] =>
+  folderNames.flatMap((folder: Folder) =>
+    files[folder] === undefined
       ? []
       : [
           allow(
-            access.files.map((action) => `s3:${action}`),
-            [platform.bucket.arnForObjects(`${IMPORTED_FILES}*`)],
+            files[folder].map((action) => `s3:${action}`),
+            [bucket.arnForObjects(`${folder}/*`)],
           ),
-        ]),
-    ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
-    ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),
-  ];
-}
+        ],
+  );
 
 /**
  * One statement per set of families, holding the actions allowed on exactly that set: a batch or transaction may touch
@@ -179,6 +185,8 @@ const familyNames = [
   "addresses",
   "imports",
   "openImports",
+  "importList",
+  "exports",
   "idempotency",
   "territories",
   "index",

@@ -79,6 +79,30 @@ const Prospect = {
 
 const RowFault = { row: 3, message: "status: no active status is called so" };
 
+const links = "https://files.example.com";
+const soon = "2026-06-01T16:04:05.678Z";
+const Upload = {
+  method: "PUT",
+  url: `${links}/uploads/3/1033.csv?X-Amz-Signature=5d41402abc4b2a76`,
+  headers: { "content-type": "text/csv", "if-none-match": "*", "content-length": "184320" },
+  expiresAt: soon,
+};
+const done = { id: 1032, state: "completed", dryRun: false, processed: 3, written: 2, imported: 2, skipped: 1 };
+const ImportSummary = { ...done, failure: null, ...times };
+const Import = { ...ImportSummary, errors: [RowFault], errorReport: null, upload: null };
+const waiting = { id: 1033, state: "awaiting_upload", processed: 0, written: 0, imported: 0, skipped: 0 };
+const Export = {
+  id: 1034,
+  state: "completed",
+  total: 100_000,
+  processed: 100_000,
+  bytes: 5_242_880,
+  file: { url: `${links}/exports/3/1034.csv?X-Amz-Signature=7d793037a0760186`, expiresAt: soon },
+  keptUntil: "2026-06-08T15:04:05.678Z",
+  failure: null,
+  ...times,
+};
+
 const Registration = {
   id: 2048,
   event: "prospect.status_changed",
@@ -126,7 +150,11 @@ const components: Readonly<Record<string, unknown>> = {
   ProspectPage: { items: [Prospect], total: 1, page: 1, pageSize: 50 },
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
   ImportResult: { id: 1032, imported: 2, skipped: 1, errors: [RowFault] },
-  Import: { id: 1032, state: "completed", processed: 3, imported: 2, skipped: 1, errors: [RowFault], ...times },
+  FileResult: { id: 1032, dryRun: false, imported: 2, skipped: 1, errors: [RowFault] },
+  Import,
+  ImportSummary,
+  ImportPage: { items: [ImportSummary], nextCursor: null },
+  Export,
   Registration,
   Action: { registrationId: 2048, label: "Send to the CRM", event: "prospect.status_changed" },
   Webhook,
@@ -157,6 +185,17 @@ const answers: Readonly<Record<string, unknown>> = {
     '1030,Maria Alvarez,+1 303 555 0142,,39.7392,-104.9903,1437 Bannock St,,Denver,CO,80202,Interested,Ravi Rep,ravi@example.com,Hail damage,"Wants a quote, after the hail season.",Ada Admin,door,2026-06-01T15:04:05.678Z',
     "",
   ].join("\r\n"),
+  "imports/create": { ...Import, ...waiting, errors: [], upload: Upload },
+  "imports/cancel": { ...ImportSummary, ...waiting, state: "cancelled" },
+  "exports/create": {
+    ...Export,
+    state: "running",
+    total: null,
+    processed: 0,
+    bytes: null,
+    file: null,
+    keptUntil: null,
+  },
   "webhooks/create": { ...Webhook, secretKey: "6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a" },
 };
 

@@ -11,6 +11,8 @@ export const examples: Readonly<Record<string, unknown>> = {
     customFieldData: { roofAge: 14, insured: true },
   },
   "prospects/import": { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" },
+  "imports/create": { bytes: 184_320, mapping: { "Full name": "name", "Home phone": "phone", id: null } },
+  "exports/create": { status: "New,Go Back", dateFrom: "2026-06-01" },
   "prospects/update": { currentStatusId: 1024, assignedToUserId: 7 },
   "notes/create": { body: "Wants a quote after the hail season." },
   "notes/update": { body: "Wants a quote in July." },

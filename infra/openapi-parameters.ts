@@ -27,6 +27,18 @@ const parameters: Readonly<Record<string, ParameterInfo>> = {
     example: 100,
     schema: wholeNumber(1, limits.pageSizeDefault),
   },
+  "imports/list cursor": { description: "`nextCursor` of the part before.", example: 1032 },
+  "imports/list limit": {
+    description: `More than ${limits.pageSizeMax} is cut to it.`,
+    example: 100,
+    schema: wholeNumber(1, limits.pageSizeDefault),
+  },
+  dryRun: { description: "Whether the file is only checked: tells what would become of it.", example: "true" },
+  mapping: {
+    description:
+      "JSON: header in the file -> column that it stands for, or null for a column that is left alone. Headers are compared without case.",
+    example: '{"Full name":"name"}',
+  },
   bbox: {
     description:
       "`minLng,minLat,maxLng,maxLat` in degrees, edges included; a west that lies east of the east crosses the antimeridian. Only prospects with both coordinates.",

@@ -1,5 +1,6 @@
 /** The part of the route table that is about prospects themselves. */
 import { caller, dictionary, imports, indexEntries, newIds, type TableAccess } from "./access.ts";
+import { importWrites, indexReads } from "./access-jobs.ts";
 import type { Route } from "./routes.ts";
 
 const prospectWrites: TableAccess = {
@@ -11,31 +12,6 @@ const prospectWrites: TableAccess = {
   addresses: ["BatchGetItem", "PutItem", "UpdateItem"],
   ...imports,
 };
-/** Finds prospects in the company index. */
-const indexReads: TableAccess = {
-  ...dictionary,
-  index: ["Query"],
-  manifests: ["BatchGetItem", "Query"],
-  segments: ["BatchGetItem"],
-};
-
-/** Rows in bulk, the run of the index that makes them visible, and whatever an import that came to nothing has left. */
-const importWrites: TableAccess = {
-  ...newIds,
-  identity: ["GetItem"],
-  reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
-  imports: ["GetItem", "PutItem", "UpdateItem"],
-  openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
-  prospectRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
-  prospects: ["Query", "BatchWriteItem"],
-  addressRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
-  addresses: ["BatchWriteItem"],
-  places: ["BatchWriteItem"],
-  index: ["Query", "UpdateItem"],
-  manifests: ["Query", "BatchWriteItem"],
-  segments: ["Query", "BatchWriteItem"],
-};
-
 export const prospectRoutes: readonly Route[] = [
   {
     method: "GET",
@@ -75,13 +51,53 @@ export const prospectRoutes: readonly Route[] = [
     method: "POST",
     path: "/api/prospects/import",
     file: "prospects/import",
-    access: { table: importWrites, files: ["PutObject"] },
+    access: { table: importWrites, files: { imports: ["PutObject"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/imports",
+    file: "imports/list",
+    access: { table: { ...caller, importList: ["Query"], imports: ["BatchGetItem"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/prospects/imports",
+    file: "imports/create",
+    access: {
+      table: {
+        ...caller,
+        ...newIds,
+        imports: ["PutItem"],
+        openImports: ["Query", "PutItem"],
+        importList: ["PutItem"],
+      },
+      // A link does what its maker may do.
+      files: { uploads: ["PutObject"] },
+    },
   },
   {
     method: "GET",
     path: "/api/prospects/imports/{id}",
     file: "imports/get",
-    access: { table: { ...caller, ...imports } },
+    access: { table: { ...caller, ...imports }, files: { imports: ["GetObject"], uploads: ["PutObject"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/prospects/imports/{id}/cancel",
+    file: "imports/cancel",
+    access: { table: { ...caller, imports: ["GetItem", "UpdateItem"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/prospects/exports",
+    file: "exports/create",
+    access: { table: { ...caller, ...newIds, exports: ["PutItem"] }, jobQueue: "send" },
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/exports/{id}",
+    file: "exports/get",
+    access: { table: { ...caller, exports: ["GetItem"] }, files: { exports: ["GetObject"] } },
   },
   {
     method: "GET",

@@ -1,5 +1,6 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
 import { type Access, caller } from "./access.ts";
+import { jobAccess } from "./access-jobs.ts";
 import { attachedRoutes } from "./routes-attached.ts";
 import { placeRoutes } from "./routes-places.ts";
 import { prospectRoutes } from "./routes-prospects.ts";
@@ -96,14 +97,17 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /** Finds deliveries that are due and have no message. */
+  /** Finds deliveries that are due and have no message; and imports and exports that nobody works on. */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,
     access: {
-      table: { due: ["Query"], deliveries: ["UpdateItem"] },
+      table: { due: ["Query"], deliveries: ["UpdateItem"], imports: ["UpdateItem"], exports: ["UpdateItem"] },
       deliveryQueue: "send",
+      jobQueue: "send",
       settings: ["TIME_SCALE"],
     },
   },
+  /** Imports what was uploaded, exports, and removes what imports that came to nothing have left: for as long as a function may run. */
+  job: { file: "jobs/run", timeoutSeconds: 900, access: jobAccess },
 } as const satisfies Record<string, EventFunction>;

@@ -6,6 +6,7 @@ import type { DeployConfig } from "./config.ts";
 import { createDeliveryQueue, createEvents, createParkedRecords } from "./events.ts";
 import type { Platform } from "./function.ts";
 import { createIdentity } from "./identity.ts";
+import { createJobQueue, createJobs } from "./jobs.ts";
 import { unreadableAlarm } from "./monitoring.ts";
 import { STACK_NAME } from "./stack-name.ts";
 import { createBucket, createTable } from "./storage.ts";
@@ -14,7 +15,8 @@ import { createBucket, createTable } from "./storage.ts";
 export function createStack(scope: Construct, config: DeployConfig, bundles: string): Stack {
   const stack = new Stack(scope, STACK_NAME, { description: "Multi-tenant canvassing backend" });
   const table = createTable(stack);
-  const bucket = createBucket(stack);
+  const jobQueue = createJobQueue(stack);
+  const bucket = createBucket(stack, jobQueue);
   const identity = createIdentity(stack, config);
   const platform: Platform = {
     bundles,
@@ -22,6 +24,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     bucket,
     deliveryQueue: createDeliveryQueue(stack),
     parkedRecords: createParkedRecords(stack),
+    jobQueue,
     issuer: identity.issuer,
     audience: identity.audience,
     userPool: identity.userPool,
@@ -32,6 +35,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     },
   };
   createEvents(stack, platform);
+  createJobs(stack, platform);
   const api = createApi(stack, platform, config);
   unreadableAlarm(stack);
   outputs(stack, {

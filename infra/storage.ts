@@ -1,12 +1,15 @@
 /** Where data rests: the one table and the bucket for files. Both outlive the stack. */
 
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
-import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aws-cdk-lib/aws-s3";
+import { BlockPublicAccess, Bucket, BucketEncryption, CfnBucket, ObjectOwnership } from "aws-cdk-lib/aws-s3";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { DUE_INDEX } from "#shared/db/keys.ts";
+import { limits } from "#shared/limits.ts";
+import type { Folder } from "./access.ts";
 import { accept } from "./finding.ts";
-import { IMPORTED_FILES } from "./function.ts";
+import { letBucketTell } from "./jobs.ts";
 
 export function createTable(scope: Construct): Table {
   const table = new Table(scope, "Table", {
@@ -28,7 +31,11 @@ export function createTable(scope: Construct): Table {
   return table;
 }
 
-export function createBucket(scope: Construct): Bucket {
+/** An uploaded CSV is of use while its import can be asked about, as long as a delivery's history. */
+const keptDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
+
+/** `uploads` is told of each file in the folder of that name. */
+export function createBucket(scope: Construct, uploads: Queue): Bucket {
   const bucket = new Bucket(scope, "Files", {
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
     objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
@@ -38,10 +45,15 @@ export function createBucket(scope: Construct): Bucket {
     removalPolicy: RemovalPolicy.RETAIN,
     lifecycleRules: [
       { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
-      // An uploaded CSV is of use while its import can be asked about, as long as a delivery's history.
-      { id: "imported-files", prefix: IMPORTED_FILES, expiration: Duration.days(30) },
+      ...Object.entries(keptDays).map(([folder, days]) => ({
+        id: folder,
+        prefix: `${folder}/`,
+        expiration: Duration.days(days),
+      })),
     ],
   });
+  const resource = bucket.node.defaultChild;
+  if (resource instanceof CfnBucket) letBucketTell(resource, uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
   });

@@ -53,6 +53,21 @@ export const limits = {
   /** Of an import whose answer is its result, in data rows and bytes; larger files go to the job. */
   importRows: 10_000,
   importBytes: 4_000_000,
+  /** Of an import by an upload. */
+  jobRows: 1_000_000,
+  jobBytes: 200_000_000,
+  /** Imports of a company that wait for their file or run. */
+  openJobs: 100,
+  /** Of more errors, all are in a file. */
+  jobErrors: 100,
+  /** A link into the bucket, and so the time in which an upload may begin. */
+  fileLinkSeconds: 3_600,
+  /** An upload that began in time may end so much later. */
+  uploadMs: 3_600_000,
+  /** A link's file, after the export was made. Days. */
+  exportKeptDays: 7,
+  mappedColumns: 100,
+  csvHeader: 255,
   /** A row of a CSV file, characters: the longest texts of all columns take a tenth of it. */
   csvRow: 1_000_000,
   /** Records that an export reads and writes at a time. */

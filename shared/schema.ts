@@ -34,6 +34,12 @@ export const PageSize = z.pipe(
   ),
 );
 
+/** Yes or no, in a query. */
+export const Flag = z.pipe(
+  z.enum(["true", "false"]),
+  z.transform((value) => value === "true"),
+);
+
 /** The id after which a list goes on, in a query; 0 begins it. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 

@@ -347,11 +347,39 @@ export interface paths {
         put?: never;
         /**
          * Import prospects from CSV
-         * @description One file of at most 10000 data rows and 4000000 bytes, in UTF-8, or in UTF-16 with a byte order mark; cells separated by commas, semicolons or tabs. The first row names the columns, without case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. Every column of an export is accepted; `id`, `createdBy` and `createdAt` are not looked at. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`. All prospects appear at the same moment. Send an `Idempotency-Key` to be able to repeat the request safely; `GET /api/prospects/imports/{id}` tells the result again.
+         * @description One file of at most 10000 data rows and 4000000 bytes, in UTF-8, or in UTF-16 with a byte order mark; cells separated by commas, semicolons or tabs. The first row names the columns, without case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. Every column of an export is accepted; `id`, `createdBy` and `createdAt` are not looked at. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`. All prospects appear at the same moment. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to be able to repeat the request safely; `GET /api/prospects/imports/{id}` tells the result again.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
         post: operations["prospectsImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List imports
+         * @description Newest first, without their errors. `nextCursor` leads to the next part until it is null.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        get: operations["importsList"];
+        put?: never;
+        /**
+         * Begin an import
+         * @description For files of up to 1000000 rows and 200000000 bytes, of the form that `POST /api/prospects/import` takes. Send the file to `upload`, with its method and exactly its headers, before `upload.expiresAt`: the link takes one file, once. The import then begins by itself; `GET /api/prospects/imports/{id}` tells how far it is. The whole file is checked before anything is written, and all prospects appear at the same moment. With `bytes` or `sha256` the bucket itself refuses any other file. A dry run checks the file, tells what would become of it, and makes nothing.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["importsCreate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -367,11 +395,83 @@ export interface paths {
         };
         /**
          * Get an import
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description How far it is and what came of it. `errors` holds all errors of an import by `POST /api/prospects/import`, and the first 100 of an import by an upload; where there are more, `errorReport` leads to a CSV file of all. While it waits for its file, `upload` is a link to send it to.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
         get: operations["importsGet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/imports/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an import
+         * @description Nothing of the file will be there. What was written already is removed within minutes; nobody has seen it. An import that is completed or has failed is 409, one that is cancelled stays so. An import by `POST /api/prospects/import` cannot be cancelled: 409.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     Needs the permission `canManageProspects`, which admins and owners have.
+         */
+        post: operations["importsCancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin an export
+         * @description The file that `GET /api/prospects/export` streams, made for downloading; of any size. The body holds the filters of the list, as texts. `GET /api/prospects/exports/{id}` tells how far it is and gives the link. The file is kept for 7 days.
+         *
+         *     For every signed-in user.
+         */
+        post: operations["exportsCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/prospects/exports/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an export
+         * @description For its maker, and for admins and owners. A maker who sees less of the company now than then gets 404. The file behind `file.url` is gzipped, and says so (`Content-Encoding`): browsers, `fetch` and `curl --compressed` save it as it is meant.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For every signed-in user.
+         */
+        get: operations["exportsGet"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1317,23 +1417,27 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description An import. Its prospects are there from the moment on at which it is completed, and none of them before. */
-        Import: {
+        /** @description An export into a file. It holds what its maker may see. */
+        Export: {
             /** @description Unique in the whole service. */
             id: number;
             /**
-             * @description Whether its prospects are there: once it is `completed`.
+             * @description Whether its file is there: once it is `completed`.
              * @enum {string}
              */
             state: "running" | "completed" | "failed";
-            /** @description Data rows of the file. */
+            /** @description How many prospects it holds; null until that is decided. */
+            total: number | null;
+            /** @description How many of them are written. */
             processed: number;
-            /** @description How many prospects were made. */
-            imported: number;
-            /** @description How many rows have an error. */
-            skipped: number;
-            /** @description One for each row that was skipped, in the order of the file. */
-            errors: components["schemas"]["RowFault"][];
+            /** @description Size of the file, gzipped. */
+            bytes: number | null;
+            /** @description Link to the file, once it is there. */
+            file: components["schemas"]["FileLink"] | null;
+            /** @description When the file is removed. */
+            keptUntil: string | null;
+            /** @description Why it failed, in words; null unless it did. */
+            failure: string | null;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
@@ -1345,16 +1449,108 @@ export interface components {
              */
             updatedAt: string;
         };
-        /** @description What became of a file: each data row is either imported or skipped with one error. */
-        ImportResult: {
-            /** @description Unique in the whole service. */
-            id: number;
+        /** @description A link into the bucket. */
+        FileLink: {
+            /**
+             * Format: uri
+             * @description Holds its own signature: no token is sent with it.
+             */
+            url: string;
+            /**
+             * Format: date-time
+             * @description When the link ends.
+             */
+            expiresAt: string;
+        };
+        /** @description What became of a file, or would become of it: each data row is either imported or skipped with one error. */
+        FileResult: {
+            /** @description Null for a dry run, of which nothing is kept. */
+            id: number | null;
+            /** @description Whether the file is only checked, and nothing made. */
+            dryRun: boolean;
             /** @description How many prospects were made. */
             imported: number;
             /** @description How many rows have an error. */
             skipped: number;
             /** @description One for each row that was skipped, in the order of the file. */
             errors: components["schemas"]["RowFault"][];
+        };
+        /** @description An import. Its prospects are there from the moment on at which it is completed, and none of them before. */
+        Import: {
+            /** @description Unique in the whole service. */
+            id: number;
+            /**
+             * @description Whether its prospects are there: once it is `completed`.
+             * @enum {string}
+             */
+            state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
+            /** @description Whether the file is only checked, and nothing made. */
+            dryRun: boolean;
+            /** @description Data rows that were looked at. */
+            processed: number;
+            /** @description Rows that are in the table. None of them is seen before all are. */
+            written: number;
+            /** @description How many prospects were made. */
+            imported: number;
+            /** @description How many rows have an error. */
+            skipped: number;
+            /** @description Why it failed, in words; null unless it did. */
+            failure: string | null;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             */
+            updatedAt: string;
+            /** @description One for each row that was skipped, in the order of the file; of an import by an upload the first 100. */
+            errors: components["schemas"]["RowFault"][];
+            /** @description A CSV file of all errors, where there are more than 100. Kept for a month. */
+            errorReport: components["schemas"]["FileLink"] | null;
+            /** @description Where the file goes; null unless one is waited for. */
+            upload: components["schemas"]["Upload"] | null;
+        };
+        /** @description Imports, newest first. */
+        ImportPage: {
+            /** @description One page, newest first. */
+            items: components["schemas"]["ImportSummary"][];
+            /** @description Leads to the next part. */
+            nextCursor: string | null;
+        };
+        /** @description An import, without its errors. */
+        ImportSummary: {
+            /** @description Unique in the whole service. */
+            id: number;
+            /**
+             * @description Whether its prospects are there: once it is `completed`.
+             * @enum {string}
+             */
+            state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
+            /** @description Whether the file is only checked, and nothing made. */
+            dryRun: boolean;
+            /** @description Data rows that were looked at. */
+            processed: number;
+            /** @description Rows that are in the table. None of them is seen before all are. */
+            written: number;
+            /** @description How many prospects were made. */
+            imported: number;
+            /** @description How many rows have an error. */
+            skipped: number;
+            /** @description Why it failed, in words; null unless it did. */
+            failure: string | null;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             */
+            updatedAt: string;
         };
         /** @description A prospect on the map. Without a status its colour is `#9CA3AF`. */
         MapPin: {
@@ -1404,6 +1600,32 @@ export interface components {
             notes?: string | null;
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
+        };
+        /** @description The filters of the list, as texts. */
+        NewExport: {
+            bbox?: string;
+            dateFrom?: string;
+            dateTo?: string;
+            status?: string;
+            /** @description An active user of the company, or null for nobody. */
+            assignedToUserId?: string;
+            rep?: string;
+            tagId?: string;
+            city?: string;
+            search?: string;
+        };
+        /** @description What will be uploaded, and what is to be done with it. */
+        NewImport: {
+            /** @description Length of the file, at most 200000000. The bucket then refuses any other length. */
+            bytes?: number;
+            /** @description Digest of the file in base64. The bucket then refuses other bytes. */
+            sha256?: string;
+            /** @description Whether the file is only checked, and nothing made. */
+            dryRun?: boolean;
+            /** @description Header in the file -> column that it stands for, or null for a column that is left alone. Headers are compared without case. */
+            mapping?: {
+                [key: string]: ("id" | "name" | "phone" | "email" | "lat" | "lng" | "address1" | "address2" | "city" | "state" | "zip" | "status" | "assignedTo" | "assignedToEmail" | "tags" | "notes" | "createdBy" | "source" | "createdAt") | null;
+            };
         };
         /** @description A new prospect. Every field is optional; `address` and `addressId` exclude each other. */
         NewProspect: {
@@ -1828,6 +2050,28 @@ export interface components {
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
         };
+        /** @description Where the file goes: one request with this method, exactly these headers and the file as its body. It is taken once. */
+        Upload: {
+            /**
+             * @description Of the request that brings the file.
+             * @constant
+             */
+            method: "PUT";
+            /**
+             * Format: uri
+             * @description Holds its own signature: no token is sent with it.
+             */
+            url: string;
+            /** @description To be sent with the file, exactly these. */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description When the link ends.
+             */
+            expiresAt: string;
+        };
         /** @description A user of the company. A user who is not active cannot sign in. */
         User: {
             /** @description Unique in the whole service. */
@@ -2232,12 +2476,18 @@ export type Delivery = components['schemas']['Delivery'];
 export type DeliveryDetail = components['schemas']['DeliveryDetail'];
 export type DeliveryPage = components['schemas']['DeliveryPage'];
 export type EventType = components['schemas']['EventType'];
+export type Export = components['schemas']['Export'];
+export type FileLink = components['schemas']['FileLink'];
+export type FileResult = components['schemas']['FileResult'];
 export type Import = components['schemas']['Import'];
-export type ImportResult = components['schemas']['ImportResult'];
+export type ImportPage = components['schemas']['ImportPage'];
+export type ImportSummary = components['schemas']['ImportSummary'];
 export type MapPin = components['schemas']['MapPin'];
 export type Me = components['schemas']['Me'];
 export type NewAddress = components['schemas']['NewAddress'];
 export type NewAppointment = components['schemas']['NewAppointment'];
+export type NewExport = components['schemas']['NewExport'];
+export type NewImport = components['schemas']['NewImport'];
 export type NewProspect = components['schemas']['NewProspect'];
 export type NewRegistration = components['schemas']['NewRegistration'];
 export type NewTerritory = components['schemas']['NewTerritory'];
@@ -2260,6 +2510,7 @@ export type StatusSummary = components['schemas']['StatusSummary'];
 export type Tag = components['schemas']['Tag'];
 export type Territory = components['schemas']['Territory'];
 export type TerritoryPatch = components['schemas']['TerritoryPatch'];
+export type Upload = components['schemas']['Upload'];
 export type User = components['schemas']['User'];
 export type UserPatch = components['schemas']['UserPatch'];
 export type UserSummary = components['schemas']['UserSummary'];
@@ -3640,7 +3891,18 @@ export interface operations {
     };
     prospectsImport: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Whether the file is only checked: tells what would become of it.
+                 * @example true
+                 */
+                dryRun?: "true" | "false";
+                /**
+                 * @description JSON: header in the file -> column that it stands for, or null for a column that is left alone. Headers are compared without case.
+                 * @example {"Full name":"name"}
+                 */
+                mapping?: string;
+            };
             header?: {
                 /**
                  * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
@@ -3679,6 +3941,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "id": 1032,
+                     *       "dryRun": false,
                      *       "imported": 2,
                      *       "skipped": 1,
                      *       "errors": [
@@ -3689,7 +3952,147 @@ export interface operations {
                      *       ]
                      *     }
                      */
-                    "application/json": components["schemas"]["ImportResult"];
+                    "application/json": components["schemas"]["FileResult"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    importsList: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `nextCursor` of the part before.
+                 * @example 1032
+                 */
+                cursor?: number;
+                /**
+                 * @description More than 500 is cut to it.
+                 * @example 100
+                 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1032,
+                     *           "state": "completed",
+                     *           "dryRun": false,
+                     *           "processed": 3,
+                     *           "written": 2,
+                     *           "imported": 2,
+                     *           "skipped": 1,
+                     *           "failure": null,
+                     *           "createdAt": "2026-06-01T15:04:05.678Z",
+                     *           "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *         }
+                     *       ],
+                     *       "nextCursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ImportPage"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    importsCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "bytes": 184320,
+                 *       "mapping": {
+                 *         "Full name": "name",
+                 *         "Home phone": "phone",
+                 *         "id": null
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewImport"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "state": "awaiting_upload",
+                     *       "dryRun": false,
+                     *       "processed": 0,
+                     *       "written": 0,
+                     *       "imported": 0,
+                     *       "skipped": 0,
+                     *       "failure": null,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "errors": [],
+                     *       "errorReport": null,
+                     *       "upload": {
+                     *         "method": "PUT",
+                     *         "url": "https://files.example.com/uploads/3/1033.csv?X-Amz-Signature=5d41402abc4b2a76",
+                     *         "headers": {
+                     *           "content-type": "text/csv",
+                     *           "if-none-match": "*",
+                     *           "content-length": "184320"
+                     *         },
+                     *         "expiresAt": "2026-06-01T16:04:05.678Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -3732,17 +4135,22 @@ export interface operations {
                      * @example {
                      *       "id": 1032,
                      *       "state": "completed",
+                     *       "dryRun": false,
                      *       "processed": 3,
+                     *       "written": 2,
                      *       "imported": 2,
                      *       "skipped": 1,
+                     *       "failure": null,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
                      *       "errors": [
                      *         {
                      *           "row": 3,
                      *           "message": "status: no active status is called so"
                      *         }
                      *       ],
-                     *       "createdAt": "2026-06-01T15:04:05.678Z",
-                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *       "errorReport": null,
+                     *       "upload": null
                      *     }
                      */
                     "application/json": components["schemas"]["Import"];
@@ -3751,6 +4159,181 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    importsCancel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1033,
+                     *       "state": "cancelled",
+                     *       "dryRun": false,
+                     *       "processed": 0,
+                     *       "written": 0,
+                     *       "imported": 0,
+                     *       "skipped": 0,
+                     *       "failure": null,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ImportSummary"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    exportsCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "status": "New,Go Back",
+                 *       "dateFrom": "2026-06-01"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewExport"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1034,
+                     *       "state": "running",
+                     *       "total": null,
+                     *       "processed": 0,
+                     *       "bytes": null,
+                     *       "file": null,
+                     *       "keptUntil": null,
+                     *       "failure": null,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Export"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    exportsGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1034,
+                     *       "state": "completed",
+                     *       "total": 100000,
+                     *       "processed": 100000,
+                     *       "bytes": 5242880,
+                     *       "file": {
+                     *         "url": "https://files.example.com/exports/3/1034.csv?X-Amz-Signature=7d793037a0760186",
+                     *         "expiresAt": "2026-06-01T16:04:05.678Z"
+                     *       },
+                     *       "keptUntil": "2026-06-08T15:04:05.678Z",
+                     *       "failure": null,
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Export"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];

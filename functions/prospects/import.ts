@@ -1,23 +1,27 @@
 /** POST /api/prospects/import: a CSV file of up to 10 000 rows, all visible at once. */
+import * as z from "zod/mini";
+import { MappingText } from "#shared/csv/mapping.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { UploadedFile, uploadedFile } from "#shared/http/middleware/uploaded-file.ts";
 import { importFile } from "#shared/imports/import.ts";
-import { ImportResult } from "#shared/imports/schema.ts";
+import { FileResult } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
+import { Flag } from "#shared/schema.ts";
 
 export const handler = endpoint(
   {
     summary: "Import prospects from CSV",
-    description: `One file of at most ${limits.importRows} data rows and ${limits.importBytes} bytes, in UTF-8, or in UTF-16 with a byte order mark; cells separated by commas, semicolons or tabs. The first row names the columns, without case: \`name\`, \`phone\`, \`email\`, \`lat\`, \`lng\`, \`address1\`, \`address2\`, \`city\`, \`state\`, \`zip\`, \`status\` (its value), \`assignedTo\` (an e-mail address), \`tags\` (separated by semicolons), \`notes\`. Every column of an export is accepted; \`id\`, \`createdBy\` and \`createdAt\` are not looked at. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in \`errors\`. All prospects appear at the same moment. Send an \`Idempotency-Key\` to be able to repeat the request safely; \`GET /api/prospects/imports/{id}\` tells the result again.`,
+    description: `One file of at most ${limits.importRows} data rows and ${limits.importBytes} bytes, in UTF-8, or in UTF-16 with a byte order mark; cells separated by commas, semicolons or tabs. The first row names the columns, without case: \`name\`, \`phone\`, \`email\`, \`lat\`, \`lng\`, \`address1\`, \`address2\`, \`city\`, \`state\`, \`zip\`, \`status\` (its value), \`assignedTo\` (an e-mail address), \`tags\` (separated by semicolons), \`notes\`. Every column of an export is accepted; \`id\`, \`createdBy\` and \`createdAt\` are not looked at. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in \`errors\`. All prospects appear at the same moment. With \`dryRun=true\` the file is only checked. Send an \`Idempotency-Key\` to be able to repeat the request safely; \`GET /api/prospects/imports/{id}\` tells the result again.`,
     tag: "Prospects",
     allow: "canManageProspects",
+    query: z.object({ dryRun: z.optional(Flag), mapping: z.optional(MappingText) }),
     body: UploadedFile,
     upload: uploadedFile({
       bytes: limits.importBytes,
       otherwise: "For larger ones make an import job: POST /api/prospects/imports.",
     }),
     status: 200,
-    response: ImportResult,
+    response: FileResult,
   },
-  ({ world, caller, body }) => importFile(world, caller, body.file),
+  ({ world, caller, query, body }) => importFile(world, caller, body.file, query),
 );

@@ -65,8 +65,20 @@ export const Queue = z.strictObject({
   Tags: NoMeaning,
 });
 
+/** Which queue is told of which new objects. */
+const QueueConfiguration = z.strictObject({
+  Event: z.literal("s3:ObjectCreated:*"),
+  Queue: z.string(),
+  Filter: z.strictObject({
+    S3Key: z.strictObject({
+      Rules: z.array(z.strictObject({ Name: z.enum(["prefix", "suffix"]), Value: z.string() })),
+    }),
+  }),
+});
+
 export const Bucket = z.strictObject({
   BucketName: z.optional(z.string()),
+  NotificationConfiguration: z.optional(z.strictObject({ QueueConfigurations: z.array(QueueConfiguration) })),
   // Objects live in memory until the service ends: no lifecycle, versions or encryption at rest.
   BucketEncryption: NoMeaning,
   LifecycleConfiguration: NoMeaning,

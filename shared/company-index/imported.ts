@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { arranged } from "#shared/company-index/arrange.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import type { Commit } from "#shared/company-index/head.ts";
+import type { Run } from "#shared/company-index/manifest.ts";
 import { discardRun, type IndexWorld, publish, storeRun } from "#shared/company-index/publish.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { TableBusy } from "#shared/db/errors.ts";
@@ -23,9 +24,13 @@ export async function addImported(
   rows: readonly RowWithNotes[],
   { newId, commit }: ImportedOptions = {},
 ): Promise<void> {
-  const { table } = world;
   const built = { rows: arranged(rows), looseNotes: [], prospects: [], notes: [] };
-  const run = await storeRun(table, companyId, built, newId);
+  await addRun(world, companyId, await storeRun(world.table, companyId, built, newId), commit);
+}
+
+/** A run whose pieces are stored. Where it cannot be added, they are removed. */
+export async function addRun(world: IndexWorld, companyId: number, run: Run, commit?: Commit): Promise<void> {
+  const { table } = world;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(table, companyId);
     const moved = await publish(world, companyId, head, run, [...head.manifest, run.id], commit);

@@ -39,15 +39,17 @@ export interface NewRun {
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   storeAside(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
-/** `rows` in the order of the curve. */
+/** `rows` in the order of the curve. `between` is awaited before each segment. */
 export async function storeSegments(
   table: Table,
   companyId: number,
   rows: Iterable<RowWithNotes>,
   newId = newPieceId,
+  between: () => Promise<void> = async () => undefined,
 ): Promise<SegmentEntry[]> {
   const segments: SegmentEntry[] = [];
   for (const { rows: count, zone, groups } of buildSegments(rows)) {
+    await between();
     const id = newId();
     const [main, geo, text] = await Promise.all([
       storePiece(table, companyId, id, "main", groups.main),

@@ -39,7 +39,7 @@ export class RowSorter {
   }
 }
 
-function* unpacked(segments: Packed[]): Generator<Placed, undefined> {
+export function* unpacked(segments: Packed[]): Generator<Placed, undefined> {
   for (let next = segments.shift(); next !== undefined; next = segments.shift()) {
     for (const entry of rowsOf(columnsOf("sorted rows", next))) yield placed(entry);
   }

@@ -17,6 +17,8 @@ export const families = {
   addresses: "C#*#A#*",
   imports: "C#*#M#*",
   openImports: "C#*#MO",
+  importList: "C#*#ML",
+  exports: "C#*#E#*",
   idempotency: "C#*#IK#*",
   territories: "C#*#T",
   index: "C#*#X",

@@ -127,6 +127,19 @@ export const keys = {
 
   /** What became of an import? */
   import: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" }),
+  /** Which imports has the company? */
+  importList: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` }),
+  importEntry: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#ML`, sk: `M#${padded(id)}` }),
+  /** Of the list: what is older than this import; everything without one. */
+  importsBefore: (id: number | undefined) => ({ from: "M#", upTo: `M#${id === undefined ? "~" : padded(id - 1)}` }),
+  /** What became of an export? */
+  export: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" }),
+  /** Which import or export stands under this key? */
+  jobAt: ({ pk }: Key): { kind: "import" | "export"; companyId: number; id: number } | undefined => {
+    const [, companyId, letter, id] = /^C#(\d+)#([ME])#(\d+)$/.exec(pk) ?? [];
+    if (letter === undefined) return undefined;
+    return { kind: letter === "M" ? "import" : "export", companyId: Number(companyId), id: Number(id) };
+  },
   /** Which imports of a company were begun and neither completed nor cleared away? */
   openImports: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` }),
   openImport: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` }),
@@ -212,6 +225,8 @@ export const keys = {
 
   /** Partition of the due index that a waiting delivery stands in. */
   dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
+  /** Partition of the due index for imports and exports that somebody has to look after. */
+  jobShard: "DUE#JOBS",
   /** Partition of the due index for what a paused webhook keeps, in the order of time. */
   heldShard: (companyId: number, webhookId: number): string => `DUE#HELD#${companyId}#${webhookId}`,
   /** And for what waits at the gate of a webhook: all its places are taken, or its breaker is open. */

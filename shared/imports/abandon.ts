@@ -18,6 +18,9 @@ export function piecesNamed(importId: number): () => string {
 const piecesOf = (importId: number): string => `import-${importId}-`;
 const pieceName = (importId: number, piece: number): string => `${piecesOf(importId)}${piece}`;
 
+/** Blocks of ids that are removed at once. */
+const PARALLEL = 8;
+
 type Source = Pick<World, "table" | "clock">;
 
 const Open = z.object({ id: Id });
@@ -27,6 +30,8 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, Open.parse(item).id));
     const stored = StoredImport.parse(found);
+    // One by an upload has somebody who looks after it.
+    if (stored.job !== undefined) continue;
     if (stored.state === "failed" || stored.runsUntil < source.clock.now()) await abandon(source, stored);
   }
 }
@@ -49,12 +54,20 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
     }
   }
   await clear(table, stored);
+  await table.write({ update: keys.import(companyId, id), change: { remove: ["dueShard", "dueAt"] } });
   return false;
 }
 
 /** The marks last: as long as they are there, nobody reads what is between them. */
-async function clear(table: Table, { companyId, id, prospectBlocks, addressBlocks, noteBlocks }: StoredImport) {
-  for (const block of blocksIn(prospectBlocks)) await removeAll(table, keys.prospectBlock(companyId, block));
+export async function clear(
+  table: Table,
+  { companyId, id, prospectBlocks, addressBlocks, noteBlocks }: StoredImport,
+): Promise<void> {
+  const blocks = blocksIn(prospectBlocks);
+  for (let at = 0; at < blocks.length; at += PARALLEL) {
+    const some = blocks.slice(at, at + PARALLEL);
+    await Promise.all(some.map((block) => removeAll(table, keys.prospectBlock(companyId, block))));
+  }
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => keys.notePlaces(companyId, block)));
   await removeAll(table, { ...keys.runSheets(companyId), begins: piecesOf(id) });

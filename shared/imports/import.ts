@@ -5,47 +5,75 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { freshDictionary } from "#shared/companies/recent-dictionary.ts";
 import { addImported } from "#shared/company-index/imported.ts";
 import type { Draft } from "#shared/csv/draft.ts";
+import type { Mapping } from "#shared/csv/mapping.ts";
 import { absent, equals } from "#shared/db/expression.ts";
-import { blockOf, keys } from "#shared/db/keys.ts";
+import { keys } from "#shared/db/keys.ts";
 import { packed } from "#shared/db/packed.ts";
 import type { Write } from "#shared/db/table.ts";
 import { abandon, clearAbandoned, piecesNamed } from "#shared/imports/abandon.ts";
+import { countsOf } from "#shared/imports/batches.ts";
+import { blocksOf, leaseForImport } from "#shared/imports/ids.ts";
+import { beginning, closing, listed } from "#shared/imports/opening.ts";
+import { fileKeys } from "#shared/imports/places.ts";
 import { type ReadFile, readFile } from "#shared/imports/read-file.ts";
 import { importRows, type Plan } from "#shared/imports/rows.ts";
-import type { Blocks, ImportResult, StoredImport } from "#shared/imports/schema.ts";
+import type { FileResult, StoredImport } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
 import { ensureTags } from "#shared/tags/ensure.ts";
 import type { World } from "#shared/world.ts";
 
+export interface ImportOptions {
+  readonly mapping?: Mapping | undefined;
+  /** The file is checked, and nothing else. */
+  readonly dryRun?: boolean | undefined;
+}
+
 /** Throws what `readFile` throws before anything is written. */
-export async function importFile(world: World, caller: Caller, bytes: Uint8Array): Promise<ImportResult> {
+export async function importFile(
+  world: World,
+  caller: Caller,
+  bytes: Uint8Array,
+  { mapping, dryRun = false }: ImportOptions = {},
+): Promise<FileResult> {
+  const dictionary = await freshDictionary(world, caller.companyId);
+  const file = await readFile(bytes, dictionary, mapping);
+  if (dryRun) return resultOf(null, file);
+  return writeFile(world, caller, bytes, dictionary, file);
+}
+
+const resultOf = (id: number | null, { drafts, errors }: ReadFile): FileResult => ({
+  id,
+  dryRun: id === null,
+  imported: drafts.length,
+  skipped: errors.length,
+  errors: [...errors],
+});
+
+async function writeFile(
+  world: World,
+  caller: Caller,
+  bytes: Uint8Array,
+  dictionary: Dictionary,
+  file: ReadFile,
+): Promise<FileResult> {
   const { companyId } = caller;
-  const dictionary = await freshDictionary(world, companyId);
-  const file = await readFile(bytes, dictionary);
   await clearAbandoned(world, companyId);
   const id = await world.ids.next();
-  await world.files.put(`imports/${companyId}/${id}.csv`, bytes, "text/csv");
+  await world.files.put(fileKeys.sent(companyId, id), bytes, "text/csv");
   const tags = await ensureTags(world, companyId, file.newTags);
   const known = [...dictionary.tags.values()].map((tag) => [folded(tag.value), tag.id] as const);
   const names = { dictionary, tagIds: new Map([...known, ...tags]) };
   const { plan, stored } = await planned(world, caller, id, names, file);
-  const result: ImportResult = {
-    id,
-    imported: file.drafts.length,
-    skipped: file.errors.length,
-    errors: [...file.errors],
-  };
+  const result = resultOf(id, file);
   if (file.drafts.length === 0) {
-    await world.commit([putCompleted(stored)], result);
+    await world.commit(putCompleted(stored), result);
     return result;
   }
-  await world.table.transact([
-    { put: { ...keys.import(companyId, id), ...stored }, when: absent },
-    { put: { ...keys.openImport(companyId, id), type: "openImport", id } },
-  ]);
+  await world.table.transact(beginning(stored, stored.runsUntil));
   try {
     const { items, indexed } = importRows(caller, plan, file.drafts);
     await world.table.batchPut(items);
@@ -68,7 +96,7 @@ async function planned(
   { drafts, errors }: ReadFile,
 ): Promise<{ plan: Plan; stored: StoredImport }> {
   const importId = String(id);
-  const { first, blocks } = await leased(world, companyId, importId, drafts);
+  const { first, blocks } = await leased(world, companyId, id, drafts);
   const nowMs = world.clock.now();
   const now = iso(nowMs);
   const stored: StoredImport = {
@@ -91,50 +119,30 @@ async function planned(
 }
 
 /** Ids for everything that the drafts will become. */
-async function leased({ ids }: World, companyId: number, importId: string, drafts: readonly Draft[]) {
-  const count = {
-    prospect: drafts.length,
-    address: drafts.filter(({ address }) => address !== null).length,
-    note: drafts.filter(({ note }) => note !== null).length,
-    change: drafts.filter(({ statusId }) => statusId !== null).length,
-  };
-  const [prospect, address, note, change] = await Promise.all([
-    count.prospect > 0 ? ids.takeForImport("prospect", companyId, count.prospect, importId) : 0,
-    count.address > 0 ? ids.takeForImport("address", companyId, count.address, importId) : 0,
-    count.note > 0 ? ids.take(count.note) : 0,
-    count.change > 0 ? ids.take(count.change) : 0,
-  ]);
+async function leased({ ids }: World, companyId: number, importId: number, drafts: readonly Draft[]) {
+  const count = countsOf(drafts);
+  const first = await leaseForImport(ids, companyId, importId, count);
   return {
-    first: { prospect, address, note, change },
+    first,
     blocks: {
-      prospectBlocks: blocksOf(prospect, count.prospect),
-      addressBlocks: blocksOf(address, count.address),
-      noteBlocks: blocksOf(note, count.note),
+      prospectBlocks: blocksOf(first.prospect, count.prospect),
+      addressBlocks: blocksOf(first.address, count.address),
+      noteBlocks: blocksOf(first.note, count.note),
     },
   };
 }
 
-const blocksOf = (first: number, count: number): Blocks | null =>
-  count === 0 ? null : { from: blockOf(first), to: blockOf(first + count - 1) };
-
-const putCompleted = (stored: StoredImport): Write => ({
-  put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" },
-  when: absent,
-});
+const putCompleted = (stored: StoredImport): Write[] => [
+  { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
+  listed(stored),
+];
 
 /** What becomes true with the move of the head. */
-function completion({ companyId, id, version, prospectBlocks, addressBlocks }: StoredImport, now: string): Write[] {
-  const unmarked = { remove: ["importId"] };
-  return [
-    {
-      update: keys.import(companyId, id),
-      change: { set: { state: "completed", updatedAt: now }, add: { version: 1 } },
-      when: equals("version", version),
-    },
-    { remove: keys.openImport(companyId, id) },
-    ...(prospectBlocks === null
-      ? []
-      : [{ update: keys.prospectRange(companyId, prospectBlocks.from), change: unmarked }]),
-    ...(addressBlocks === null ? [] : [{ update: keys.addressRange(companyId, addressBlocks.from), change: unmarked }]),
-  ];
-}
+const completion = (stored: StoredImport, now: string): Write[] => [
+  {
+    update: keys.import(stored.companyId, stored.id),
+    change: { set: { state: "completed", updatedAt: now }, remove: ["dueShard", "dueAt"], add: { version: 1 } },
+    when: equals("version", stored.version),
+  },
+  ...closing(stored),
+];

@@ -1,14 +1,47 @@
-/** A whole file in memory -> its accepted rows and its errors; what is too large or no CSV is refused before anything is written. */
+/** The bytes of a file -> what becomes of each of its rows, while they come. */
 import { folded } from "#shared/caseless.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { BadFile } from "#shared/csv/bad-file.ts";
 import { decoded } from "#shared/csv/decode.ts";
 import { type Draft, draftOf, type Names } from "#shared/csv/draft.ts";
 import { type Header, readHeader } from "#shared/csv/header.ts";
+import type { Mapping } from "#shared/csv/mapping.ts";
 import { csvRows } from "#shared/csv/read.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import type { RowFault } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
+
+/** Each row is one of both. */
+export type ReadRow =
+  | { readonly row: number; readonly draft: Draft }
+  | { readonly row: number; readonly fault: string };
+
+export interface Reading {
+  readonly dictionary: Dictionary;
+  readonly tags: NewTags;
+  readonly mapping?: Mapping | undefined;
+  /** Rows up to this one were read before. */
+  readonly after?: number;
+}
+
+/** Data rows in their order. Throws BadFile for what is no CSV, some of it after rows that were. */
+export async function* readRows(
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  { dictionary, tags, mapping, after = 0 }: Reading,
+): AsyncGenerator<ReadRow, void, undefined> {
+  const names = namesIn(dictionary);
+  let header: Header | undefined;
+  for await (const { row, cells } of csvRows(decoded(bytes))) {
+    if (header === undefined) header = readHeader(cells, mapping);
+    else if (row > after) {
+      const draft = draftOf(cells, header, names);
+      if ("fault" in draft) yield { row, fault: draft.fault };
+      else if (tags.take(draft.tags)) yield { row, draft };
+      else yield { row, fault: `tags: more than ${limits.tagsPerCompany} in the company` };
+    }
+  }
+  if (header === undefined) throw new BadFile("The file is empty.");
+}
 
 export interface ReadFile {
   readonly drafts: readonly Draft[];
@@ -17,36 +50,22 @@ export interface ReadFile {
   readonly newTags: readonly string[];
 }
 
-/** Throws payload_too_large beyond the limit of rows, and validation_failed for what is no CSV. */
-export async function readFile(bytes: Uint8Array, dictionary: Dictionary): Promise<ReadFile> {
+/** A whole file in memory. Throws payload_too_large beyond the limit of rows, and validation_failed for what is no CSV. */
+export async function readFile(bytes: Uint8Array, dictionary: Dictionary, mapping?: Mapping): Promise<ReadFile> {
+  const tags = new NewTags(dictionary);
+  const drafts: Draft[] = [];
+  const errors: RowFault[] = [];
   try {
-    return await read(bytes, dictionary);
+    for await (const read of readRows([bytes], { dictionary, tags, mapping })) {
+      if (drafts.length + errors.length === limits.importRows) throw tooManyRows();
+      if ("draft" in read) drafts.push(read.draft);
+      else errors.push({ row: read.row, message: read.fault });
+    }
   } catch (error) {
     if (!(error instanceof BadFile)) throw error;
     const faults = [{ pointer: "/file", code: "invalid_file", message: error.message }];
     throw new ApiError("validation_failed", error.message, { faults });
   }
-}
-
-async function read(bytes: Uint8Array, dictionary: Dictionary): Promise<ReadFile> {
-  const names = namesIn(dictionary);
-  const tags = new NewTags(dictionary);
-  const drafts: Draft[] = [];
-  const errors: RowFault[] = [];
-  let header: Header | undefined;
-  for await (const { row, cells } of csvRows(decoded([bytes]))) {
-    if (header === undefined) {
-      header = readHeader(cells);
-      continue;
-    }
-    if (drafts.length + errors.length === limits.importRows) throw tooManyRows();
-    const draft = draftOf(cells, header, names);
-    if ("fault" in draft) errors.push({ row, message: draft.fault });
-    else if (!tags.take(draft.tags))
-      errors.push({ row, message: `tags: more than ${limits.tagsPerCompany} in the company` });
-    else drafts.push(draft);
-  }
-  if (header === undefined) throw new BadFile("The file is empty.");
   return { drafts, errors, newTags: tags.values };
 }
 
@@ -61,12 +80,14 @@ function namesIn({ statuses, users }: Dictionary): Names {
 }
 
 /** Keeps the company within its number of tags. */
-class NewTags {
+export class NewTags {
   readonly #known: Set<string>;
-  readonly #made = new Map<string, string>();
+  readonly #made: Map<string, string>;
 
-  constructor({ tags }: Dictionary) {
+  /** `made` were taken before. */
+  constructor({ tags }: Dictionary, made: readonly string[] = []) {
     this.#known = new Set([...tags.values()].map(({ value }) => folded(value)));
+    this.#made = new Map(made.map((value) => [folded(value), value]));
   }
 
   get values(): string[] {

@@ -1,24 +1,68 @@
 /** Reads what became of an import. */
 import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import { notFound } from "#shared/http/problem.ts";
-import { type Import, RowFault, StoredImport } from "#shared/imports/schema.ts";
+import { fileKeys } from "#shared/imports/places.ts";
+import { type Import, type ImportSummary, RowFault, StoredImport, type Upload } from "#shared/imports/schema.ts";
+import { limits } from "#shared/limits.ts";
+import type { Links } from "#shared/objects.ts";
 import type { World } from "#shared/world.ts";
 
-/** While it runs, nothing is imported yet. */
-export async function readImport({ table }: World, companyId: number, id: number): Promise<Import> {
+/** Throws not_found. */
+export async function findImport({ table }: Pick<World, "table">, companyId: number, id: number) {
   const item = await table.get(keys.import(companyId, id));
   if (item === undefined) throw notFound("import");
-  const { state, processed, imported, skipped, errors, createdAt, updatedAt } = StoredImport.parse(item);
+  return StoredImport.parse(item);
+}
+
+/** While it runs, nothing is imported yet. */
+export async function readImport(world: World, links: Links, companyId: number, id: number): Promise<Import> {
+  return presentImport(world, links, await findImport(world, companyId, id));
+}
+
+/** With links that hold from now on. */
+export async function presentImport(
+  { clock }: Pick<World, "clock">,
+  links: Links,
+  stored: StoredImport,
+): Promise<Import> {
+  const { companyId, id, job, state } = stored;
+  const report = fileKeys.report(companyId, id);
+  const hasReport = job?.hasReport === true;
   return {
-    id,
-    state,
-    processed,
-    imported: state === "completed" ? imported : 0,
-    skipped,
-    errors: unpacked(z.array(RowFault), errors),
-    createdAt,
-    updatedAt,
+    ...summaryOf(stored),
+    errors: unpacked(z.array(RowFault), stored.errors),
+    errorReport: hasReport ? await links.download(report, limits.fileLinkSeconds, clock.now()) : null,
+    upload: job === undefined || state !== "awaiting_upload" ? null : await uploadOf(links, stored, job, clock.now()),
   };
+}
+
+/** Null when its time is over. */
+async function uploadOf(
+  links: Links,
+  { companyId, id }: StoredImport,
+  { headers, uploadUntil }: NonNullable<StoredImport["job"]>,
+  nowMs: number,
+): Promise<Upload | null> {
+  const seconds = Math.floor((uploadUntil - nowMs) / 1_000);
+  if (seconds <= 0) return null;
+  const { url } = await links.upload(fileKeys.uploaded(companyId, id), headers, seconds, nowMs);
+  return { method: "PUT", url, headers, expiresAt: iso(uploadUntil) };
+}
+
+export function summaryOf(stored: StoredImport): ImportSummary {
+  const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
+  const dryRun = stored.dryRun === true;
+  const imported = state === "completed" ? stored.imported : 0;
+  const written = dryRun ? 0 : writtenBy(stored);
+  return { id, state, dryRun, processed, written, imported, skipped, failure, createdAt, updatedAt };
+}
+
+/** Rows that are in the table, whether they can be seen yet or not. */
+function writtenBy({ state, imported, job }: StoredImport): number {
+  if (state === "completed") return imported;
+  if (state !== "running" || job === undefined || job.progress.step === "check") return 0;
+  return job.progress.done.prospect;
 }

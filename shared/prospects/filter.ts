@@ -76,7 +76,7 @@ export type Bbox = z.output<typeof Bbox>;
 
 /** Looked at for admins and owners alone: from others it is ignored, whatever it holds. */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
-const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
+export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
 /** Filter parameters of the list; exports and pins take them too. */
 export const filterParameters = {

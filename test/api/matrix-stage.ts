@@ -46,6 +46,7 @@ export function leaks(caller: CallerName, path: string, { headers, text }: Answe
 export interface Records {
   readonly prospects: number;
   readonly imports: number;
+  readonly exports: number;
   readonly notes: number;
   readonly appointments: number;
   readonly addresses: number;
@@ -113,8 +114,9 @@ async function newCommon(company: Company, owner: string) {
     { event: admins.text(), filter: { [admins.text()]: admins.text() }, manualTriggerButtonText: admins.text() },
     { event: shared.text(), triggerMode: "manual", manualTriggerButtonText: shared.text() },
   ];
-  const [imported, addresses, territories, users, webhook] = await Promise.all([
+  const [imported, exports, addresses, territories, users, webhook] = await Promise.all([
     ask(owner, "POST", "/api/prospects/import", csvForm(`name,lat,lng\n${shared.text()},1,2\n`)),
+    admins.made(owner, "/api/prospects/exports", { search: shared.text() }),
     shared.made(owner, "/api/addresses", addressOf(shared)),
     shared.made(owner, "/api/territories", { name: shared.text() }),
     shared.made(owner, "/api/users", userOf(shared)),
@@ -124,6 +126,7 @@ async function newCommon(company: Company, owner: string) {
   const { id, registrations: made } = bodyOf(webhook, 201, WithRegistration);
   return {
     imports,
+    exports,
     addresses,
     territories,
     users,

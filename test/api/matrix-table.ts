@@ -24,7 +24,12 @@ GET    /api/prospects                                    -      200 200 200 200 
 GET    /api/prospects/pins                               -      200 200 200 200 200 200 401 401
 GET    /api/prospects/export                             -      200 200 200 200 200 200 401 401
 POST   /api/prospects/import                             -      200 200 403 403 200 200 401 401
+GET    /api/prospects/imports                            -      200 200 403 403 200 200 401 401
+POST   /api/prospects/imports                            -      201 201 403 403 201 201 401 401
 GET    /api/prospects/imports/{id}                       -      200 200 403 403 200 404 401 401
+POST   /api/prospects/imports/{id}/cancel                -      409 409 403 403 409 404 401 401
+POST   /api/prospects/exports                            -      201 201 201 201 201 201 401 401
+GET    /api/prospects/exports/{id}                       -      200 200 404 404 404 404 401 401
 POST   /api/prospects                                    -      201 201 201 201 201 201 401 401
 GET    /api/prospects/{id}                               mine   200 200 200 200 404 404 401 401
 GET    /api/prospects/{id}                               other  200 200 404 200 404 404 401 401
@@ -136,6 +141,8 @@ const soon = (): string => new Date(Date.now() + 3_600_000).toISOString();
 /** A body that each write takes from whoever may do it; a PATCH really changes something. */
 const bodies: Record<string, () => object> = {
   "POST /api/prospects": () => ({ name: unique() }),
+  "POST /api/prospects/imports": () => ({ dryRun: true }),
+  "POST /api/prospects/exports": () => ({ search: unique() }),
   "PATCH /api/prospects/{id}": () => ({ source: unique() }),
   "PUT /api/prospects/{id}/tags": () => ({ tagIds: [] }),
   "POST /api/prospects/{id}/notes": () => ({ body: unique() }),

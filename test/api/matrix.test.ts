@@ -15,6 +15,7 @@ const NEVER = 2 ** 50;
 const never: Records = {
   prospects: NEVER,
   imports: NEVER,
+  exports: NEVER,
   notes: NEVER,
   appointments: NEVER,
   addresses: NEVER,

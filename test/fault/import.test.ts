@@ -4,18 +4,20 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { listAddresses } from "#shared/addresses/addresses.ts";
 import type { Caller } from "#shared/auth/caller.ts";
+import { BucketUnavailable } from "#shared/bucket.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { flush } from "#shared/company-index/flush.ts";
 import { csvText } from "#shared/csv/write.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Item } from "#shared/db/table.ts";
-import { BucketUnavailable, type Files } from "#shared/files.ts";
+import type { Files } from "#shared/files.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import { importFile } from "#shared/imports/import.ts";
 import { readImport } from "#shared/imports/read.ts";
 import { limits } from "#shared/limits.ts";
 import { createNote, getNote } from "#shared/notes/notes.ts";
+import { openLinks } from "#shared/objects.ts";
 import { exportProspects } from "#shared/prospects/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";
@@ -46,7 +48,6 @@ const files: Files = {
     if (bucket.refuses) throw new BucketUnavailable("as planned");
     bucket.files.set(key, bytes);
   },
-  get: async () => new ReadableStream(),
 };
 const newFunction = (): World => ({ ...warmFunction(db, clock), files });
 const faultyFunction = (): World => worldOn(db.table, clock, files);
@@ -210,11 +211,15 @@ test("others write and flush meanwhile, and the file is kept", async () => {
       },
     };
   });
-  const { id } = await importFile(faultyFunction(), company.caller, fileOf(200, "imported"));
+  const { id: imported } = await importFile(faultyFunction(), company.caller, fileOf(200, "imported"));
+  const id = imported ?? 0;
   db.plan(() => pass);
   expect(writes).toBeGreaterThan(1);
   await expectOnce(company, 200 + writes);
-  expect(await readImport(newFunction(), companyId, id)).toMatchObject({ state: "completed", imported: 200 });
+  expect(await readImport(newFunction(), openLinks(), companyId, id)).toMatchObject({
+    state: "completed",
+    imported: 200,
+  });
   expect(bucket.files.get(`imports/${companyId}/${id}.csv`)).toEqual(fileOf(200, "imported"));
 });
 

@@ -69,7 +69,7 @@ describe("rights", () => {
       for (const { actions, resources } of statementsOf(properties)) {
         for (const action of actions) expect(action, id).not.toContain("*");
         for (const resource of resources) {
-          // The one folder of the bucket: an object has no other name that a policy could know.
+          // A folder of the bucket: an object has no other name that a policy could know.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
             ? JSON.stringify(resource).replace('"/imports/*"', "")
             : JSON.stringify(resource);

@@ -1,0 +1,22 @@
+/** GET /api/prospects/exports/{id}: how far an export is, and the link to its file. */
+import { readExport } from "#shared/exports/read.ts";
+import { Export } from "#shared/exports/schema.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { openLinks } from "#shared/objects.ts";
+
+const links = openLinks();
+
+export const handler = endpoint(
+  {
+    summary: "Get an export",
+    description:
+      "For its maker, and for admins and owners. A maker who sees less of the company now than then gets 404. The file behind `file.url` is gzipped, and says so (`Content-Encoding`): browsers, `fetch` and `curl --compressed` save it as it is meant.",
+    tag: "Prospects",
+    allow: "everyone",
+    path: IdPath,
+    status: 200,
+    response: Export,
+  },
+  ({ world, caller, path }) => readExport(world, links, caller, path.id),
+);

@@ -1,0 +1,81 @@
+/** Begins an import by an upload: a row that waits for the file, and a link to send it to. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import { keys } from "#shared/db/keys.ts";
+import { packed } from "#shared/db/packed.ts";
+import { ApiError } from "#shared/http/problem.ts";
+import type { NewImport } from "#shared/imports/new-import.ts";
+import { beginning } from "#shared/imports/opening.ts";
+import { presentImport } from "#shared/imports/read.ts";
+import { type Import, nothing, type StoredImport, type StoredJob } from "#shared/imports/schema.ts";
+import { limits } from "#shared/limits.ts";
+import type { Links } from "#shared/objects.ts";
+import type { World } from "#shared/world.ts";
+
+/** Throws payload_too_large for a file that is known to be, and conflict where too many imports are open. */
+export async function beginImport(world: World, links: Links, caller: Caller, input: NewImport): Promise<Import> {
+  const { companyId } = caller;
+  if (input.bytes !== undefined && input.bytes > limits.jobBytes) {
+    throw new ApiError("payload_too_large", `The file may hold at most ${limits.jobBytes} bytes.`);
+  }
+  await checkOpen(world, companyId);
+  const stored = newImport(world, caller, await world.ids.next(), input);
+  const answer = await presentImport(world, links, stored);
+  await world.commit(beginning(stored, stored.job?.uploadUntil ?? 0), answer);
+  return answer;
+}
+
+async function checkOpen({ table }: World, companyId: number): Promise<void> {
+  let open = 0;
+  for await (const _ of table.query(keys.openImports(companyId))) open++;
+  if (open >= limits.openJobs) {
+    throw new ApiError("conflict", `At most ${limits.openJobs} imports of a company wait or run at once.`);
+  }
+}
+
+function newImport({ clock }: World, caller: Caller, id: number, input: NewImport): StoredImport {
+  const nowMs = clock.now();
+  const now = iso(nowMs);
+  const { companyId, userId, role, permissions } = caller;
+  const job: StoredJob = {
+    mapping: input.mapping ?? null,
+    caller: { role, permissions: [...permissions] },
+    headers: uploadHeaders(input),
+    uploadUntil: nowMs + limits.fileLinkSeconds * 1_000,
+    etag: null,
+    progress: { step: "check", row: 0, done: nothing, stretches: 0, report: null, newTags: [] },
+    total: null,
+    first: null,
+    startedAt: null,
+    runs: 0,
+    hasReport: false,
+  };
+  return {
+    type: "import",
+    id,
+    companyId,
+    state: "awaiting_upload",
+    processed: 0,
+    imported: 0,
+    skipped: 0,
+    errors: packed([]),
+    prospectBlocks: null,
+    addressBlocks: null,
+    noteBlocks: null,
+    createdBy: userId,
+    createdAt: now,
+    updatedAt: now,
+    version: 1,
+    runsUntil: 0,
+    dryRun: input.dryRun === true,
+    job,
+  };
+}
+
+/** Signed with the link: the bucket refuses a request without them, a second file, another length and other bytes. */
+const uploadHeaders = ({ bytes, sha256 }: NewImport): Record<string, string> => ({
+  "content-type": "text/csv",
+  "if-none-match": "*",
+  ...(bytes !== undefined && { "content-length": String(bytes) }),
+  ...(sha256 !== undefined && { "x-amz-checksum-sha256": sha256 }),
+});

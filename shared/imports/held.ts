@@ -1,0 +1,28 @@
+/** An import by an upload, held by the run that works on it. */
+import { Mapping } from "#shared/csv/mapping.ts";
+import { keys } from "#shared/db/keys.ts";
+import { nothing, type Progress, StoredImport, type StoredJob } from "#shared/imports/schema.ts";
+import { Held } from "#shared/jobs/held.ts";
+import type { JobWorld } from "#shared/jobs/world.ts";
+
+export class HeldImport extends Held<StoredImport> {
+  constructor(world: JobWorld, stored: StoredImport, remainingMs: () => number) {
+    const key = keys.import(stored.companyId, stored.id);
+    super(world, key, (item) => StoredImport.parse(item), stored, remainingMs);
+  }
+
+  get job(): StoredJob {
+    const { job } = this.stored;
+    if (job === undefined) throw new Error("an import without an upload is no job");
+    return job;
+  }
+
+  get mapping(): Mapping | undefined {
+    return this.job.mapping === null ? undefined : Mapping.parse(this.job.mapping);
+  }
+
+  /** The beginning of this step. */
+  begun(step: Progress["step"]): Progress {
+    return { step, row: 0, done: nothing, stretches: 0, report: null, newTags: [] };
+  }
+}
