@@ -3,6 +3,7 @@
 import { dynamoDbAt } from "./aws-json.ts";
 import type { DataDir } from "./data-dir.ts";
 import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
+import { type FileServer, startFiles } from "./files.ts";
 import type { Servers } from "./host.ts";
 import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
 import type { LocalOptions } from "./service.ts";
@@ -13,6 +14,7 @@ export interface StartedServers extends Servers {
   /** What every function has in its environment besides its own variables. */
   readonly variables: Readonly<Record<string, string>>;
   readonly failed: Promise<string>;
+  readonly files: FileServer;
 }
 
 export async function startServers(
@@ -25,25 +27,29 @@ export async function startServers(
   undo.push(() => dynamoDb.stop());
   const queues = await startQueues();
   undo.push(() => queues.stop());
+  const files = await startFiles(queues);
+  undo.push(() => files.stop());
   return {
     dynamoDb: dynamoDbAt(dynamoDb.endpoint),
     dynamoDbEndpoint: dynamoDb.endpoint,
     failed: dynamoDb.failed,
     queues,
+    files,
     variables: {
       AWS_ACCESS_KEY_ID: "local",
       AWS_SECRET_ACCESS_KEY: "local",
       AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
       AWS_ENDPOINT_URL_SQS: queues.endpoint,
-      AWS_ENDPOINT_URL_S3: queues.endpoint,
+      AWS_ENDPOINT_URL_S3: files.endpoint,
     },
   };
 }
 
 /** Whether the tables are new. */
-export async function createStorage(stack: Stack, servers: Servers, options: LocalOptions): Promise<boolean> {
+export async function createStorage(stack: Stack, servers: StartedServers, options: LocalOptions): Promise<boolean> {
   await createQueues(servers.queues, stack);
   await createBuckets(servers.queues, stack);
+  servers.files.tell(stack.buckets);
   let isNew = false;
   for (const table of stack.tables) {
     if (options.fresh === true) await dropTable(servers.dynamoDb, table.name);

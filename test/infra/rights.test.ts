@@ -71,7 +71,7 @@ describe("rights", () => {
         for (const resource of resources) {
           // A folder of the bucket: an object has no other name that a policy could know.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
-            ? JSON.stringify(resource).replace('"/imports/*"', "")
+            ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports)\/\*"/, "")
             : JSON.stringify(resource);
           expect(inFolder, id).not.toContain("*");
         }
@@ -142,6 +142,7 @@ describe("environment", () => {
         ...(access.files === undefined ? [] : ["BUCKET_NAME"]),
         ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
         ...(access.parkedRecords === undefined ? [] : ["PARKED_RECORDS_URL"]),
+        ...(access.jobQueue === undefined ? [] : ["JOB_QUEUE_URL"]),
         ...(access.settings ?? []),
         ...(routeFiles.has(file) ? ["ALLOWED_ORIGINS"] : []),
       ];

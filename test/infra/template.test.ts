@@ -231,7 +231,7 @@ describe("alarms and outputs", () => {
 
   it("count a damaged company index wherever one is read", () => {
     const filters = template.all("AWS::Logs::MetricFilter").map(({ properties }) => properties);
-    expect(filters).toHaveLength(5);
+    expect(filters).toHaveLength(6);
     const FilterPattern = `{ $.error = "${new IndexUnreadable().name}" }`;
     for (const filter of filters) expect(filter).toMatchObject({ FilterPattern });
   });
