@@ -1,6 +1,7 @@
 /** Files of any size: read as a stream that survives a broken connection, written in parts, and handed out as links. */
 import { type Bucket, BucketUnavailable, FileGone, openBucket } from "#shared/bucket.ts";
 import { iso } from "#shared/clock.ts";
+import { errorFields, log } from "#shared/log.ts";
 
 export interface FileInfo {
   readonly bytes: number;
@@ -136,9 +137,9 @@ async function* readThrough(bucket: Bucket, key: string, etag: string): AsyncGen
         fruitless = 0;
         yield chunk;
       }
-    } catch (cause) {
-      if (at < end) continue;
-      throw cause;
+    } catch (error) {
+      // Broken off: the rest is asked for.
+      log.warn("bucket broke off", { at, end, ...errorFields(error) });
     }
     if (at === end) return;
   }

@@ -1,10 +1,18 @@
-/** Every minute: deliveries that are due and have no message are queued again. */
+/** Every minute: deliveries that are due and have no message are queued again, and so are imports and exports that nobody works on. */
 import { SweepInput, sweep } from "#shared/deliveries/sweep.ts";
 import { eventWorld } from "#shared/events/world.ts";
+import { openJobQueue } from "#shared/jobs/queue.ts";
+import { sweepJobs } from "#shared/jobs/sweep.ts";
 import { log } from "#shared/log.ts";
 
-export const handler = async (input: unknown): Promise<{ queued: number }> => {
-  const queued = await sweep(eventWorld(), SweepInput.parse(input));
-  if (queued > 0) log.warn("queued again", { queued });
-  return { queued };
+const jobs = openJobQueue();
+
+export const handler = async (input: unknown): Promise<{ queued: number; jobs: number }> => {
+  const { table, clock } = eventWorld();
+  const [queued, sent] = await Promise.all([
+    sweep(eventWorld(), SweepInput.parse(input)),
+    sweepJobs({ table, clock, jobs }),
+  ]);
+  if (queued + sent > 0) log.warn("queued again", { queued, jobs: sent });
+  return { queued, jobs: sent };
 };

@@ -94,7 +94,12 @@ export async function startFiles(queues: QueueServer): Promise<FileServer> {
     return sendOn(`${queues.endpoint}${url.pathname}${url.search}`, request.method ?? "GET", headers, body);
   }
 
-  const ask = ({ url, request }: Call, method: string, query: string, body: Buffer = Buffer.alloc(0)): Promise<Answered> => {
+  const ask = (
+    { url, request }: Call,
+    method: string,
+    query: string,
+    body: Buffer = Buffer.alloc(0),
+  ): Promise<Answered> => {
     const headers = { "content-type": request.headers["content-type"] ?? "application/octet-stream" };
     return sendOn(`${queues.endpoint}${url.pathname}${query}`, method, headers, body);
   };

@@ -1,8 +1,178 @@
-/** One run of the work on an export into a file. */
+/** One run of the work on an export into a file: begins it, or goes on where another run ended. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { visibleAssignee } from "#shared/auth/caller.ts";
+import { FileGone } from "#shared/bucket.ts";
+import { freshDictionary } from "#shared/companies/recent-dictionary.ts";
+import { keys } from "#shared/db/keys.ts";
+import { GzipPart, gzipBegin } from "#shared/exports/gzip-parts.ts";
+import { exportKeys } from "#shared/exports/places.ts";
+import { type Parts, StoredExport } from "#shared/exports/stored.ts";
+import { Held, JobLost } from "#shared/jobs/held.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
+import { errorFields, log } from "#shared/log.ts";
+import { type Chosen, chooseProspects, exportPieces } from "#shared/prospects/export.ts";
+import { decodeOrder, encodeOrder } from "#shared/prospects/export-order.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { StoredUser } from "#shared/users/schema.ts";
 
-export async function runExport(
-  _world: JobWorld,
-  _place: { companyId: number; id: number },
-  _remainingMs: () => number,
-): Promise<void> {}
+/** S3 wants 5 MB at least, and what is still inside when a part is full comes on top. */
+const PART_BYTES = 5_300_000;
+/** Runs that end without any progress: then it is given up. */
+const FRUITLESS_RUNS = 10;
+
+const headers = {
+  "content-type": "text/csv; charset=utf-8",
+  "content-encoding": "gzip",
+  "content-disposition": 'attachment; filename="prospects.csv"',
+};
+
+interface Place {
+  readonly companyId: number;
+  readonly id: number;
+}
+
+/** Safe to repeat, to kill at any point and to run twice at once. Throws JobLost. */
+export async function runExport(world: JobWorld, { companyId, id }: Place, remainingMs: () => number): Promise<void> {
+  const key = keys.export(companyId, id);
+  const item = await world.table.get(key);
+  if (item === undefined) return;
+  const stored = StoredExport.parse(item);
+  if (stored.state !== "running" || stored.runsUntil > world.clock.now()) return;
+  const held = new Held(world, key, (row) => StoredExport.parse(row), stored, remainingMs);
+  await held.save({ runs: stored.runs + 1 });
+  if (stored.runs >= FRUITLESS_RUNS) return fail(world, held, "The export could not be completed.");
+  const caller = await callerOf(world, stored);
+  if (caller === undefined) return fail(world, held, "Whoever began the export sees less of the company now.");
+  try {
+    await work(world, held, caller);
+  } catch (error) {
+    if (error instanceof JobLost) throw error;
+    // Whoever comes next need not wait until this run is taken for dead.
+    await held.release({}).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** As they are now. Undefined: they may not have any more what they asked for. */
+async function callerOf({ table }: JobWorld, stored: StoredExport): Promise<Caller | undefined> {
+  const { companyId, createdBy, assignee } = stored;
+  const {
+    id: userId,
+    role,
+    permissions,
+    isActive,
+  } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
+  const caller = { companyId, userId, role, permissions };
+  const seen = visibleAssignee(caller) ?? null;
+  if (!isActive || (seen !== null && seen !== assignee)) return undefined;
+  // One who sees more by now gets what was asked for then.
+  return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
+}
+
+async function work(world: JobWorld, held: Held<StoredExport>, caller: Caller): Promise<void> {
+  const chosen = await choose(world, held, caller);
+  try {
+    const parts = held.stored.parts ?? (await begin(world, held));
+    if (await writeParts(world, held, caller, chosen, parts)) return;
+  } catch (error) {
+    if (!(error instanceof FileGone)) throw error;
+    return partsGone(world, held, error);
+  }
+  await world.jobs.send({ kind: "export", companyId: caller.companyId, id: held.stored.id });
+}
+
+/** Decided by the first run. */
+async function choose(world: JobWorld, held: Held<StoredExport>, caller: Caller): Promise<Chosen> {
+  const { companyId, id, total, filter } = held.stored;
+  const key = exportKeys.order(companyId, id);
+  if (total !== null) {
+    const [dictionary, bytes] = await Promise.all([freshDictionary(world, companyId), world.objects.get(key)]);
+    return { dictionary, order: decodeOrder(bytes) };
+  }
+  const chosen = await chooseProspects(world, caller, ProspectFilter.parse(filter));
+  await world.objects.put(key, encodeOrder(chosen.order), "application/octet-stream");
+  await held.save({ total: chosen.order.ids.length });
+  return chosen;
+}
+
+async function begin({ objects }: JobWorld, held: Held<StoredExport>): Promise<Parts> {
+  const { companyId, id } = held.stored;
+  const upload = await objects.beginParts(exportKeys.file(companyId, id), headers);
+  const parts = { upload, tags: [], ...gzipBegin, fileBytes: 0 };
+  await held.save({ processed: 0, parts });
+  return parts;
+}
+
+/** False: there is no time for all of it. */
+async function writeParts(
+  world: JobWorld,
+  held: Held<StoredExport>,
+  caller: Caller,
+  chosen: Chosen,
+  begun: Parts,
+): Promise<boolean> {
+  let parts = begun;
+  let { processed } = held.stored;
+  let part = new GzipPart(parts);
+  for await (const { text, places } of exportPieces(world, caller, chosen, processed)) {
+    await part.write(text);
+    processed += places;
+    if (part.bytes < PART_BYTES) {
+      await held.keep({});
+      continue;
+    }
+    parts = await putPart(world, held.stored, parts, part, false);
+    await held.save({ processed, parts, runs: 0 });
+    if (held.isLate()) {
+      await held.release({});
+      return false;
+    }
+    part = new GzipPart(parts);
+  }
+  parts = await putPart(world, held.stored, parts, part, true);
+  const { companyId, id } = held.stored;
+  await world.objects.completeParts(exportKeys.file(companyId, id), parts.upload, parts.tags);
+  await complete(world, held, { processed, parts });
+  return true;
+}
+
+async function putPart(
+  { objects }: JobWorld,
+  { companyId, id }: StoredExport,
+  { upload, tags, fileBytes }: Parts,
+  part: GzipPart,
+  isLast: boolean,
+): Promise<Parts> {
+  const bytes = await part.finish(isLast);
+  const tag = await objects.putPart(exportKeys.file(companyId, id), upload, tags.length + 1, bytes);
+  return { upload, tags: [...tags, tag], ...part.state, fileBytes: fileBytes + bytes.length };
+}
+
+async function complete(
+  { objects }: JobWorld,
+  held: Held<StoredExport>,
+  set: Pick<StoredExport, "processed" | "parts">,
+): Promise<void> {
+  const { companyId, id } = held.stored;
+  await held.end({ ...set, state: "completed" });
+  await objects.remove(exportKeys.order(companyId, id));
+}
+
+/** The upload is over: by a run that died when it had put the file together, or long ago. */
+async function partsGone(world: JobWorld, held: Held<StoredExport>, error: FileGone): Promise<void> {
+  const { companyId, id, total, parts } = held.stored;
+  const file = await world.objects.info(exportKeys.file(companyId, id));
+  if (file !== undefined && parts !== null) {
+    return complete(world, held, { processed: total ?? 0, parts: { ...parts, fileBytes: file.bytes } });
+  }
+  log.warn("export begins anew", { id, ...errorFields(error) });
+  await held.release({ parts: null, total: null, processed: 0 });
+  await world.jobs.send({ kind: "export", companyId, id });
+}
+
+async function fail({ objects }: JobWorld, held: Held<StoredExport>, failure: string): Promise<void> {
+  const { companyId, id, parts } = held.stored;
+  if (parts !== null) await objects.abortParts(exportKeys.file(companyId, id), parts.upload);
+  await held.end({ state: "failed", failure });
+  await objects.remove(exportKeys.order(companyId, id));
+}

@@ -1,5 +1,4 @@
 /** The rows of an export with their newest notes: each block of ids is read once, as a whole, where enough of it is wanted. */
-import type { Matches } from "#shared/company-index/match.ts";
 import type { Place } from "#shared/company-index/page.ts";
 import type { Consistency } from "#shared/db/batch.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
@@ -24,6 +23,9 @@ const ROW_BYTES = 2_000;
 
 type Rows = Map<number, ExportRow>;
 
+/** A prospect that is to be in the file, and which version of it the index knows. */
+export type Wanted = Pick<Place, "id" | "version">;
+
 /**
  * Gives the rows of the next places, in their order; undefined where a prospect is not there any more. Read eventually, at half
  * the price: a row that is behind what the index knows is read again. One that was written since is given as it is now.
@@ -31,9 +33,8 @@ type Rows = Map<number, ExportRow>;
 export function exportRows(
   table: Table,
   companyId: number,
-  matches: Matches,
-): (places: readonly Place[]) => Promise<(ExportRow | undefined)[]> {
-  const left = matchesByBlock(matches);
+  left: Map<number, number>,
+): (places: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
   const kept = new Map<number, Rows>();
   let keptBytes = 0;
 
@@ -76,20 +77,6 @@ export function exportRows(
     }
     return ids.map((id) => found.get(id));
   };
-}
-
-/** How many of the matches each block of ids holds. */
-function matchesByBlock({ segments, unflushed }: Matches): Map<number, number> {
-  const counts = new Map<number, number>();
-  const add = (id = 0): void => {
-    counts.set(blockOf(id), (counts.get(blockOf(id)) ?? 0) + 1);
-  };
-  for (const { inView, rows } of segments) {
-    const { ids } = inView.segment.main;
-    for (let row = 0; row < rows.length; row++) if (rows[row] === 1) add(ids[row]);
-  }
-  for (const { id } of unflushed) add(id);
-  return counts;
 }
 
 /** The prospect and what hangs on it. */

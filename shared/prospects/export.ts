@@ -2,32 +2,62 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { inOrder } from "#shared/company-index/in-order.ts";
-import type { Matches } from "#shared/company-index/match.ts";
-import type { Place } from "#shared/company-index/page.ts";
 import { type Column, exportColumns, TAG_SEPARATOR } from "#shared/csv/columns.ts";
 import { csvText, decimal } from "#shared/csv/write.ts";
 import { limits } from "#shared/limits.ts";
-import { type ExportRow, exportRows } from "#shared/prospects/export-rows.ts";
+import { countsByBlock, type Order, orderOf, placesFrom } from "#shared/prospects/export-order.ts";
+import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/export-rows.ts";
 import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
 import { atMoment } from "#shared/prospects/moment.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
 import { fullName } from "#shared/users/users.ts";
 import type { World } from "#shared/world.ts";
 
+/** What is decided when an export begins. */
+export interface Chosen {
+  readonly dictionary: Dictionary;
+  readonly order: Order;
+}
+
+export const chooseProspects = (world: World, caller: Caller, filter: ProspectFilter): Promise<Chosen> =>
+  atMoment(world, caller.companyId, async ({ dictionary, find }) => {
+    const matches = await find(criteriaOf(filter, caller, dictionary));
+    return { dictionary, order: orderOf(inOrder(matches), matches.total) };
+  });
+
 /**
  * Which prospects are in the file is decided when the export begins. Each is written as it is when its turn comes: what was changed
  * meanwhile as it is then, and what the caller may not see any more is left out. Names are those of the beginning.
  */
-export function exportProspects(world: World, caller: Caller, filter: ProspectFilter): Promise<AsyncIterable<string>> {
-  return atMoment(world, caller.companyId, async ({ dictionary, find }) =>
-    pieces(world, caller, dictionary, await find(criteriaOf(filter, caller, dictionary))),
-  );
+export async function exportProspects(
+  world: World,
+  caller: Caller,
+  filter: ProspectFilter,
+): Promise<AsyncIterable<string>> {
+  return texts(exportPieces(world, caller, await chooseProspects(world, caller, filter)));
 }
 
-/** Header first, then batch after batch; one is being read while the one before it is written. */
-async function* pieces(world: World, caller: Caller, dictionary: Dictionary, matches: Matches): AsyncGenerator<string> {
-  const rowsOf = exportRows(world.table, caller.companyId, matches);
-  const batches = batchesOf(inOrder(matches));
+async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
+  for await (const { text } of pieces) yield text;
+}
+
+export interface Piece {
+  readonly text: string;
+  /** How many of the chosen prospects it is made of. */
+  readonly places: number;
+}
+
+/**
+ * From this place on; from the first, the header first. Then batch after batch: one is being read while the one before it is written.
+ */
+export async function* exportPieces(
+  world: World,
+  caller: Caller,
+  { dictionary, order }: Chosen,
+  from = 0,
+): AsyncGenerator<Piece> {
+  const rowsOf = exportRows(world.table, caller.companyId, countsByBlock(order, from));
+  const batches = batchesOf(placesFrom(order, from));
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
     const rows = next.done === true ? undefined : rowsOf(next.value);
@@ -35,19 +65,19 @@ async function* pieces(world: World, caller: Caller, dictionary: Dictionary, mat
     rows?.catch(() => undefined);
     return rows;
   };
-  let text = csvText([exportColumns]);
+  let text = from === 0 ? csvText([exportColumns]) : "";
   for (let reading = readNext(); reading !== undefined; ) {
     const rows = await reading;
     reading = readNext();
     const seen = rows.flatMap((row) => (row !== undefined && isVisible(caller, row.prospect) ? [row] : []));
-    yield text + csvText(seen.map((row) => cellsOf(row, dictionary)));
+    yield { text: text + csvText(seen.map((row) => cellsOf(row, dictionary))), places: rows.length };
     text = "";
   }
-  if (text !== "") yield text;
+  if (text !== "") yield { text, places: 0 };
 }
 
-function* batchesOf(places: Iterable<Place>): Generator<Place[], undefined> {
-  let batch: Place[] = [];
+function* batchesOf(places: Iterable<Wanted>): Generator<Wanted[], undefined> {
+  let batch: Wanted[] = [];
   for (const place of places) {
     batch.push(place);
     if (batch.length < limits.exportBatch) continue;
