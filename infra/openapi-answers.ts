@@ -170,6 +170,7 @@ const components: Readonly<Record<string, unknown>> = {
     attempts: [Attempt],
   },
   DeliveryPage: { items: [Delivery], nextCursor: null },
+  Replayed: { count: 128 },
   Queued: { deliveryId: Delivery.id },
   Deleted: { id: 1030 },
 };

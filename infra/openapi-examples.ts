@@ -51,6 +51,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   "webhooks/update": { url: "https://crm.example.com/hooks/canvassing-2" },
   "webhooks/rotate-secret": { secretKey: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" },
+  "webhooks/replay": { from: "2026-06-01T15:00:00Z", to: "2026-06-01T18:30:00Z" },
   "registrations/update": { delayMinutes: 30 },
   "registrations/create": { event: "prospect.created", delayMinutes: 15 },
 };

@@ -56,6 +56,15 @@ export const webhookRoutes: readonly Route[] = [
     file: "webhooks/test",
     access: { table: { ...caller, webhooks: ["Query"], deliveries: ["PutItem"] }, deliveryQueue: "send" },
   },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/replay",
+    file: "webhooks/replay",
+    access: {
+      table: { ...caller, webhooks: ["Query"], deliveries: ["GetItem", "Query", "PutItem"] },
+      deliveryQueue: "send",
+    },
+  },
   { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: caller } },
   {
     method: "DELETE",

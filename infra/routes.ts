@@ -89,7 +89,7 @@ export const eventFunctions = {
     timeoutSeconds: 15,
     access: {
       table: {
-        webhooks: ["GetItem", "UpdateItem"],
+        webhooks: ["GetItem", "Query", "UpdateItem"],
         deliveries: ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"],
         due: ["Query"],
       },

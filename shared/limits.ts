@@ -99,6 +99,8 @@ export const limits = {
   answerKeptBytes: 4 * 1024,
   /** A delivery and its attempts are kept 30 days. */
   deliveryKeptMs: 30 * 24 * 3_600_000,
+  /** Deliveries, wanted or not, in the range of one replay: counted before the request's time is up. */
+  replayedDeliveries: 100_000,
   /** The longest delay of one queue message. */
   queueDelaySeconds: 900,
 } as const;

@@ -1034,6 +1034,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replay deliveries
+         * @description Sends the deliveries of events from `from` to `to` again that have failed: those that are exhausted, with a whole new plan of retries, and those that wait for another attempt, at once. With `deliveries` `all` also those that were delivered. Each goes out under the same id with the same body, oldest first, ten in a second beside what is new. `count` is how many there are now; what is delivered by its own retry meanwhile is not sent once more. What has not been tried yet, was cancelled, or belongs to a registration that is gone is left out. While a replay goes on, asking for the same again changes nothing and for another one is a conflict.
+         *
+         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *
+         *     For admins and owners.
+         */
+        post: operations["webhooksReplay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/webhooks/event-types": {
         parameters: {
             query?: never;
@@ -1950,6 +1974,24 @@ export interface components {
             /** @description Label of that button. */
             manualTriggerButtonText?: string | null;
         };
+        /** @description Of which time, and what of it. */
+        ReplayRange: {
+            /** @description From this time on. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            from: string;
+            /** @description Up to this time, or to the end of this UTC day; now, unless given. */
+            to?: string;
+            /**
+             * @description `undelivered`: those that failed. `all`: also those that were delivered.
+             * @default undelivered
+             * @enum {string}
+             */
+            deliveries?: "undelivered" | "all";
+        };
+        /** @description How many deliveries are sent again. */
+        Replayed: {
+            /** @description How many deliveries are sent again. */
+            count: number;
+        };
         /** @description Why a row was skipped. `row` is the row of a spreadsheet: the header is 1. */
         RowFault: {
             /** @description As a spreadsheet counts: the header is 1. */
@@ -2502,6 +2544,8 @@ export type ProspectPatch = components['schemas']['ProspectPatch'];
 export type Queued = components['schemas']['Queued'];
 export type Registration = components['schemas']['Registration'];
 export type RegistrationPatch = components['schemas']['RegistrationPatch'];
+export type ReplayRange = components['schemas']['ReplayRange'];
+export type Replayed = components['schemas']['Replayed'];
 export type RowFault = components['schemas']['RowFault'];
 export type SecretChoice = components['schemas']['SecretChoice'];
 export type Status = components['schemas']['Status'];
@@ -6621,6 +6665,68 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    webhooksReplay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
+                 */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from": "2026-06-01T15:00:00Z",
+                 *       "to": "2026-06-01T18:30:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplayRange"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "count": 128
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Replayed"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];

@@ -48,6 +48,8 @@ export interface QuerySpec {
   readonly newestFirst?: boolean;
   /** Items per page; the iteration still covers all pages. */
   readonly pageItems?: number;
+  /** Only these fields of each item; it costs as much as the whole of it. */
+  readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
   /** Strong unless it says otherwise; an index has no strong reads. */
   readonly consistency?: Consistency;
@@ -101,12 +103,14 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     } else if (spec.upTo !== undefined) {
       parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
     }
+    const ProjectionExpression = spec.fields?.map((field) => placeholders.name(field)).join();
     let from: Record<string, unknown> | undefined;
     do {
       const command = new QueryCommand({
         ...asked,
         KeyConditionExpression: parts.join(" AND "),
         ...placeholders.attributes(),
+        ProjectionExpression,
         ...(spec.index === undefined ? { ConsistentRead: spec.consistency !== "eventual" } : { IndexName: spec.index }),
         ScanIndexForward: spec.newestFirst !== true,
         Limit: spec.pageItems,

@@ -3,6 +3,7 @@
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/deliveries/log-schema.ts";
+import { merged } from "#shared/deliveries/merged.ts";
 import { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { bodySoFar } from "#shared/deliveries/window.ts";
 import { notFound } from "#shared/http/problem.ts";
@@ -35,8 +36,7 @@ export async function listDeliveries(
   return { items, nextCursor: null };
 }
 
-/** Of all partitions of the webhook's deliveries, each in its own order, the newest next. */
-async function* newestFirst(
+function newestFirst(
   table: Table,
   companyId: number,
   webhookId: number,
@@ -46,19 +46,7 @@ async function* newestFirst(
     const place = { ...keys.deliveryShard(companyId, webhookId, shard), ...keys.deliveriesBefore(before) };
     return deliveriesIn(table.query({ ...place, newestFirst: true, pageItems: PAGE_ITEMS }), before);
   });
-  const heads = await Promise.all(shards.map((shard) => shard.next()));
-  for (;;) {
-    let newest = -1;
-    for (const [i, head] of heads.entries()) {
-      const best = heads[newest]?.value?.id ?? "";
-      if (head.done !== true && head.value.id > best) newest = i;
-    }
-    const head = heads[newest];
-    const shard = shards[newest];
-    if (head === undefined || shard === undefined || head.done === true) return;
-    yield head.value;
-    heads[newest] = await shard.next();
-  }
+  return merged(shards, (a, b) => a.id > b.id);
 }
 
 async function* deliveriesIn(

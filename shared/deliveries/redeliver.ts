@@ -34,22 +34,24 @@ export function redeliver(
     if (delivery.state === "waiting" && (delivery.leaseUntil ?? "") > now) {
       throw new ApiError("conflict", "This delivery is being sent at the moment.");
     }
-    const next = dueNow(delivery, now);
-    const { state, attempt, planFrom, dueAt, dueShard, updatedAt } = next;
-    const isFree = any(missing("leaseUntil"), atMost("leaseUntil", now));
-    const when = all(equals("state", delivery.state), equals("attempt", delivery.attempt), isFree);
-    const set = { state, attempt, planFrom, dueAt, dueShard, updatedAt };
-    await world.commit([{ update: key, change: { set, remove: ["sweptAt"] }, when }], { deliveryId });
+    const { next, write } = dueAgain(delivery, now, now);
+    await world.commit([write], { deliveryId });
     await queue.send([{ message: messageFor(next), delaySeconds: 0 }]).catch(() => undefined);
     return { deliveryId };
   });
 }
 
-/** An attempt that was made keeps its number. */
-function dueNow(delivery: StoredDelivery, now: string): StoredDelivery {
+/** Makes a delivery due once more, unless somebody changes it or sends it meanwhile. An attempt that was made keeps its number. */
+export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
+  const { id, companyId, webhookId } = delivery;
   const isOver = delivery.state === "delivered" || delivery.state === "exhausted";
   const attempt = isOver ? delivery.attempt + 1 : delivery.attempt;
   const planFrom = delivery.state === "waiting" ? delivery.planFrom : attempt;
-  const due = { dueAt: now, dueShard: keys.dueShard(delivery.id), updatedAt: now };
-  return { ...delivery, state: "waiting", attempt, planFrom, ...due };
+  const due = { dueAt, dueShard: keys.dueShard(id), updatedAt: now };
+  const set = { state: "waiting" as const, attempt, planFrom, ...due, ...(replayId !== undefined && { replayId }) };
+  const isFree = any(missing("leaseUntil"), atMost("leaseUntil", now));
+  const when = all(equals("state", delivery.state), equals("attempt", delivery.attempt), isFree);
+  const write = { update: keys.delivery(companyId, webhookId, id), change: { set, remove: ["sweptAt"] }, when };
+  const next: StoredDelivery = { ...delivery, ...set };
+  return { next, write };
 }

@@ -39,6 +39,8 @@ export const StoredDelivery = z.object({
   dueShard: z.optional(z.string()),
   /** One sender at a time: until then the attempt is in somebody's hands. */
   leaseUntil: z.optional(Timestamp),
+  /** The last replay that took it. */
+  replayId: z.optional(z.string()),
   /** When the sweeper last put a message into the queue again. */
   sweptAt: z.optional(Timestamp),
   /** The bytes that are signed and sent, the same at every attempt. Those of a window are made of its events. */
@@ -94,7 +96,11 @@ export type ReleaseMessage = z.infer<typeof ReleaseMessage>;
 export const LookMessage = z.object({ v: z.literal(1), look: z.literal(true), companyId: Id, webhookId: Id });
 export type LookMessage = z.infer<typeof LookMessage>;
 
-export type QueueMessage = DeliveryMessage | ReleaseMessage | LookMessage;
+/** Goes on with a replay. */
+export const ReplayMessage = z.object({ v: z.literal(1), replay: z.literal(true), companyId: Id, webhookId: Id });
+export type ReplayMessage = z.infer<typeof ReplayMessage>;
+
+export type QueueMessage = DeliveryMessage | ReleaseMessage | ReplayMessage | LookMessage;
 
 export const messageFor = ({ companyId, webhookId, id, attempt }: StoredDelivery): DeliveryMessage => ({
   v: 1,

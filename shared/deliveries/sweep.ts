@@ -1,4 +1,4 @@
-/** Finds deliveries that are due and whose message is gone, and queues them again; releases of paused webhooks and looks at gates alike. */
+/** Finds deliveries that are due and whose message is gone, and queues them again; releases, replays and looks at gates alike. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
@@ -7,6 +7,7 @@ import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { enqueue } from "#shared/deliveries/deliver.ts";
 import { releaseMessage } from "#shared/deliveries/release.ts";
+import { replayMessage } from "#shared/deliveries/replay.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
 import { sendLook } from "#shared/deliveries/waiting.ts";
 import type { EventWorld } from "#shared/events/world.ts";
@@ -48,8 +49,10 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
   const webhook = keys.webhookAt({ pk, sk });
   // One message too many changes nothing: the webhook's row says whether there is something to release.
   if (webhook !== undefined) return releaseAgain(world, webhook);
-  const gate = keys.gateAt({ pk, sk });
+  const replayed = keys.replayAt({ pk, sk });
+  if (replayed !== undefined) return replayAgain(world, replayed);
   const now = world.clock.now();
+  const gate = keys.gateAt({ pk, sk });
   if (gate !== undefined) return sendLook(world, gate.companyId, gate.id, now).then(() => true);
   const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
   const idle = any(missing("leaseUntil"), atMost("leaseUntil", iso(now)));
@@ -66,6 +69,15 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
     if (error instanceof ConditionFailed) return false;
     throw error;
   }
+}
+
+/** Likewise: the replay's row says how far it is. */
+async function replayAgain(
+  { queue }: EventWorld,
+  { companyId, webhookId }: { companyId: number; webhookId: number },
+): Promise<true> {
+  await queue.send([{ message: replayMessage(companyId, webhookId), delaySeconds: 0 }]);
+  return true;
 }
 
 async function releaseAgain(

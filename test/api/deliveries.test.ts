@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import type { Delivery, operations } from "../../docs/client/api.ts";
+import type { Delivery, operations, ReplayRange } from "../../docs/client/api.ts";
 import { at, send, tokenOf } from "./client.ts";
 import { type Behaviour, startReceiver } from "./receiver.ts";
 import { dataOf, present, problemOf, uniqueName } from "./shapes.ts";
@@ -158,6 +158,52 @@ describe("sending again", () => {
     const place = { params: { path: { id: webhook.id, registrationId: present(webhook.registrations[0]).id } } };
     dataOf(await as.admin.DELETE("/api/webhooks/{id}/registrations/{registrationId}", place));
     problemOf(await as.admin.POST(again, one(webhook.id, id)), 409, "conflict");
+  });
+});
+
+describe("a replay", () => {
+  test("sends again what failed, and what was delivered only if asked for", async () => {
+    let isDown = true;
+    const { receiver, webhook } = await subscribe(["prospect.created"], (_, response, count) => {
+      response.statusCode = isDown && count > 1 ? 500 : 200;
+      response.end();
+    });
+    const from = new Date(Date.now() - 1_000).toISOString();
+    for (const name of ["first", "second", "third"]) {
+      dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
+      await receiver.until(receiver.receipts.length + 1);
+    }
+    const ids = receiver.receipts.map(({ event }) => event.id);
+    const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
+    // Half a minute from here to the attempt after.
+    for (const id of failed) await settled(webhook.id, id, ({ attemptCount }) => attemptCount >= 3);
+    isDown = false;
+    const replay = (body: ReplayRange) => as.admin.POST("/api/webhooks/{id}/replay", { ...at(webhook.id), body });
+    const before = receiver.receipts.length;
+    expect(dataOf(await replay({ from }), 202)).toEqual({ count: 2 });
+    await receiver.until(before + 2);
+    for (const id of failed) await settled(webhook.id, id, ({ status }) => status === "delivered");
+    expect(new Set(receiver.receipts.slice(before).map(({ event }) => event.id))).toEqual(new Set(failed));
+    expect(dataOf(await replay({ from }), 202)).toEqual({ count: 0 });
+    expect(dataOf(await replay({ from, to: "2020-01-01" }), 202)).toEqual({ count: 0 });
+    expect(dataOf(await replay({ from, deliveries: "all" }), 202)).toEqual({ count: 3 });
+    await receiver.until(before + 5);
+    expect(new Set(receiver.receipts.map(({ body }) => body)).size).toBe(3);
+  });
+
+  test("needs times, and is for admins of the company alone", async () => {
+    const { webhook } = await subscribe(["prospect.created"]);
+    const path = `/api/webhooks/${webhook.id}/replay`;
+    for (const body of [
+      {},
+      { from: "yesterday" },
+      { from: "2026-06-01", to: 7 },
+      { from: "2026-06-01", deliveries: "x" },
+    ]) {
+      problemOf(await as.admin("POST", path, body), 400, "validation_failed");
+    }
+    problemOf(await as.rep("POST", path, { from: "2026-06-01" }), 403, "permission_denied");
+    problemOf(await as.otherOwner("POST", path, { from: "2026-06-01" }), 404, "not_found");
   });
 });
 

@@ -2,6 +2,7 @@
 import { createHmac } from "node:crypto";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
 import type { NewRegistration, Webhook } from "../../docs/client/api.ts";
 import { at } from "./client.ts";
 import { type Behaviour, type Receiver, startReceiver } from "./receiver.ts";
@@ -27,6 +28,10 @@ async function subscribe(
   cleanUps.push(receiver.close, () => client.DELETE("/api/webhooks/{id}", at(webhook.id)));
   return { receiver, webhook };
 }
+
+const Joined = z.object({
+  events: z.array(z.object({ data: z.object({ prospect: z.object({ name: z.string() }) }) })),
+});
 
 /** Two statuses of the company. */
 async function twoStatuses(): Promise<[number, number]> {
@@ -158,5 +163,30 @@ describe("events", () => {
     await as.rep.POST("/api/prospects", { body: {} });
     await later.receiver.until(2);
     expect(receiver.receipts).toHaveLength(1);
+  });
+
+  test("with a delay, what happens to a prospect within it is one delivery, not before it is due", async () => {
+    // Four minutes are four seconds here.
+    const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.updated", delayMinutes: 4 }]);
+    const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "0" } }), 201);
+    const other = dataOf(await as.rep.POST("/api/prospects", { body: { name: "other" } }), 201);
+    const rename = async (of: number, name: string) =>
+      dataOf(await as.rep.PATCH("/api/prospects/{id}", { ...at(of), body: { name } }));
+    const first = await rename(id, "1");
+    for (const name of ["2", "3"]) await rename(id, name);
+    await rename(other.id, "another");
+    await receiver.until(2);
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(first.updatedAt) + 4_000);
+    const [joined, alone] = receiver.receipts.map(({ event }) => event);
+    expect(joined).toMatchObject({ eventCount: 3, createdAt: first.updatedAt, data: { prospect: { name: "3" } } });
+    const { events } = z.parse(Joined, joined);
+    expect(events.map(({ data }) => data.prospect.name)).toEqual(["1", "2", "3"]);
+    expect(alone).toMatchObject({ eventCount: 1, data: { prospect: { id: other.id } } });
+    const one = { params: { path: { id: webhook.id, deliveryId: present(joined).id } } };
+    const shown = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries/{deliveryId}", one));
+    expect(shown.body).toBe(receiver.receipts[0]?.body);
+    await rename(id, "4");
+    await receiver.until(3);
+    expect(receiver.receipts[2]?.event).toMatchObject({ eventCount: 1, data: { prospect: { name: "4" } } });
   });
 });

@@ -103,6 +103,7 @@ PATCH  /api/webhooks/{id}                                -      200 200 403 403 
 POST   /api/webhooks/{id}/pause                          -      200 200 403 403 403 404 401 401
 POST   /api/webhooks/{id}/resume                         -      200 200 403 403 403 404 401 401
 POST   /api/webhooks/{id}/test                           -      202 202 403 403 403 404 401 401
+POST   /api/webhooks/{id}/replay                         -      202 202 403 403 403 404 401 401
 POST   /api/webhooks/{id}/rotate-secret                  -      201 201 403 403 403 404 401 401
 GET    /api/webhooks/{id}/registrations                  -      200 200 403 403 403 404 401 401
 POST   /api/webhooks/{id}/registrations                  -      201 201 403 403 403 404 401 401
@@ -161,6 +162,7 @@ const bodies: Record<string, () => object> = {
   "PATCH /api/tags/{id}": () => ({ color: "#123456" }),
   "POST /api/webhooks": () => ({ name: unique(), url: "http://127.0.0.1:9/" }),
   "PATCH /api/webhooks/{id}": () => ({ name: unique() }),
+  "POST /api/webhooks/{id}/replay": () => ({ from: "2026-06-01" }),
   "POST /api/webhooks/{id}/rotate-secret": () => ({ secretKey: unique() }),
   "POST /api/webhooks/{id}/registrations": () => ({ event: unique() }),
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),

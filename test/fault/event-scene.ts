@@ -4,10 +4,8 @@ import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
-import { look } from "#shared/deliveries/backlog.ts";
-import { deliver } from "#shared/deliveries/deliver.ts";
+import { consume as consumeMessage } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
-import { release } from "#shared/deliveries/release.ts";
 import { type QueueMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { batchReads, publishChange, type RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
@@ -186,11 +184,7 @@ export async function publishUntilDone(at: Scene): Promise<void> {
 
 /** As the queue's function does it. */
 export const consume = (at: Scene, message: QueueMessage, isRepeat: boolean): Promise<void> =>
-  "release" in message
-    ? release(at.world, message)
-    : "look" in message
-      ? look(at.world, message)
-      : deliver(at.world, message, isRepeat);
+  consumeMessage(at.world, message, isRepeat);
 
 /** Hands out messages in the order in which they become visible, until none is left. */
 export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {

@@ -1,12 +1,11 @@
 /** Simulated senders: a fair queue, so many functions at once, receivers that take their time, and a clock that only waiting moves. */
+
 import { setImmediate as turn } from "node:timers/promises";
 import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import type { Item, Table } from "#shared/db/table.ts";
-import { look } from "#shared/deliveries/backlog.ts";
-import { deliver } from "#shared/deliveries/deliver.ts";
+import { consume } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
-import { release } from "#shared/deliveries/release.ts";
 import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
 import { batchReads, publishChange } from "#shared/events/publish.ts";
@@ -149,9 +148,7 @@ export class Senders {
     const { companyId } = message;
     this.#running++;
     raise(this.#busy, companyId, 1, this.busiest);
-    if ("release" in message) await release(this.world, message);
-    else if ("look" in message) await look(this.world, message);
-    else await deliver(this.world, message, false);
+    await consume(this.world, message, false);
     raise(this.#busy, companyId, -1);
     this.#running--;
   }
