@@ -210,21 +210,6 @@ export const keys = {
   }),
   /** Of such a partition: what is older than this delivery; everything without one. */
   deliveriesBefore: (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` }),
-  /** And what comes after this delivery with all its attempts, or from the first id that begins so, up to the last. */
-  deliveriesAfter: (after: string | undefined, first: string, last: string) => ({
-    from: after === undefined ? `D#${first}` : `D#${after}#~`,
-    upTo: `D#${last}~`,
-  }),
-  /** The replay of a webhook's deliveries that is under way, or was the last. */
-  replay: (companyId: number, webhookId: number): Key => ({
-    pk: deliveryPartition(companyId, webhookId, 0),
-    sk: "REPLAY",
-  }),
-  /** Whose replay stands under this key? */
-  replayAt: ({ pk, sk }: Key): { companyId: number; webhookId: number } | undefined => {
-    const [, companyId, webhookId] = /^C#(\d+)#D#(\d+)#0$/.exec(pk) ?? [];
-    return sk === "REPLAY" ? { companyId: Number(companyId), webhookId: Number(webhookId) } : undefined;
-  },
   attempt: (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
     pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
@@ -249,11 +234,8 @@ export const keys = {
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
 
-/** The partition, among those of a webhook's deliveries, that what has this name stands in. */
-export const deliveryPlace = (companyId: number, webhookId: number, name: string): string =>
-  deliveryPartition(companyId, webhookId, shardOf(name));
-
-function shardOf(name: string): number {
+/** One of the shards that things of this name are spread over. */
+export function shardOf(name: string): number {
   return hash(name) % DELIVERY_SHARDS;
 }
 

@@ -1,5 +1,5 @@
 /** Keys of what a registration has to do with one record: its window, the events in it, and the last press of its button. */
-import { deliveryPlace, type Key, padded } from "#shared/db/keys.ts";
+import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 
 /** A record, as one registration of a webhook sees it. */
 export interface RecordPlace {
@@ -10,7 +10,7 @@ export interface RecordPlace {
 }
 
 const key = (kind: string, { companyId, webhookId, registrationId, recordId }: RecordPlace): Key => ({
-  pk: deliveryPlace(companyId, webhookId, `${registrationId}#${recordId}`),
+  pk: `C#${companyId}#D#${webhookId}#R${shardOf(`${registrationId}#${recordId}`)}`,
   sk: `${kind}#${padded(registrationId)}#${padded(recordId)}`,
 });
 

@@ -4,6 +4,7 @@ import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, equals, missing } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import { idsSince } from "#shared/deliveries/identity.ts";
 import { merged } from "#shared/deliveries/merged.ts";
@@ -75,7 +76,7 @@ export const idsOf = (registrations: readonly StoredRegistration[]): ReadonlySet
 
 /** One step. Whoever comes second changes nothing. */
 export async function replay(world: EventWorld, { companyId, webhookId }: ReplayMessage): Promise<void> {
-  const item = await world.table.get(keys.replay(companyId, webhookId));
+  const item = await world.table.get(replayKeys.replay(companyId, webhookId));
   const standing = item === undefined ? undefined : StoredReplay.parse(item);
   if (standing?.dueAt === undefined) return;
   const now = world.clock.now();
@@ -116,7 +117,7 @@ function oldestFirst(table: Table, standing: StoredReplay): AsyncGenerator<Store
   const shards = range === undefined ? 0 : DELIVERY_SHARDS;
   const parts = Array.from({ length: shards }, (_, shard) => {
     const place = keys.deliveryShard(companyId, webhookId, shard);
-    const between = keys.deliveriesAfter(cursor, range?.first ?? "", range?.last ?? "");
+    const between = replayKeys.between(cursor, range?.first ?? "", range?.last ?? "");
     return deliveriesIn(table.query({ ...place, ...between, pageItems: PAGE_ITEMS }));
   });
   return merged(parts, (a, b) => a.id < b.id);
@@ -154,7 +155,7 @@ async function takeStep(
     cursor === undefined ? { remove: ["dueShard", "dueAt"] } : { set: { cursor, ...replayDue(webhookId, nextMs) } };
   const when = all(equals("id", id), from === undefined ? missing("cursor") : equals("cursor", from));
   try {
-    await table.write({ update: keys.replay(companyId, webhookId), change, when });
+    await table.write({ update: replayKeys.replay(companyId, webhookId), change, when });
     return true;
   } catch (error) {
     if (error instanceof ConditionFailed) return false;

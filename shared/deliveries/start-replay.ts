@@ -4,6 +4,7 @@ import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { any, missing } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { idsOf, isTaken, rangeOf, replayDue, replayMessage, Standing } from "#shared/deliveries/replay.ts";
 import { type Replayed, type ReplayRange, StoredReplay } from "#shared/deliveries/replay-schema.ts";
@@ -28,7 +29,7 @@ export async function startReplay(
   range: ReplayRange,
 ): Promise<Replayed> {
   const { registrations } = await readWebhook(world, companyId, webhookId);
-  const key = keys.replay(companyId, webhookId);
+  const key = replayKeys.replay(companyId, webhookId);
   const earlier = await world.table.get(key);
   if (earlier !== undefined && StoredReplay.parse(earlier).dueAt !== undefined) return sameAs(range, earlier);
   const now = world.clock.now();
@@ -70,7 +71,7 @@ async function countTaken(table: Table, asked: StoredReplay, registered: Readonl
   const range = rangeOf(asked);
   if (range === undefined) return 0;
   const { companyId, webhookId } = asked;
-  const between = keys.deliveriesAfter(undefined, range.first, range.last);
+  const between = replayKeys.between(undefined, range.first, range.last);
   let looked = 0;
   const counts = Array.from({ length: DELIVERY_SHARDS }, async (_, shard) => {
     const place = keys.deliveryShard(companyId, webhookId, shard);

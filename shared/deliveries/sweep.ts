@@ -4,6 +4,7 @@ import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
+import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { enqueue } from "#shared/deliveries/deliver.ts";
 import { releaseMessage } from "#shared/deliveries/release.ts";
@@ -49,7 +50,7 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
   const webhook = keys.webhookAt({ pk, sk });
   // One message too many changes nothing: the webhook's row says whether there is something to release.
   if (webhook !== undefined) return releaseAgain(world, webhook);
-  const replayed = keys.replayAt({ pk, sk });
+  const replayed = replayKeys.replayAt({ pk, sk });
   if (replayed !== undefined) return replayAgain(world, replayed);
   const now = world.clock.now();
   const gate = keys.gateAt({ pk, sk });

@@ -31,6 +31,8 @@ export const StoredWindowEvent = z.object({
   type: z.literal("windowEvent"),
   /** The delivery that tells it. */
   deliveryId: z.string(),
+  /** The one that it has opened, or would have. */
+  ownId: z.string(),
   eventId: z.string(),
   recordId: Id,
   version: z.int(),

@@ -149,9 +149,10 @@ const placeOf = ({ recordId }: DomainEvent, { companyId, webhookId, id }: Stored
 /** The id of the delivery that the event would open, or have to itself. */
 const ownId = (event: DomainEvent, { id }: StoredRegistration): string => deliveryId(event.id, id, event.createdAt);
 
-const rowOf = ({ id, recordId, version, event, createdAt, data }: DomainEvent, into: string): StoredWindowEvent => ({
+const rowOf = ({ id, recordId, version, event, createdAt, data }: DomainEvent, ownId: string): StoredWindowEvent => ({
   type: "windowEvent",
-  deliveryId: into,
+  deliveryId: ownId,
+  ownId,
   eventId: id,
   recordId,
   version,
