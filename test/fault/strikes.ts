@@ -4,14 +4,17 @@ import { sized } from "../tier.ts";
 /** Not a constant: files of both tiers may share this module. */
 const oneOf = (): number => sized({ short: 4, long: 1 });
 
+const LAST = 2;
+
 /** Numbers of calls, the first one being 1, without an end. Tests of the same work that are given other turns strike elsewhere. */
 export function* strikes(turn: number): Generator<number, never> {
   const step = oneOf();
   for (let call = 1 + (turn % step); ; call += step) yield call;
 }
 
-/** Those of a work that makes so many calls. */
+/** Those of a work that makes so many calls, and its last ones: there most of it takes effect. */
 export function strikesOf(calls: number, turn: number): number[] {
   const step = oneOf();
-  return Array.from({ length: calls }, (_, i) => i + 1).filter((call) => (call - 1 - turn) % step === 0);
+  const all = Array.from({ length: calls }, (_, i) => i + 1);
+  return all.filter((call) => (call - 1 - turn) % step === 0 || call > calls - LAST);
 }
