@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
-import { piecesOf, readManifest } from "#shared/company-index/store.ts";
+import { type Run, sheetOf } from "#shared/company-index/manifest.ts";
+import { readManifest, sheetItem } from "#shared/company-index/store.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { mapPins } from "#shared/prospects/pins.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
@@ -198,7 +200,23 @@ describe("names that another process changes", () => {
   });
 });
 
-test("a damaged index is answered as unavailable", async () => {
+const damages: [string, (table: Table, companyId: number, run: Run) => Promise<unknown>][] = [
+  [
+    "a segment is missing",
+    (table, companyId, run) => table.batchRemove([keys.indexPart(companyId, run.segments[0]?.id ?? "", "main", 0)]),
+  ],
+  ["the sheet of a run is missing", (table, companyId, { id }) => table.batchRemove([keys.runSheet(companyId, id)])],
+  [
+    "the sheet of a run has a format that is not known",
+    (table, companyId, run) => table.batchPut([{ ...sheetItem(companyId, sheetOf(run, 0, [])), format: 9 }]),
+  ],
+  [
+    "the head has a format that is not known",
+    (table, companyId) => table.write({ update: keys.indexHead(companyId), change: { set: { format: 9 } } }),
+  ],
+];
+
+test.each(damages)("an index is answered as unavailable when %s", async (_, inflict) => {
   const company = await newCompany(newFunction());
   const { companyId } = company.caller;
   const world = newFunction();
@@ -206,8 +224,9 @@ test("a damaged index is answered as unavailable", async () => {
   await flush(world, companyId, { least: 1, settleMs: 0 });
   const { head } = await readUnflushed(world.table, companyId);
   const { runs } = await readManifest(world.table, companyId, head.manifest);
-  const [piece] = piecesOf({ runs }).filter(({ name }) => name === "main");
-  await world.table.batchRemove([keys.indexPart(companyId, piece?.owner ?? "", "main", 0)]);
+  const [run] = runs;
+  if (run === undefined) throw new Error("there is no run");
+  await inflict(world.table, companyId, run);
   const refused = { code: "unavailable", cause: { name: "IndexUnreadable" } };
   await expect(list(newFunction(), company)).rejects.toMatchObject(refused);
   await expect(mapPins(newFunction(), company.caller, {})).rejects.toMatchObject(refused);
