@@ -1,0 +1,294 @@
+/** Imports by an upload, on a table and a bucket that fail: after any death and a new run each row is there once, and before none is. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { listAddresses } from "#shared/addresses/addresses.ts";
+import { csvText } from "#shared/csv/write.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { cancelImport } from "#shared/imports/cancel.ts";
+import { fileKeys } from "#shared/imports/places.ts";
+import { findImport, summaryOf } from "#shared/imports/read.ts";
+import { HOLD_MS } from "#shared/jobs/held.ts";
+import type { JobMessage } from "#shared/jobs/queue.ts";
+import { checkIndex } from "#shared/prospects/index-check.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list.ts";
+import { readAllProspects } from "#shared/prospects/plain-reading.ts";
+import type { World } from "#shared/world.ts";
+import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { type JobScene, jobScene } from "./job-scene.ts";
+import { type Company, newCompany } from "./warm-function.ts";
+
+let db: FaultyDynamoDb;
+let scene: JobScene;
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => {
+  db.plan(() => pass);
+  scene = jobScene(db, now);
+});
+
+const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
+/** With an address each, a status and two tags; every third with a note. */
+const fileOf = (count: number, faults = 0): Buffer =>
+  Buffer.from(
+    csvText([
+      header,
+      ...Array.from({ length: count }, (_, i) => [
+        ...[`n${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
+        i % 3 === 0 ? `note ${i}` : "",
+      ]),
+      ...Array.from({ length: faults }, (_, i) => [`bad${i}`, "", "", "", "", "", "", "No such status", "", ""]),
+    ]),
+  );
+
+const list = (world: World, { caller }: Company) => listProspects(world, caller, ListQuery.parse({ pageSize: "500" }));
+const told = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(scene.sound(), companyId, id));
+
+async function expectOnce(company: Company, count: number): Promise<void> {
+  const world = scene.sound();
+  const { companyId } = company.caller;
+  const { items, total } = await list(world, company);
+  expect(total).toBe(count);
+  expect(items.map(({ name }) => name)).toEqual(Array.from({ length: count }, (_, i) => `n${i}`).slice(0, 500));
+  expect((await readAllProspects(world.table, companyId)).prospects).toHaveLength(count);
+  expect(await checkIndex(world.table, companyId)).toEqual([]);
+  expect(await listAddresses(world, companyId, { after: 0, limit: 500 })).toHaveLength(Math.min(count, 500));
+}
+
+async function expectNothing(company: Company): Promise<void> {
+  const world = scene.sound();
+  const { companyId } = company.caller;
+  expect((await list(world, company)).total).toBe(0);
+  expect((await readAllProspects(world.table, companyId)).prospects).toEqual([]);
+  expect(await listAddresses(world, companyId, { after: 0, limit: 500 })).toEqual([]);
+}
+
+/** Everything of a company but its reference data, its imports' own rows and unused leases. */
+async function left({ caller: { companyId } }: Company): Promise<string[]> {
+  const found = await db.keysOf(`C#${companyId}#`);
+  return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|XM|X|[PA]R) /.test(key));
+}
+
+test("a file becomes prospects in its order, within 1.1 write units each and one for each note", async () => {
+  const company = await newCompany(scene.sound());
+  const job = await scene.uploaded(company.caller, fileOf(5_000, 150));
+  const { usage } = await metered(() => scene.run(scene.sound(), job));
+  expect(await told(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });
+  await expectOnce(company, 5_000);
+  expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * 5_000 + Math.ceil(5_000 / 3));
+  const report = Buffer.from(scene.bucket.files.get(fileKeys.report(job.companyId, job.id)) ?? []).toString();
+  expect(report.split("\r\n")).toHaveLength(152);
+  expect(report).toContain("5002,");
+  expect([...scene.bucket.files.keys()].filter((key) => key.includes("rows-"))).toEqual([]);
+});
+
+describe("killed", () => {
+  const COUNT = 40;
+  const deaths = [
+    ["before", serverError],
+    ["after", { kind: "lose reply" }],
+  ] satisfies [string, Fault][];
+
+  test.each(deaths)(
+    "%s each call of the table takes effect: no row before it is completed, each once after the next run",
+    async (_, death) => {
+      const counting = await newCompany(scene.sound());
+      const first = await scene.uploaded(counting.caller, fileOf(COUNT, 120));
+      let all = 0;
+      db.plan(() => {
+        all++;
+        return pass;
+      });
+      await scene.run(scene.faulty(), first);
+      const pure = await left(counting);
+      expect(all).toBeGreaterThan(15);
+      for (let last = 1; last <= all; last++) {
+        const company = await newCompany(scene.sound());
+        const job = await scene.uploaded(company.caller, fileOf(COUNT, 120));
+        // Dead from then on: nothing that it sends arrives any more.
+        db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+        await scene.run(scene.faulty(), job);
+        db.plan(() => pass);
+        if ((await told(job)).state === "completed") await expectOnce(company, COUNT);
+        else await expectNothing(company);
+        await scene.settle();
+        expect(await told(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
+        await expectOnce(company, COUNT);
+        expect((await left(company)).length, `killed at call ${last}`).toBe(pure.length);
+      }
+    },
+  );
+
+  test.each(["before", "after"] as const)(
+    "%s each call of the bucket takes effect: no row before it is completed, each once after the next run",
+    async (death) => {
+      const counting = await newCompany(scene.sound());
+      const first = await scene.uploaded(counting.caller, fileOf(COUNT, 120));
+      const before = scene.bucket.calls;
+      await scene.run(scene.sound(), first);
+      const all = scene.bucket.calls - before;
+      const pure = await left(counting);
+      expect(all).toBeGreaterThan(6);
+      for (let last = 1; last <= all; last++) {
+        const company = await newCompany(scene.sound());
+        const job = await scene.uploaded(company.caller, fileOf(COUNT, 120));
+        const from = scene.bucket.calls;
+        scene.bucket.plan = (number) => (number - from < last ? undefined : number - from === last ? death : "before");
+        await scene.run(scene.sound(), job);
+        scene.bucket.plan = () => undefined;
+        if ((await told(job)).state !== "completed") await expectNothing(company);
+        await scene.settle();
+        expect(await told(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
+        await expectOnce(company, COUNT);
+        expect((await left(company)).length, `killed at call ${last}`).toBe(pure.length);
+      }
+    },
+  );
+});
+
+describe("hand-over", () => {
+  test("run after run that has time for one batch alone: each row once, in the order of the file", async () => {
+    const company = await newCompany(scene.sound());
+    const job = await scene.uploaded(company.caller, fileOf(4_500, 130));
+    let runs = 0;
+    for (scene.queue.push(job); scene.queue.length > 0; runs++) {
+      const [message = job] = scene.queue.splice(0, 1);
+      // Late from the first look at the clock on, but for the last step, which needs time for all of it.
+      const { job: at } = await findImport(scene.sound(), job.companyId, job.id);
+      const isLast = at?.progress.step === "publish";
+      expect(await scene.run(scene.sound(), message, () => (isLast ? 900_000 : 1_000))).toBe(true);
+      expect(runs).toBeLessThan(20);
+    }
+    expect(runs).toBeGreaterThan(7);
+    expect(await told(job)).toMatchObject({ state: "completed", processed: 4_630, imported: 4_500, skipped: 130 });
+    await expectOnce(company, 4_500);
+    const report = Buffer.from(scene.bucket.files.get(fileKeys.report(job.companyId, job.id)) ?? []).toString();
+    expect(new Set(report.split("\r\n")).size).toBe(132);
+  });
+
+  test("a message that is lost is sent by the sweeper", async () => {
+    const company = await newCompany(scene.sound());
+    const job = await scene.uploaded(company.caller, fileOf(10));
+    await scene.run(scene.sound(), job, () => 1_000);
+    scene.queue.length = 0;
+    await scene.settle();
+    await expectOnce(company, 10);
+  });
+});
+
+describe("events that come twice, late or for nobody", () => {
+  test("two runs at once import the file once", async () => {
+    const company = await newCompany(scene.sound());
+    const job = await scene.uploaded(company.caller, fileOf(300));
+    await Promise.all([scene.run(scene.sound(), job), scene.run(scene.sound(), job), scene.run(scene.sound(), job)]);
+    await scene.settle();
+    await expectOnce(company, 300);
+  });
+
+  test("after it is completed, and a run that was thought dead, change nothing", async () => {
+    const company = await newCompany(scene.sound());
+    const job = await scene.uploaded(company.caller, fileOf(30));
+    let stalled = false;
+    db.plan((operation) => {
+      if (operation !== "BatchWriteItem" || stalled) return pass;
+      stalled = true;
+      return {
+        kind: "late",
+        meanwhile: async () => {
+          now.ms += HOLD_MS + 1;
+          await scene.run(scene.sound(), job);
+        },
+      };
+    });
+    await scene.run(scene.faulty(), job);
+    db.plan(() => pass);
+    expect(stalled).toBe(true);
+    await expectOnce(company, 30);
+    await scene.run(scene.sound(), job);
+    await expectOnce(company, 30);
+  });
+
+  test("before there is a file, and of an import that is not there", async () => {
+    const company = await newCompany(scene.sound());
+    const job = await scene.uploaded(company.caller, fileOf(3));
+    const file = fileKeys.uploaded(job.companyId, job.id);
+    const bytes = scene.bucket.files.get(file) ?? Buffer.alloc(0);
+    scene.bucket.files.delete(file);
+    await scene.run(scene.sound(), job);
+    expect(await told(job)).toMatchObject({ state: "awaiting_upload" });
+    expect(await scene.run(scene.sound(), { ...job, id: job.id + 1 })).toBe(true);
+    scene.bucket.files.set(file, bytes);
+    await scene.run(scene.sound(), job);
+    await expectOnce(company, 3);
+  });
+});
+
+describe("an import that comes to nothing", () => {
+  test.each([
+    ["is no text", Buffer.from([0xff, 0x00, 0xe9])],
+    ["ends within quotes, after good rows", Buffer.concat([fileOf(10), Buffer.from('"x')])],
+    ["names no column", Buffer.from("a,b\n1,2\n")],
+    ["is empty", Buffer.from("")],
+  ])("for its file %s: says why, and leaves nothing", async (_, bytes) => {
+    const company = await newCompany(scene.sound());
+    const job = await scene.uploaded(company.caller, bytes);
+    await scene.run(scene.sound(), job);
+    expect(await told(job)).toMatchObject({ state: "failed", imported: 0, written: 0, failure: expect.any(String) });
+    await expectNothing(company);
+    expect(await left(company)).toEqual([]);
+    expect([...scene.bucket.files.keys()].filter((key) => key.includes(`/${job.id}`))).toEqual([]);
+  });
+
+  test("for nobody sends a file, or it is gone", async () => {
+    const company = await newCompany(scene.sound());
+    const job = await scene.uploaded(company.caller, fileOf(3));
+    scene.bucket.files.delete(fileKeys.uploaded(job.companyId, job.id));
+    now.ms += 2 * 3_600_000;
+    await scene.settle();
+    expect(await told(job)).toMatchObject({ state: "failed", failure: "The file was not uploaded in time." });
+    expect(await left(company)).toEqual([]);
+  });
+
+  test("cancelled at any call: a moment later nothing is left, and nothing was seen", async () => {
+    for (let last = 1; ; last++) {
+      const company = await newCompany(scene.sound());
+      const job = await scene.uploaded(company.caller, fileOf(40));
+      let isCancelled = false;
+      db.plan((_operation, number) => {
+        if (number !== last) return pass;
+        return {
+          kind: "late",
+          meanwhile: async () => {
+            isCancelled = await cancelImport(scene.sound(), job.companyId, job.id).then(
+              () => true,
+              () => false,
+            );
+          },
+        };
+      });
+      await scene.run(scene.faulty(), job);
+      const calls = db.calls.length;
+      db.plan(() => pass);
+      if (isCancelled) {
+        expect(await told(job), `cancelled at call ${last}`).toMatchObject({ state: "cancelled", imported: 0 });
+        await expectNothing(company);
+        await scene.settle();
+        await expectNothing(company);
+        expect(await left(company), `cancelled at call ${last}`).toEqual([]);
+      } else await expectOnce(company, 40);
+      if (last > calls) break;
+    }
+  });
+
+  test("a dry run tells what would be, and writes nothing", async () => {
+    const company = await newCompany(scene.sound());
+    const job = await scene.uploaded(company.caller, fileOf(40, 2), { dryRun: true });
+    await scene.run(scene.sound(), job);
+    expect(await told(job)).toMatchObject({ state: "completed", dryRun: true, imported: 40, skipped: 2, written: 0 });
+    await expectNothing(company);
+    expect(await left(company)).toEqual([]);
+    expect((await scene.sound().table.get(keys.import(job.companyId, job.id)))?.dueAt).toBeUndefined();
+  });
+});

@@ -1,0 +1,166 @@
+/** Imports and exports as jobs, on a table and a bucket that fail: what S3 and the queue would do, the test does. */
+import { createHash } from "node:crypto";
+import type { Caller } from "#shared/auth/caller.ts";
+import { BucketUnavailable, FileGone } from "#shared/bucket.ts";
+import type { Clock } from "#shared/clock.ts";
+import { runExport } from "#shared/exports/job.ts";
+import { beginImport } from "#shared/imports/begin.ts";
+import { runImport } from "#shared/imports/job.ts";
+import type { NewImport } from "#shared/imports/new-import.ts";
+import { fileKeys } from "#shared/imports/places.ts";
+import { HOLD_MS, JobLost } from "#shared/jobs/held.ts";
+import type { JobMessage } from "#shared/jobs/queue.ts";
+import { sweepJobs } from "#shared/jobs/sweep.ts";
+import type { JobWorld } from "#shared/jobs/world.ts";
+import type { Links, Objects } from "#shared/objects.ts";
+import { type World, worldOn } from "#shared/world.ts";
+import { type FaultyDynamoDb, pass } from "./faulty-dynamodb.ts";
+import { warmFunction } from "./warm-function.ts";
+
+/** What a call of the bucket does: `before` it takes effect it fails, or after. */
+export type BucketFault = "before" | "after" | undefined;
+
+export interface MemoryBucket extends Objects {
+  readonly files: Map<string, Uint8Array>;
+  readonly uploads: Map<string, Map<number, Uint8Array>>;
+  /** Asked for each call, counted from 1. */
+  plan: (number: number) => BucketFault;
+  calls: number;
+}
+
+const tagOf = (bytes: Uint8Array): string => `"${createHash("md5").update(bytes).digest("hex")}"`;
+
+export function memoryBucket(): MemoryBucket {
+  const files = new Map<string, Uint8Array>();
+  const uploads = new Map<string, Map<number, Uint8Array>>();
+  const found = (key: string): Uint8Array => {
+    const bytes = files.get(key);
+    if (bytes === undefined) throw new FileGone("there is no such file");
+    return bytes;
+  };
+  const partsOf = (upload: string): Map<number, Uint8Array> => {
+    const parts = uploads.get(upload);
+    if (parts === undefined) throw new FileGone("there is no such upload");
+    return parts;
+  };
+  async function call<T>(work: () => T): Promise<T> {
+    const fault = bucket.plan(++bucket.calls);
+    if (fault === "before") throw new BucketUnavailable("as planned");
+    const result = work();
+    if (fault === "after") throw new BucketUnavailable("as planned");
+    return result;
+  }
+  const bucket: MemoryBucket = {
+    files,
+    uploads,
+    plan: () => undefined,
+    calls: 0,
+    put: (key, bytes) => call(() => void files.set(key, Uint8Array.from(bytes))),
+    get: (key) => call(() => found(key)),
+    read: async function* (key, etag) {
+      const bytes = await call(() => found(key));
+      if (tagOf(bytes) !== etag) throw new FileGone("another file");
+      for (let at = 0; at < bytes.length; at += 60_000) yield bytes.subarray(at, at + 60_000);
+    },
+    info: (key) =>
+      call(() => {
+        const bytes = files.get(key);
+        return bytes === undefined ? undefined : { bytes: bytes.length, etag: tagOf(bytes) };
+      }),
+    remove: (key) => call(() => void files.delete(key)),
+    beginParts: (key) =>
+      call(() => {
+        const upload = `${key}:${uploads.size}`;
+        uploads.set(upload, new Map());
+        return upload;
+      }),
+    putPart: (_, upload, number, bytes) =>
+      call(() => {
+        partsOf(upload).set(number, Uint8Array.from(bytes));
+        return tagOf(bytes);
+      }),
+    completeParts: (key, upload, tags) =>
+      call(() => {
+        const parts = partsOf(upload);
+        const all = tags.map((tag, i) => {
+          const part = parts.get(i + 1);
+          if (part === undefined || tagOf(part) !== tag) throw new Error(`part ${i + 1} is another one`);
+          return part;
+        });
+        files.set(key, Buffer.concat(all));
+        uploads.delete(upload);
+      }),
+    abortParts: (_, upload) => call(() => void uploads.delete(upload)),
+  };
+  return bucket;
+}
+
+const links: Links = {
+  download: async (key) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" }),
+  upload: async (key) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" }),
+};
+
+export interface JobScene {
+  readonly bucket: MemoryBucket;
+  /** Messages that nobody has taken yet. */
+  readonly queue: JobMessage[];
+  /** One that fails as the table and the bucket are planned to. */
+  faulty(): JobWorld;
+  sound(): JobWorld;
+  /** Begins an import, and puts its file where it belongs. */
+  uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
+  /** One run; where it fails, false, and its message is back in the queue. */
+  run(world: JobWorld, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
+  /** Runs what the queue and the sweeper bring, until there is nothing left. */
+  settle(): Promise<void>;
+}
+
+const ample = (): number => 900_000;
+
+export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
+  const clock: Clock = { now: () => now.ms };
+  const bucket = memoryBucket();
+  const queue: JobMessage[] = [];
+  const jobs = {
+    send: async (message: JobMessage) => void queue.push(message),
+    returnIn: async () => undefined,
+  };
+  const files = { put: bucket.put };
+  const on = (world: World): JobWorld => ({ ...world, files, objects: bucket, jobs });
+  const sound = (): JobWorld => on(warmFunction(db, clock));
+
+  async function run(world: JobWorld, job: JobMessage, remainingMs = ample): Promise<boolean> {
+    try {
+      await (job.kind === "import" ? runImport : runExport)(world, job, remainingMs);
+      return true;
+    } catch (error) {
+      if (error instanceof JobLost) return true;
+      queue.push(job);
+      return false;
+    }
+  }
+
+  return {
+    bucket,
+    queue,
+    sound,
+    faulty: () => on(worldOn(db.table, clock)),
+    run,
+    uploaded: async (caller, bytes, input = {}) => {
+      const { id } = await beginImport(sound(), links, caller, input);
+      bucket.files.set(fileKeys.uploaded(caller.companyId, id), Uint8Array.from(bytes));
+      return { kind: "import", companyId: caller.companyId, id };
+    },
+    settle: async () => {
+      db.plan(() => pass);
+      bucket.plan = () => undefined;
+      for (let idle = 0; idle < 3; ) {
+        now.ms += HOLD_MS + 600_000;
+        await sweepJobs({ ...sound(), jobs });
+        const message = queue.shift();
+        idle = message === undefined ? idle + 1 : 0;
+        if (message !== undefined) await run(sound(), message);
+      }
+    },
+  };
+}
