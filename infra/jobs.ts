@@ -1,8 +1,8 @@
 /** Work on files: the bucket tells a queue of what is uploaded, and one function imports and exports, run after run. */
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { CfnEventSourceMapping } from "aws-cdk-lib/aws-lambda";
-import type { CfnBucket } from "aws-cdk-lib/aws-s3";
-import { type Queue, QueuePolicy } from "aws-cdk-lib/aws-sqs";
+import type { Bucket } from "aws-cdk-lib/aws-s3";
+import type { Queue, QueuePolicy } from "aws-cdk-lib/aws-sqs";
 import { Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { accept } from "./finding.ts";
@@ -22,13 +22,23 @@ export const createJobQueue = (scope: Construct): Queue =>
       "Mend the cause, then redrive the queue: each goes on where it was.",
   });
 
+/** Set on the bucket itself: the construct's own way brings a function along. */
+export const tellOfUploads = (queue: Queue) => ({
+  queueConfigurations: [
+    {
+      event: "s3:ObjectCreated:*",
+      queue: queue.queueArn,
+      filter: { s3Key: { rules: [{ name: "prefix", value: "uploads/" }] } },
+    },
+  ],
+});
+
 /**
- * Set on the bucket itself: the construct's own way brings a function along. S3 tries the queue when it is told of it, so the
- * queue's policy comes first, and so cannot name the bucket; it names the account.
+ * S3 tries the queue when it is told of it, so the policy comes before the bucket and cannot name it; it names the account.
  */
-export function letBucketTell(bucket: CfnBucket, queue: Queue): void {
+export function letBucketTell(bucket: Bucket, queue: Queue, policy: QueuePolicy): void {
   const { account } = Stack.of(queue);
-  queue.addToResourcePolicy(
+  policy.document.addStatements(
     new PolicyStatement({
       actions: ["sqs:SendMessage"],
       principals: [new ServicePrincipal("s3.amazonaws.com")],
@@ -36,16 +46,7 @@ export function letBucketTell(bucket: CfnBucket, queue: Queue): void {
       conditions: { StringEquals: { "aws:SourceAccount": account } },
     }),
   );
-  bucket.notificationConfiguration = {
-    queueConfigurations: [
-      {
-        event: "s3:ObjectCreated:*",
-        queue: queue.queueArn,
-        filter: { s3Key: { rules: [{ name: "prefix", value: "uploads/" }] } },
-      },
-    ],
-  };
-  for (const child of queue.node.findAll()) if (child instanceof QueuePolicy) bucket.node.addDependency(child);
+  bucket.node.addDependency(policy);
 }
 
 export function createJobs(scope: Construct, platform: Platform): void {

@@ -6,8 +6,8 @@ import type { DeployConfig } from "./config.ts";
 import { createDeliveryQueue, createEvents, createParkedRecords } from "./events.ts";
 import type { Platform } from "./function.ts";
 import { createIdentity } from "./identity.ts";
-import { createJobQueue, createJobs } from "./jobs.ts";
-import { unreadableAlarm } from "./monitoring.ts";
+import { createJobQueue, createJobs, letBucketTell } from "./jobs.ts";
+import { guardQueues, unreadableAlarm } from "./monitoring.ts";
 import { STACK_NAME } from "./stack-name.ts";
 import { createBucket, createTable } from "./storage.ts";
 
@@ -38,6 +38,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
   createJobs(stack, platform);
   const api = createApi(stack, platform, config);
   unreadableAlarm(stack);
+  letBucketTell(bucket, jobQueue, guardQueues(stack));
   outputs(stack, {
     // Without the slash at the end: paths of the OpenAPI document are appended to it.
     ApiUrl: `https://${api.restApiId}.execute-api.${stack.region}.${stack.urlSuffix}/${api.deploymentStage.stageName}`,

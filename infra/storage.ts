@@ -9,7 +9,7 @@ import { DUE_INDEX } from "#shared/db/keys.ts";
 import { limits } from "#shared/limits.ts";
 import type { Folder } from "./access.ts";
 import { accept } from "./finding.ts";
-import { letBucketTell } from "./jobs.ts";
+import { tellOfUploads } from "./jobs.ts";
 
 export function createTable(scope: Construct): Table {
   const table = new Table(scope, "Table", {
@@ -53,7 +53,7 @@ export function createBucket(scope: Construct, uploads: Queue): Bucket {
     ],
   });
   const resource = bucket.node.defaultChild;
-  if (resource instanceof CfnBucket) letBucketTell(resource, uploads);
+  if (resource instanceof CfnBucket) resource.notificationConfiguration = tellOfUploads(uploads);
   accept(bucket, {
     "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
   });

@@ -32,7 +32,12 @@ interface Place {
 }
 
 /** Safe to repeat, to kill at any point and to run twice at once. Throws JobLost. */
-export async function runExport(world: JobWorld, { companyId, id }: Place, remainingMs: () => number): Promise<void> {
+export async function runExport(
+  world: JobWorld,
+  { companyId, id }: Place,
+  remainingMs: () => number,
+  partBytes = PART_BYTES,
+): Promise<void> {
   const key = keys.export(companyId, id);
   const item = await world.table.get(key);
   if (item === undefined) return;
@@ -44,7 +49,7 @@ export async function runExport(world: JobWorld, { companyId, id }: Place, remai
   const caller = await callerOf(world, stored);
   if (caller === undefined) return fail(world, held, "Whoever began the export sees less of the company now.");
   try {
-    await work(world, held, caller);
+    await work(world, held, caller, partBytes);
   } catch (error) {
     if (error instanceof JobLost) throw error;
     // Whoever comes next need not wait until this run is taken for dead.
@@ -69,11 +74,11 @@ async function callerOf({ table }: JobWorld, stored: StoredExport): Promise<Call
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
-async function work(world: JobWorld, held: Held<StoredExport>, caller: Caller): Promise<void> {
+async function work(world: JobWorld, held: Held<StoredExport>, caller: Caller, partBytes: number): Promise<void> {
   const chosen = await choose(world, held, caller);
   try {
     const parts = held.stored.parts ?? (await begin(world, held));
-    if (await writeParts(world, held, caller, chosen, parts)) return;
+    if (await writeParts(world, held, caller, chosen, { ...parts, partBytes })) return;
   } catch (error) {
     if (!(error instanceof FileGone)) throw error;
     return partsGone(world, held, error);
@@ -109,15 +114,15 @@ async function writeParts(
   held: Held<StoredExport>,
   caller: Caller,
   chosen: Chosen,
-  begun: Parts,
+  { partBytes, ...begun }: Parts & { readonly partBytes: number },
 ): Promise<boolean> {
-  let parts = begun;
+  let parts: Parts = begun;
   let { processed } = held.stored;
   let part = new GzipPart(parts);
   for await (const { text, places } of exportPieces(world, caller, chosen, processed)) {
     await part.write(text);
     processed += places;
-    if (part.bytes < PART_BYTES) {
+    if (part.bytes < partBytes) {
       await held.keep({});
       continue;
     }

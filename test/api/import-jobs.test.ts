@@ -1,0 +1,154 @@
+/** Imports by an upload, over HTTP: the link and what it refuses, progress, errors, cancelling, dry runs and mappings; and files of exports. */
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { at, send, tokenOf } from "./client.ts";
+import { csvForm } from "./csv-form.ts";
+import { bodyOf, dataOf, present, problemOf, uniqueName } from "./shapes.ts";
+import { newTeam } from "./team.ts";
+
+const as = await newTeam();
+
+type Job = Awaited<ReturnType<typeof newJob>>;
+const newJob = async (body: {
+  bytes?: number;
+  sha256?: string;
+  dryRun?: boolean;
+  mapping?: Record<string, "name" | null>;
+}) => dataOf(await as.owner.POST("/api/prospects/imports", { body }), 201);
+
+const sent = async ({ upload }: Job, file: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) => {
+  const { url, method } = present(upload ?? undefined);
+  return (await fetch(url, { method, headers: { ...upload?.headers, ...headers }, body: file })).status;
+};
+
+/** Until it is over. */
+async function over({ id }: { id: number }) {
+  for (;;) {
+    const told = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
+    if (told.state !== "running" && told.state !== "awaiting_upload") return told;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+const search = async (text: string) =>
+  dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: text, pageSize: 500 } } }));
+
+test("what is uploaded becomes prospects; with more than a hundred errors a file tells all of them", async () => {
+  const name = uniqueName();
+  const rows = Array.from({ length: 130 }, (_, i) => (i < 5 ? `${name} ${i},39.5,-105` : `${name} ${i},x,`));
+  const job = await newJob({ mapping: { "FULL name ": "name" } });
+  expect(job).toMatchObject({ state: "awaiting_upload", dryRun: false, processed: 0, errors: [], errorReport: null });
+  expect(await sent(job, `Full name,lat,lng\n${rows.join("\n")}\n`)).toBe(200);
+  const told = await over(job);
+  expect(told).toMatchObject({
+    state: "completed",
+    processed: 130,
+    written: 5,
+    imported: 5,
+    skipped: 125,
+    upload: null,
+  });
+  expect(told.errors).toHaveLength(100);
+  const report = await (await fetch(present(told.errorReport ?? undefined).url)).text();
+  expect(report.trimEnd().split("\r\n")).toHaveLength(126);
+  expect((await search(name)).items.map((item) => item.name)).toEqual([0, 1, 2, 3, 4].map((i) => `${name} ${i}`));
+  const listed = dataOf(await as.owner.GET("/api/prospects/imports", { params: { query: { limit: 1 } } }));
+  expect(listed.items).toMatchObject([{ id: job.id, state: "completed" }]);
+  problemOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)), 409, "conflict");
+});
+
+test("a link takes one file, of the length and the bytes that were told, and no other request", async () => {
+  const file = `name,lat,lng\n${uniqueName()},1,2\n`;
+  const sha256 = createHash("sha256").update(file).digest("base64");
+  const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
+  const { url, headers } = present(job.upload ?? undefined);
+  const { "content-length": _, ...open } = headers;
+  expect((await fetch(url, { method: "PUT", headers: open, body: `${file}x` })).status).toBe(403);
+  expect(await sent(job, file.toUpperCase())).toBe(400);
+  expect(await sent(job, file, { "if-none-match": "x" })).toBe(403);
+  expect((await fetch(url, { method: "DELETE" })).status).toBe(403);
+  expect(
+    (await fetch(url.replace(`/${job.id}.csv`, `/${job.id + 1}.csv`), { method: "PUT", headers, body: file })).status,
+  ).toBe(403);
+  expect(await sent(job, file)).toBe(200);
+  expect(await sent(job, file)).toBe(412);
+  expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+});
+
+test.each([
+  ["a gzip file", Uint8Array.from(gzipSync("name,lat,lng\nx,1,2\n"))],
+  ["no known column", "a,b\n1,2\n"],
+  ["quotes that do not end", 'name,lat,lng\nx,1,2\n"'],
+])("%s: fails, says why, and makes nothing", async (_, file) => {
+  const job = await newJob({});
+  expect(await sent(job, file)).toBe(200);
+  expect(await over(job)).toMatchObject({ state: "failed", imported: 0, failure: expect.stringMatching(/./) });
+});
+
+test("cancelled before the file comes: the file is not imported", async () => {
+  const name = uniqueName();
+  const job = await newJob({});
+  const told = dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
+  expect(told).toMatchObject({ id: job.id, state: "cancelled" });
+  expect(await sent(job, `name,lat,lng\n${name},1,2\n`)).toBe(200);
+  dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
+  expect((await search(name)).total).toBe(0);
+});
+
+test("a dry run tells what would become of the file, on both paths, and makes nothing", async () => {
+  const [name, tag] = [uniqueName(), uniqueName()];
+  const file = `Voller Name,lat,lng,tags\n${name},1,2,${tag}\n${name},,,\n`;
+  const job = await newJob({ dryRun: true, mapping: { "voller name": "name" } });
+  await sent(job, file);
+  expect(await over(job)).toMatchObject({ state: "completed", dryRun: true, imported: 1, skipped: 1, written: 0 });
+  const path = `/api/prospects/import?dryRun=true&mapping=${encodeURIComponent('{"voller name":"name"}')}`;
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  const Result = z.object({ id: z.null(), dryRun: z.literal(true), imported: z.literal(1), skipped: z.literal(1) });
+  bodyOf(await send("POST", path, { body: csvForm(file), headers }), 200, Result);
+  expect((await search(name)).total).toBe(0);
+  expect(dataOf(await as.owner.GET("/api/tags")).filter(({ value }) => value === tag)).toEqual([]);
+});
+
+test.each([
+  ["a column that is none", { mapping: { x: "nam" } }],
+  ["no length", { bytes: 0 }],
+  ["no digest", { sha256: "abc" }],
+])("%s is refused", async (_, body) => {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Content-Type": "application/json" };
+  const answer = await send("POST", "/api/prospects/imports", { body: JSON.stringify(body), headers });
+  expect(answer.status).toBe(400);
+});
+
+test("a file that is too long, and a mapped column that is not there, are refused", async () => {
+  problemOf(await as.owner.POST("/api/prospects/imports", { body: { bytes: 200_000_001 } }), 413, "payload_too_large");
+  const path = `/api/prospects/import?mapping=${encodeURIComponent('{"y":"name"}')}`;
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  expect((await send("POST", path, { body: csvForm("x,lat,lng\na,1,2\n"), headers })).status).toBe(400);
+});
+
+test("a file of an export holds the bytes of the streamed one, and what its maker may see", async () => {
+  const name = uniqueName();
+  const me = dataOf(await as.rep.GET("/api/me"));
+  for (const assignedToUserId of [me.user.id, null]) {
+    dataOf(await as.owner.POST("/api/prospects", { body: { name, assignedToUserId } }), 201);
+  }
+  for (const [client, count] of [
+    [as.owner, 2],
+    [as.rep, 1],
+  ] as const) {
+    const { id } = dataOf(await client.POST("/api/prospects/exports", { body: { search: name } }), 201);
+    let made = dataOf(await client.GET("/api/prospects/exports/{id}", at(id)));
+    while (made.state === "running") made = dataOf(await client.GET("/api/prospects/exports/{id}", at(id)));
+    expect(made).toMatchObject({ state: "completed", total: count, processed: count });
+    const answer = await fetch(present(made.file ?? undefined).url);
+    expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(answer.headers.get("content-disposition")).toContain("prospects.csv");
+    const headers = { Authorization: `Bearer ${await tokenOf(client.email)}` };
+    const streamed = await send("GET", `/api/prospects/export?search=${encodeURIComponent(name)}`, { headers });
+    expect(await answer.text()).toBe(streamed.text);
+    expect(streamed.text.trimEnd().split("\r\n")).toHaveLength(count + 1);
+    problemOf(await as.viewer.GET("/api/prospects/exports/{id}", at(id)), 404, "not_found");
+  }
+  problemOf(await as.owner.POST("/api/prospects/exports", { body: { bbox: "1" } }), 400, "validation_failed");
+});
