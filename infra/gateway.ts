@@ -31,19 +31,27 @@ export function gatewayAnswers(api: RestApi, allowedOrigins: readonly string[]):
   }
 }
 
-/** Besides the routes' methods: OPTIONS where CORS is on, and 405 with `Allow` for all others. */
+/**
+ * For all methods but the routes': 405 with `Allow`, and where CORS is on the answer to a preflight. One method of API Gateway
+ * gives both: a stack holds 500 resources, and one more for each path would be a tenth of them.
+ */
 export function mockMethods(resource: IResource, methods: readonly Method[], allowedOrigins: readonly string[]): void {
-  const allow = [...methods, ...(allowedOrigins.length === 0 ? [] : ["OPTIONS"])].join(", ");
+  const isCors = allowedOrigins.length > 0;
+  const allow = [...methods, ...(isCors ? ["OPTIONS"] : [])].join(", ");
   const headers = { Allow: allow, "Content-Type": "application/problem+json", ...originHeaders(allowedOrigins) };
-  mock(resource, "ANY", { status: "405", headers, body: problemTemplate(methodNotAllowed) });
-  if (allowedOrigins.length === 0) return;
-  mock(resource, "OPTIONS", { status: "204", headers: { ...preflight(methods), ...originHeaders(allowedOrigins) } });
+  const refusal: MockAnswer = { status: 405, headers, body: problemTemplate(methodNotAllowed) };
+  const leave: MockAnswer = {
+    status: 204,
+    headers: { ...preflight(methods), ...originHeaders(allowedOrigins) },
+    body: "",
+  };
+  mockAny(resource, refusal, isCors ? leave : undefined);
 }
 
 interface MockAnswer {
-  readonly status: string;
+  readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body: string;
 }
 
 /**
@@ -62,32 +70,37 @@ const MOCKED_MEDIA_TYPES = [
   "text/plain",
 ] as const;
 
-function mock(resource: IResource, method: "ANY" | "OPTIONS", { status, headers, body = "" }: MockAnswer): void {
-  const request = JSON.stringify({ statusCode: Number(status) });
+function mockAny(resource: IResource, otherwise: MockAnswer, toOptions: MockAnswer | undefined): void {
+  const request =
+    toOptions === undefined
+      ? statusTemplate(otherwise)
+      : `#if($context.httpMethod == "OPTIONS")${statusTemplate(toOptions)}#else${statusTemplate(otherwise)}#end`;
+  const answers = [otherwise, ...(toOptions === undefined ? [] : [toOptions])];
   const options: IntegrationOptions = {
     passthroughBehavior: PassthroughBehavior.NEVER,
     requestTemplates: Object.fromEntries(MOCKED_MEDIA_TYPES.map((type) => [type, request])),
-    integrationResponses: [
-      {
-        statusCode: status,
-        responseParameters: {
-          "method.response.header.X-Request-Id": "context.requestId",
-          ...prefixed("method.response.header.", headers),
-        },
-        responseTemplates: { "application/json": body },
+    integrationResponses: answers.map(({ status, headers, body }) => ({
+      statusCode: String(status),
+      // The answer without a pattern is the one for every other status.
+      ...(status !== otherwise.status && { selectionPattern: String(status) }),
+      responseParameters: {
+        "method.response.header.X-Request-Id": "context.requestId",
+        ...prefixed("method.response.header.", headers),
       },
-    ],
+      responseTemplates: { "application/json": body },
+    })),
   };
-  const names = ["X-Request-Id", ...Object.keys(headers)];
-  resource.addMethod(method, new MockIntegration(options), {
-    methodResponses: [
-      {
-        statusCode: status,
-        responseParameters: Object.fromEntries(names.map((name) => [`method.response.header.${name}`, true])),
-      },
-    ],
+  resource.addMethod("ANY", new MockIntegration(options), {
+    methodResponses: answers.map(({ status, headers }) => ({
+      statusCode: String(status),
+      responseParameters: Object.fromEntries(
+        ["X-Request-Id", ...Object.keys(headers)].map((name) => [`method.response.header.${name}`, true]),
+      ),
+    })),
   });
 }
+
+const statusTemplate = ({ status }: MockAnswer): string => JSON.stringify({ statusCode: status });
 
 /** Browsers may keep a preflight for ten minutes; Chromium's own limit is two hours. */
 const preflight = (methods: readonly Method[]) => ({

@@ -20,6 +20,7 @@ export const ApiResource = z.strictObject({ ParentId: z.string(), PathPart: z.st
 
 const IntegrationResponse = z.strictObject({
   StatusCode: z.string(),
+  SelectionPattern: z.optional(z.string()),
   ResponseParameters: z._default(Templates, {}),
   ResponseTemplates: z._default(Templates, {}),
 });

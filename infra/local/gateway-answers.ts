@@ -45,22 +45,26 @@ export function gatewayErrors({ gatewayResponses }: Stack): GatewayErrors {
   };
 }
 
-/** What a mock integration answers to a request with this content type, or the gateway's error. */
-export type MockAnswer = (contentType: string | undefined, requestId: string) => Answer | GatewayError;
+/** A mock integration answers by the verb and the content type of the request, or gives the gateway's error. */
+export type MockAnswer = (verb: string, contentType: string | undefined, requestId: string) => Answer | GatewayError;
 
 const StatusCode = z.object({ statusCode: z.union([z.int(), z.string()]) });
 
 export function mockAnswer(id: string, method: Method & { Integration: Mock }): MockAnswer {
   const { RequestTemplates, IntegrationResponses, PassthroughBehavior } = method.Integration;
   const statusByType = new Map(
-    Object.entries(RequestTemplates).map(([mediaType, template]) => [mediaType, statusOf(id, template)]),
+    Object.entries(RequestTemplates).map(([mediaType, template]) => [mediaType, statusByVerb(id, template)]),
   );
-  for (const { ResponseTemplates, ResponseParameters } of IntegrationResponses) {
-    checkTexts(id, ResponseTemplates, ResponseParameters, "method.response.header.");
+  for (const { SelectionPattern: pattern, StatusCode: status, ...response } of IntegrationResponses) {
+    checkTexts(id, response.ResponseTemplates, response.ResponseParameters, "method.response.header.");
+    if (pattern === undefined || pattern === status) continue;
+    throw new LocalError(
+      `${id}.Integration.IntegrationResponses: a selection pattern must be the response's own status`,
+    );
   }
-  return (contentType, requestId) => {
+  return (verb, contentType, requestId) => {
     const mediaType = (contentType ?? "application/json").split(";")[0]?.trim().toLowerCase() ?? "";
-    const status = statusByType.get(mediaType);
+    const status = statusByType.get(mediaType)?.(verb);
     const refuses = PassthroughBehavior !== "WHEN_NO_MATCH" && statusByType.size > 0;
     if (status === undefined) return refuses ? "UNSUPPORTED_MEDIA_TYPE" : "API_CONFIGURATION_ERROR";
     const response = IntegrationResponses.find(({ StatusCode }) => StatusCode === status);
@@ -72,10 +76,25 @@ export function mockAnswer(id: string, method: Method & { Integration: Mock }): 
   };
 }
 
+/** `#if($context.httpMethod == "OPTIONS")…#else…#end`, or one status for every verb. */
+function statusByVerb(id: string, template: string): (verb: string) => string {
+  const [, verb, then, otherwise] = /^#if\(\$context\.httpMethod == "(\w+)"\)(.*)#else(.*)#end$/.exec(template) ?? [];
+  if (verb === undefined || then === undefined || otherwise === undefined) {
+    const status = statusOf(id, template);
+    return () => status;
+  }
+  const [matching, other] = [statusOf(id, then), statusOf(id, otherwise)];
+  return (asked) => (asked === verb ? matching : other);
+}
+
 function statusOf(id: string, template: string): string {
   // The template language allows bare keys, and the CDK writes `{ statusCode: 200 }`.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
-  if (!parsed.success) throw new LocalError(`${id}.Integration.RequestTemplates: only {"statusCode": N} is supported`);
+  if (!parsed.success) {
+    throw new LocalError(
+      `${id}.Integration.RequestTemplates: only {"statusCode": N}, or two by the verb, is supported`,
+    );
+  }
   return String(parsed.data.statusCode);
 }
 

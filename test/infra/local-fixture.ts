@@ -114,8 +114,11 @@ const api = {
   OtherThings: method(ref("Things"), "ANY", {
     Type: "MOCK",
     PassthroughBehavior: "NEVER",
-    RequestTemplates: { "application/json": '{"statusCode":405}' },
+    RequestTemplates: {
+      "application/json": '#if($context.httpMethod == "OPTIONS"){"statusCode":204}#else{"statusCode":405}#end',
+    },
     IntegrationResponses: [
+      { StatusCode: "204", SelectionPattern: "204", ResponseParameters: { "method.response.header.Vary": "'Origin'" } },
       {
         StatusCode: "405",
         ResponseParameters: {
