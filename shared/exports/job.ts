@@ -10,6 +10,7 @@ import { type Parts, StoredExport } from "#shared/exports/stored.ts";
 import { Held, JobLost } from "#shared/jobs/held.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
 import { errorFields, log } from "#shared/log.ts";
+import type { Objects } from "#shared/objects.ts";
 import { type Chosen, chooseProspects, exportPieces } from "#shared/prospects/export.ts";
 import { decodeOrder, encodeOrder } from "#shared/prospects/export-order.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
@@ -42,8 +43,9 @@ export async function runExport(
   const item = await world.table.get(key);
   if (item === undefined) return;
   const stored = StoredExport.parse(item);
-  if (stored.state !== "running" || stored.runsUntil > world.clock.now()) return;
   const held = new Held(world, key, (row) => StoredExport.parse(row), stored, remainingMs);
+  if (stored.state !== "running") return item.dueAt === undefined ? undefined : held.end({});
+  if (stored.runsUntil > world.clock.now()) return;
   await held.save({ runs: stored.runs + 1 });
   if (stored.runs >= FRUITLESS_RUNS) return fail(world, held, "The export could not be completed.");
   const caller = await callerOf(world, stored);
@@ -160,7 +162,14 @@ async function complete(
 ): Promise<void> {
   const { companyId, id } = held.stored;
   await held.end({ ...set, state: "completed" });
-  await objects.remove(exportKeys.order(companyId, id));
+  await removeOrder(objects, { companyId, id });
+}
+
+/** What is missed here is removed with its folder. */
+async function removeOrder(objects: Objects, { companyId, id }: Place): Promise<void> {
+  await objects.remove(exportKeys.order(companyId, id)).catch((error: unknown) => {
+    log.warn("order of an export left behind", { id, ...errorFields(error) });
+  });
 }
 
 /** The upload is over: by a run that died when it had put the file together, or long ago. */
@@ -179,5 +188,5 @@ async function fail({ objects }: JobWorld, held: Held<StoredExport>, failure: st
   const { companyId, id, parts } = held.stored;
   if (parts !== null) await objects.abortParts(exportKeys.file(companyId, id), parts.upload);
   await held.end({ state: "failed", failure });
-  await objects.remove(exportKeys.order(companyId, id));
+  await removeOrder(objects, { companyId, id });
 }

@@ -29,9 +29,9 @@ export async function runImport(world: JobWorld, { companyId, id }: Place, remai
   const item = await world.table.get(keys.import(companyId, id));
   if (item === undefined) return;
   const stored = StoredImport.parse(item);
-  const now = world.clock.now();
-  if (stored.state === "completed" || stored.runsUntil > now) return;
   const held = new HeldImport(world, stored, remainingMs);
+  if (stored.state === "completed") return item.dueAt === undefined ? undefined : held.end({});
+  if (stored.runsUntil > world.clock.now()) return;
   if (stored.state === "failed" || stored.state === "cancelled") return clearAway(world, held);
   if (stored.job === undefined) return void (await abandon(world, stored));
   if (stored.state === "awaiting_upload" && !(await take(world, held, stored.job))) return;

@@ -9,6 +9,7 @@ import { fileKeys } from "#shared/imports/places.ts";
 import type { StoredImport } from "#shared/imports/schema.ts";
 import { rowsAlongCurve } from "#shared/imports/stretch.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
+import { errorFields, log } from "#shared/log.ts";
 
 /** Sorting and storing a million rows takes less. */
 export const PUBLISH_MS = 300_000;
@@ -46,5 +47,9 @@ function completed(held: HeldImport, imported: number): Write[] {
 export async function tidy({ objects }: JobWorld, { companyId, id, job }: StoredImport): Promise<void> {
   const stretches = job?.progress.stretches ?? 0;
   const going = Array.from({ length: stretches }, (_, number) => fileKeys.stretch(companyId, id, number));
-  for (const key of [...going, fileKeys.names(companyId, id)]) await objects.remove(key);
+  try {
+    for (const key of [...going, fileKeys.names(companyId, id)]) await objects.remove(key);
+  } catch (error) {
+    log.warn("files of an import left behind", { id, ...errorFields(error) });
+  }
 }

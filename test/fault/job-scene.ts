@@ -154,7 +154,8 @@ export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
     settle: async () => {
       db.plan(() => pass);
       bucket.plan = () => undefined;
-      for (let idle = 0; idle < 3; ) {
+      for (let idle = 0, left = 60; idle < 3; ) {
+        if (left-- === 0) throw new Error("a job never ends");
         now.ms += HOLD_MS + 600_000;
         await sweepJobs({ ...sound(), jobs });
         const message = queue.shift();

@@ -1,0 +1,76 @@
+/** Files that mean harm, as they would come through an upload: refused early, with a reason, in memory that does not grow. */
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
+import { BadFile } from "#shared/csv/bad-file.ts";
+import { NewTags, readRows } from "#shared/imports/read-file.ts";
+
+const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
+
+const MB = 1_000_000;
+
+/** How far a reading comes, and how much memory it holds meanwhile at most, above what it began with. */
+async function read(bytes: Iterable<Uint8Array>) {
+  let rows = 0;
+  let taken = 0;
+  let peak = 0;
+  const before = memory();
+  function* counted(): Generator<Uint8Array> {
+    for (const chunk of bytes) {
+      taken += chunk.length;
+      peak = Math.max(peak, memory() - before);
+      yield chunk;
+    }
+  }
+  try {
+    const reading = { dictionary, tags: new NewTags(dictionary) };
+    for await (const _ of readRows(counted(), reading)) rows++;
+    return { rows, taken, peak, failure: undefined };
+  } catch (error) {
+    if (!(error instanceof BadFile)) throw error;
+    return { rows, taken, peak, failure: error.message };
+  }
+}
+
+function memory(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/** `total` bytes of this, a megabyte at a time. */
+function* many(piece: string, total: number, first = ""): Generator<Uint8Array> {
+  if (first !== "") yield Buffer.from(first);
+  const chunk = Buffer.from(piece.repeat(Math.ceil(MB / piece.length)));
+  for (let sent = 0; sent < total; sent += chunk.length) yield chunk;
+}
+
+const header = "name,lat,lng\n";
+
+test.each([
+  ["1 GB of one line", () => many("a", 1_000 * MB), "more than"],
+  ["1 GB of one line after a header", () => many("a", 1_000 * MB, header), "more than"],
+  ["1 GB of one cell in quotes", () => many("a\n", 1_000 * MB, `${header}"`), "more than"],
+  ["1 GB of columns", () => many(",", 1_000 * MB), "more than"],
+  ["1 GB of columns in a row", () => many(",", 1_000 * MB, header), "more than"],
+  ["a million columns", () => [Buffer.from(`${"c,".repeat(1_000_000)}\n1,2\n`)], "more than"],
+  ["a gzip bomb", () => [gzipSync(Buffer.alloc(100 * MB))], "not text"],
+  ["a zip", () => [Buffer.from("PK\u0003\u0004"), Buffer.from([0x14, 0, 0xff, 0xfe, 0x80])], "not text"],
+  ["latin-1", () => [Buffer.from(`${header}Jos\xe9,1,2\n`, "latin1")], "not text"],
+  ["UTF-16 without a mark", () => [Buffer.from(header, "utf16le")], "names none"],
+  ["half of a UTF-16 character", () => [Buffer.from([0xff, 0xfe, 0x61])], "not text"],
+  ["NULs", () => [Buffer.alloc(100)], "names none"],
+  ["quotes that do not end", () => [Buffer.from(`${header}"a,1,2\n`)], "quotes"],
+])("%s", async (_, bytes, reason) => {
+  const { rows, taken, peak, failure } = await read(bytes());
+  expect(failure).toContain(reason);
+  expect(rows).toBe(0);
+  expect(taken).toBeLessThan(20 * MB);
+  expect(peak).toBeLessThan(256 * MB);
+});
+
+test("160 000 rows take no more memory than a few", async () => {
+  const { rows, peak, failure } = await read(many("n,39.5,-105\n", 2 * MB, header));
+  expect(failure).toBeUndefined();
+  expect(rows).toBeGreaterThan(160_000);
+  expect(peak).toBeLessThan(256 * MB);
+});
