@@ -8,6 +8,7 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import { CAUGHT_UP, flush } from "#shared/company-index/flush.ts";
 import { addImported } from "#shared/company-index/imported.ts";
 import { rebuild } from "#shared/company-index/rebuild.ts";
+import { takeRest } from "#shared/company-index/rest.ts";
 import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
 import { RETIRED_MS, retiredIn } from "#shared/company-index/sweep.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -107,6 +108,14 @@ describe("a flush", () => {
     expect(await checkIndex(db.direct, company.id)).toEqual([]);
     await company.expectListsExact();
     await expectNothingForgotten(company);
+  });
+
+  test("takes nothing in while a rebuild is about to replace runs", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await takeRest({ table: db.direct, clock }, company.id, await headOf(company), "rebuild");
+    await smallRuns(company, ids, CAUGHT_UP + 2);
+    expect((await headOf(company)).manifest).toHaveLength(1 + CAUGHT_UP + 2);
+    await company.expectListsExact();
   });
 
   const faults: [string, Fault][] = [
