@@ -1,0 +1,324 @@
+/** Thousands of events through publisher, windows, buttons, queue and sender, of whose calls a share fails before or after its effect. */
+import { createHmac } from "node:crypto";
+import { expect } from "vitest";
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Item, Table } from "#shared/db/table.ts";
+import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
+import type { QueueMessage } from "#shared/deliveries/schema.ts";
+import { sweep } from "#shared/deliveries/sweep.ts";
+import { batchReads, publishChange, type RowChange } from "#shared/events/publish.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
+import { pressAction } from "#shared/webhooks/actions.ts";
+import { createRegistration } from "#shared/webhooks/registrations.ts";
+import { readWebhook } from "#shared/webhooks/webhooks.ts";
+import { worldOn } from "#shared/world.ts";
+import { consume, deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
+
+const PROSPECTS = 100;
+const DELAY_MINUTES = 10;
+const MINUTE = 60_000;
+const VISIBILITY_MS = 90_000;
+/** Messages that are taken at the same time. */
+const AT_ONCE = 8;
+/** Of so many changes one is followed by a press of the button. */
+const PRESS_EVERY = 20;
+const BATCH = 25;
+
+export interface Soak {
+  readonly changes: number;
+  /** Share of all calls that fail, half of them after their effect; and of messages and batches that come twice. */
+  readonly faults: number;
+  readonly seed: number;
+}
+
+export interface Outcome {
+  /** Matched by a registration, and pressed. */
+  readonly events: number;
+  readonly calls: number;
+  readonly failed: number;
+  readonly deliveries: number;
+  readonly posts: number;
+  readonly lost: number;
+  readonly falsified: number;
+  /** Successful posts of one delivery beyond its first, and how many of them no fault explains. */
+  readonly duplicates: number;
+  readonly unforced: number;
+}
+
+interface Registered {
+  readonly atOnce: number;
+  readonly delayed: number;
+  readonly button: number;
+}
+
+class Failed extends Error {}
+
+interface Stage extends Soak {
+  readonly at: Scene;
+  readonly world: EventWorld;
+  readonly registered: Registered;
+  readonly secret: string;
+  readonly random: () => number;
+  readonly count: { calls: number; failed: number };
+  /** By delivery: how often its sender failed after it had begun. */
+  readonly cutOff: Map<string, number>;
+  readonly presses: Map<string, number>;
+  /** Answered by success. */
+  readonly received: Post[];
+}
+
+export async function soak(db: FaultyDynamoDb, given: Soak): Promise<Outcome> {
+  const stage = await newStage(db, given);
+  await run(stage);
+  return outcomeOf(stage);
+}
+
+async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
+  const at = await newScene(db, "prospect.updated");
+  const plain = worldOn(db.direct, { now: () => START });
+  const more = async (delayMinutes: number, triggerMode: "automatic" | "manual") => {
+    const input = { event: "prospect.updated", filter: null, delayMinutes, triggerMode, manualTriggerButtonText: null };
+    return (await createRegistration(plain, at.companyId, at.webhookId, input)).id;
+  };
+  const [delayed, button] = [await more(DELAY_MINUTES, "automatic"), await more(0, "manual")];
+  const { webhook, registrations } = await readWebhook(plain, at.companyId, at.webhookId);
+  const atOnce = registrations.find(({ id }) => id !== delayed && id !== button)?.id ?? 0;
+  const prospects = Array.from({ length: PROSPECTS }, (_, i) => prospectRow(at.companyId, i + 1));
+  await db.direct.batchPut(prospects.map((row) => ({ ...keys.prospect(at.companyId, row.id), ...prospectItem(row) })));
+  const random = randomFrom(given.seed);
+  const count = { calls: 0, failed: 0 };
+  async function call<T>(work: () => Promise<T>): Promise<T> {
+    count.calls++;
+    const dice = random();
+    if (dice < given.faults) count.failed++;
+    if (dice < given.faults / 2) throw new Failed("before");
+    const result = await work();
+    if (dice < given.faults) throw new Failed("after");
+    return result;
+  }
+  const received: Post[] = [];
+  const world: EventWorld = {
+    ...at.world,
+    table: faulty(db.direct, call),
+    // What the sweeper finds of another test's company is none of this one's.
+    queue: {
+      ...at.world.queue,
+      send: (entries) =>
+        call(() => at.world.queue.send(entries.filter(({ message }) => message.companyId === at.companyId))),
+    },
+    post: (post) => call(() => receive(post)),
+  };
+  async function receive(post: Post): Promise<Exchange> {
+    const status = random() < given.faults ? 500 : 200;
+    if (status === 200) received.push(post);
+    return { status, error: null, answer: "", retryAfter: undefined, latencyMs: 1 };
+  }
+  const registered = { atOnce, delayed, button };
+  const kept = { count, cutOff: new Map<string, number>(), presses: new Map<string, number>(), received };
+  return { ...given, at, world, registered, secret: webhook.secretKey, random, ...kept };
+}
+
+function faulty(table: Table, call: <T>(work: () => Promise<T>) => Promise<T>): Table {
+  return {
+    ...table,
+    get: (key) => call(() => table.get(key)),
+    batchGet: (found, consistency) => call(() => table.batchGet(found, consistency)),
+    write: (entry) => call(() => table.write(entry)),
+    transact: (writes) => call(() => table.transact(writes)),
+    query: async function* (spec) {
+      yield* await call(async () => {
+        const items: Item[] = [];
+        for await (const item of table.query(spec)) items.push(item);
+        return items;
+      });
+    },
+  };
+}
+
+/** The nth change: each prospect in its turn, a second after the one before. */
+function changeOf({ companyId }: Scene, n: number): RowChange & { readonly id: number; readonly version: number } {
+  const id = (n % PROSPECTS) + 1;
+  const version = Math.floor(n / PROSPECTS) + 2;
+  const row = (of: number) => ({
+    ...prospectRow(companyId, id),
+    name: `name ${of}`,
+    updatedAt: iso(START + n * 1_000),
+    version: of,
+  });
+  return { id, version, before: row(version - 1), after: row(version) };
+}
+
+async function run(stage: Stage): Promise<void> {
+  const { at, changes, random, faults } = stage;
+  for (let first = 0; first < changes; first += BATCH) {
+    const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
+    at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
+    await publishBatch(stage, batch);
+    // A batch whose answer was lost comes again, whole, and in pieces of another size.
+    if (random() < faults) await publishBatch(stage, batch);
+    if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
+    for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
+    await consumeUntil(stage, at.clock);
+    if (first % (4 * BATCH) === 0) await sweepOnce(stage);
+    // Once in the middle the queue loses all that it has.
+    if (faults > 0 && first === BATCH * Math.floor(changes / BATCH / 2)) {
+      at.queue.length = 0;
+      await sweep({ ...stage.world, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);
+    }
+  }
+  for (let hours = 0; hours < 400 && (await isWaiting(stage)); hours++) {
+    await consumeUntil(stage, at.clock + 60 * MINUTE);
+    await sweepOnce(stage);
+  }
+}
+
+/** The stream stops at a record that fails and begins again with it. */
+async function publishBatch({ world }: Stage, batch: readonly RowChange[]): Promise<void> {
+  const left = [...batch];
+  await untilDone(async () => {
+    const reads = batchReads(world);
+    for (let next = left[0]; next !== undefined; next = left[0]) {
+      await publishChange(world, reads, next);
+      left.shift();
+    }
+  });
+}
+
+/** Who gets no answer presses again, within the ten seconds. */
+async function press(stage: Stage, n: number): Promise<void> {
+  const { at, world, registered } = stage;
+  const api = { ...worldOn(world.table, { now: () => at.clock }), commit: world.table.transact };
+  const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
+  const id = (n % PROSPECTS) + 1;
+  const { deliveryId } = await untilDone(() =>
+    pressAction(api, { ...world, queue: world.queue }, caller, id, registered.button),
+  );
+  expect(stage.presses.has(deliveryId)).toBe(false);
+  stage.presses.set(deliveryId, id);
+  at.clock += 10_000;
+}
+
+/** A run that fails is made good by the next one. */
+async function sweepOnce({ world }: Stage): Promise<void> {
+  await sweep(world, { assume: "messages-kept" }).catch((error: unknown) => {
+    if (!(error instanceof Failed)) throw error;
+  });
+}
+
+async function untilDone<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+    }
+  }
+}
+
+/** Takes what is visible by then, some at a time, in no order; what fails comes back, and some come twice. */
+async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
+  const { at, random, faults } = stage;
+  for (;;) {
+    at.queue.sort((a, b) => a.at - b.at);
+    const next = at.queue[0];
+    if (next === undefined || next.at > untilMs) break;
+    at.clock = Math.max(at.clock, next.at);
+    const due = at.queue.findIndex((entry) => entry.at > at.clock);
+    const taken = at.queue.splice(0, Math.min(AT_ONCE, due === -1 ? at.queue.length : due));
+    for (const entry of taken) if (random() < faults / 2) at.queue.push({ ...entry });
+    await Promise.all(taken.map((entry) => take(stage, entry)));
+  }
+  at.clock = Math.max(at.clock, untilMs);
+}
+
+async function take(stage: Stage, { message, isRepeat }: Scene["queue"][number]): Promise<void> {
+  const { at, world, cutOff } = stage;
+  try {
+    await consume({ ...at, world }, message, isRepeat);
+  } catch (error) {
+    if (!(error instanceof Failed)) throw error;
+    const id = idIn(message);
+    if (id !== undefined) cutOff.set(id, (cutOff.get(id) ?? 0) + 1);
+    at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
+  }
+}
+
+const idIn = (message: QueueMessage): string | undefined => ("deliveryId" in message ? message.deliveryId : undefined);
+
+const isWaiting = async ({ at }: Stage): Promise<boolean> =>
+  at.queue.length > 0 || (await deliveries(at)).some(({ state }) => state === "waiting");
+
+const OfProspect = z.object({ prospect: z.object({ id: z.int(), name: z.string() }) });
+const Body = z.object({
+  id: z.string(),
+  registrationId: z.int(),
+  trigger: z.enum(["automatic", "manual"]),
+  eventCount: z.int(),
+  data: OfProspect,
+  events: z.optional(z.array(z.object({ id: z.string(), data: OfProspect }))),
+});
+
+/** What was told, held against what happened. */
+async function outcomeOf(stage: Stage): Promise<Outcome> {
+  const { at, changes, received, registered, presses, count, cutOff } = stage;
+  const told = new Map<string, string[]>();
+  const bodies = new Map<string, string>();
+  let falsified = 0;
+  for (const post of received) {
+    const id = idOf(post);
+    if (!isSigned(stage, post) || (bodies.get(id) ?? post.body) !== post.body) falsified++;
+    if (bodies.has(id)) continue;
+    bodies.set(id, post.body);
+    for (const entry of toldIn(z.parse(Body, JSON.parse(post.body)))) told.set(entry, [...(told.get(entry) ?? []), id]);
+  }
+  const expected = new Set<string>();
+  for (let n = 0; n < changes; n++) {
+    const { id, version } = changeOf(at, n);
+    for (const registration of [registered.atOnce, registered.delayed])
+      expected.add(`${registration} ${id} name ${version}`);
+  }
+  for (const id of presses.keys()) expected.add(`${registered.button} ${id}`);
+  const rows = await deliveries(at);
+  const extra = [...told].filter(([entry, ids]) => !expected.has(entry) || ids.length > 1).length;
+  const again = [...Map.groupBy(received, idOf)].map(([id, posts]) => ({ id, times: posts.length - 1 }));
+  const unforced = again.filter(({ id, times }) => times > (cutOff.get(id) ?? 0)).length;
+  return {
+    events: expected.size,
+    ...count,
+    deliveries: rows.length,
+    posts: received.length,
+    lost:
+      [...expected].filter((entry) => !told.has(entry)).length +
+      rows.filter(({ state }) => state !== "delivered").length,
+    falsified: falsified + extra + (rows.length - bodies.size),
+    duplicates: again.reduce((sum, { times }) => sum + times, 0),
+    unforced,
+  };
+}
+
+const idOf = ({ headers }: Post): string => headers["X-Service-Delivery"] ?? "";
+
+function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
+  return headers["X-Service-Signature"] === createHmac("sha256", secret).update(body).digest("hex");
+}
+
+/** Registration and what it was told: of a press the delivery, since the prospect's row itself never changes here. */
+function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
+  if (trigger === "manual") return [`${registrationId} ${id}`];
+  const all = events?.map((event) => event.data) ?? [data];
+  if (all.length !== eventCount || JSON.stringify(all.at(-1)) !== JSON.stringify(data)) return [`${id} is not whole`];
+  return all.map(({ prospect }) => `${registrationId} ${prospect.id} ${prospect.name}`);
+}
+
+/** The same each time for the same seed, as far as the order of work is. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}
