@@ -12,7 +12,7 @@ export interface WordHits {
 }
 
 /**
- * Bytes of text whose words one search makes: some 50 ms of work. A company of 100 000 prospects has all its words after two
+ * Bytes of text whose words one search makes: some 100 ms of work. A company of 100 000 prospects has all its words after two
  * searches, one of a million after fifteen.
  */
 const WORDS_AT_ONCE = 8_000_000;

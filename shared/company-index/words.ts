@@ -109,7 +109,8 @@ const ORDERED = 3;
  * begin alike stand side by side: then a number that is looked for can stand in few parts, and a name in none that hold numbers.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
-  let order: Uint32Array = Uint32Array.from(counts.keys());
+  let order: Uint32Array = new Uint32Array(counts.length);
+  for (let word = 0; word < order.length; word++) order[word] = word;
   for (let at = ORDERED - 1; at >= 0; at--) {
     order = sortedBy(order, (word) => (at < list.lengthOf(word) ? (text[list.fromOf(word) + at] ?? 0) : 0));
   }
