@@ -1,4 +1,6 @@
 /** What the table's stream sets going: publish, the delivery queue, deliver and the sweeper; and the flush of company indexes. */
+
+import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { CfnRule } from "aws-cdk-lib/aws-events";
 import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
@@ -9,13 +11,15 @@ import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { publishedTypes } from "#shared/events/publish.ts";
 import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
-import { alarm, deadLetterQueue, guardedQueue } from "./monitoring.ts";
+import { alarm, deadLetterQueue, guardedQueue, logMetric } from "./monitoring.ts";
 import { eventFunctions } from "./routes.ts";
 
 /** Repeats of a failing stream batch; bisected, a bad record is alone after 7 of them. */
 const STREAM_RETRIES = 10;
 /** A flush that failed is tried again with the company's next writes, and must not hold up other companies meanwhile. */
 const FLUSH_RETRIES = 3;
+/** Twice what the sweeper takes at most to find what has no message. */
+const OVERDUE_SECONDS = 900;
 /** The stream itself forgets after 24 h; parked an hour earlier, a record can still be read by its position. */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
@@ -131,6 +135,16 @@ function createDeliverer(scope: Construct, platform: Platform): void {
   accept(messages, {
     "Serverless-LambdaEventSourceMappingDestination": "A queue's failed messages go to its own dead letters, whole.",
   });
+  logMetric(deliver, "Attempts", deliver.logGroup, {
+    event: "attempted",
+    value: "1",
+    dimensions: { Result: "$.result" },
+  });
+  const missing = logMetric(deliver, "MissingDeliveries", deliver.logGroup, { event: "delivery missing", value: "1" });
+  const impact =
+    "A webhook delivery was to be sent and its row is not in the table: a receiver has lost an event. The log names the " +
+    "company; `npm run webhooks -- reconcile` names all that is missing.";
+  alarm(deliver, "Missing", { metric: missing, above: 0, impact });
   errorAlarm(deliver, "Webhook deliveries fail by our own fault; they are repeated and end among the dead letters.");
 }
 
@@ -148,7 +162,22 @@ function createSweeper(scope: Construct, platform: Platform): void {
     principal: "events.amazonaws.com",
     sourceArn: rule.attrArn,
   });
+  const late = lagMetrics(sweep);
+  const impact =
+    "Webhook deliveries are due for more than 15 minutes although neither a pause nor their receiver holds them up: " +
+    "webhooks stand still or the senders are too few.";
+  alarm(sweep, "Overdue", { metric: late, above: OVERDUE_SECONDS, periods: 5, impact });
   errorAlarm(sweep, "Deliveries whose message was lost are not found: their webhooks wait until the sweeper works.");
+}
+
+/** Gives how late the latest is of what nothing but the service itself holds up; `OldestDueSeconds` counts the others too. */
+function lagMetrics(sweep: LambdaFunction): Metric {
+  const { logGroup } = sweep;
+  const event = "deliveries waiting";
+  logMetric(sweep, "OldestDueSeconds", logGroup, { event, value: "$.oldestDueSeconds" });
+  const byCompany = { event: "company waiting", value: "$.waiting", dimensions: { Company: "$.companyId" } } as const;
+  logMetric(sweep, "WaitingDeliveries", logGroup, byCompany);
+  return logMetric(sweep, "OverdueSeconds", logGroup, { event, value: "$.overdueSeconds" });
 }
 
 /** One error may be a passing fault that the retry mends; errors in three of three minutes are not. */

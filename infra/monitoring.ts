@@ -78,6 +78,30 @@ export function alarm(scope: Construct, id: string, { metric, above, impact, per
   });
 }
 
+export interface LogMetricSpec {
+  /** The `event` of the log lines. */
+  readonly event: string;
+  /** A field of theirs, or 1 for each line. */
+  readonly value: "1" | `$.${string}`;
+  /** A field to tell lines apart by. */
+  readonly dimensions?: Readonly<Record<string, string>>;
+}
+
+/** A metric of what a function logs, in the namespace of the stack. */
+export function logMetric(scope: Construct, metricName: string, logGroup: ILogGroup, spec: LogMetricSpec): Metric {
+  const metricNamespace = Stack.of(scope).stackName;
+  const { event, value, dimensions } = spec;
+  new MetricFilter(scope, metricName, {
+    logGroup,
+    filterPattern: FilterPattern.stringValue("$.event", "=", event),
+    metricNamespace,
+    metricName,
+    metricValue: value,
+    ...(dimensions !== undefined && { dimensions: { ...dimensions } }),
+  });
+  return new Metric({ namespace: metricNamespace, metricName, period: Duration.minutes(1), statistic: "Maximum" });
+}
+
 const UNREADABLE = "IndexUnreadable";
 
 /** Counts the log lines of a function that came upon a company index with a part missing or damaged. */

@@ -131,6 +131,7 @@ const Delivery = {
   status: "delivered",
   attemptCount: 1,
   nextAttemptAt: null,
+  heldBy: null,
   ...times,
 };
 const Attempt = { number: 1, startedAt: times.createdAt, latencyMs: 87, status: 200, error: null, answer: "" };

@@ -116,6 +116,8 @@ export const fields: Readonly<Record<string, string>> = {
   count: "How many deliveries are sent again.",
   attemptCount: "Attempts made so far.",
   nextAttemptAt: "When the next attempt is due; null unless the delivery waits.",
+  heldBy:
+    "Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight. No attempt is used up. Otherwise null.",
   "Delivery.status": "`waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.",
   "DeliveryDetail.status": "`waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.",
   "DeliveryDetail.body": "The bytes that are signed and sent, the same at every attempt.",

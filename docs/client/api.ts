@@ -1374,6 +1374,8 @@ export interface components {
             attemptCount: number;
             /** @description When the next attempt is due; null unless the delivery waits. */
             nextAttemptAt: string | null;
+            /** @description Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight. No attempt is used up. Otherwise null. */
+            heldBy: ("pause" | "breaker" | "limit") | null;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
@@ -1408,6 +1410,8 @@ export interface components {
             attemptCount: number;
             /** @description When the next attempt is due; null unless the delivery waits. */
             nextAttemptAt: string | null;
+            /** @description Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight. No attempt is used up. Otherwise null. */
+            heldBy: ("pause" | "breaker" | "limit") | null;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
@@ -7131,6 +7135,7 @@ export interface operations {
                      *           "status": "delivered",
                      *           "attemptCount": 1,
                      *           "nextAttemptAt": null,
+                     *           "heldBy": null,
                      *           "createdAt": "2026-06-01T15:04:05.678Z",
                      *           "updatedAt": "2026-06-01T15:04:05.678Z"
                      *         }
@@ -7189,6 +7194,7 @@ export interface operations {
                      *       "status": "delivered",
                      *       "attemptCount": 1,
                      *       "nextAttemptAt": null,
+                     *       "heldBy": null,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
                      *       "updatedAt": "2026-06-01T15:04:05.678Z",
                      *       "body": "{\"id\":\"dlv_0mb6x3k2a1f4c9d07b35e8a61c204\",\"event\":\"prospect.status_changed\"}",

@@ -215,6 +215,13 @@ export const keys = {
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
   }),
 
+  /** Which deliveries had to be made of an event? Those of one day, UTC, in one partition. */
+  ledgerEntry: (companyId: number, day: string, eventId: string): Key => ({
+    pk: `C#${companyId}#D#L#${day}`,
+    sk: `E#${eventId}`,
+  }),
+  ledgerDay: (companyId: number, day: string): { pk: string } => ({ pk: `C#${companyId}#D#L#${day}` }),
+
   /** How many deliveries of a webhook are in flight, and is its receiver called at all? */
   gate: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
   /** Which webhook's gate stands under this key? */
@@ -231,6 +238,8 @@ export const keys = {
   heldShard: (companyId: number, webhookId: number): string => `DUE#HELD#${companyId}#${webhookId}`,
   /** And for what waits at the gate of a webhook: all its places are taken, or its breaker is open. */
   gatedShard: (companyId: number, webhookId: number): string => `DUE#GATED#${companyId}#${webhookId}`,
+  /** And for the rows of paused webhooks themselves: which are there? */
+  pausedShard: (): string => "DUE#PAUSED",
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
 

@@ -73,7 +73,9 @@ async function sendAll(world: EventWorld, gate: StoredGate, waiting: StoredDeliv
     }
   }
   const places = gate.openUntil === undefined ? slotsOf(world.senders, gate.slow) : 1;
-  await Promise.all(Array.from({ length: places }, work));
+  const ended = await Promise.allSettled(Array.from({ length: places }, work));
+  // Only now: what another sender has begun must not outlive this call.
+  for (const end of ended) if (end.status === "rejected") throw end.reason;
   const now = world.clock.now();
   if (!isFull) return now;
   const item = await world.table.get(keys.gate(gate.companyId, gate.webhookId));

@@ -4,12 +4,12 @@
  */
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
+import { all, type Change, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { Exchange } from "#shared/deliveries/exchange.ts";
-import { enter, LEASE_MS, leave, stepBack } from "#shared/deliveries/gate.ts";
-import { isSuccess, noteHealth } from "#shared/deliveries/health.ts";
+import { enter, leave, stepBack } from "#shared/deliveries/gate.ts";
+import { isSuccess, noteHealth, resultOf } from "#shared/deliveries/health.ts";
 import { hold } from "#shared/deliveries/hold.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
 import { type DeliveryMessage, messageFor, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
@@ -38,7 +38,10 @@ export async function tryDelivery(world: EventWorld, message: DeliveryMessage, i
     world.table.get(keys.delivery(companyId, webhookId, deliveryId)),
     world.table.get(keys.webhook(companyId, webhookId)),
   ]);
-  if (item === undefined) return "dealt with";
+  if (item === undefined) {
+    log.error("delivery missing", { companyId, webhookId, deliveryId });
+    return "dealt with";
+  }
   const delivery = StoredDelivery.parse(item);
   if (delivery.state !== "waiting") return "dealt with";
   if (delivery.attempt !== message.attempt) {
@@ -53,7 +56,7 @@ export async function tryDelivery(world: EventWorld, message: DeliveryMessage, i
   return "dealt with";
 }
 
-/** The place at the gate bounds how many are in flight, the lease of the attempt lets one sender alone make it. */
+/** The place at the gate bounds how many are in flight, and one sender alone holds that of a delivery. */
 async function throughGate(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Outcome> {
   if (webhook.status === "paused") {
     await hold(world, delivery);
@@ -62,7 +65,7 @@ async function throughGate(world: EventWorld, delivery: StoredDelivery, webhook:
   const entry = await enter(world, delivery);
   switch (entry.kind) {
     case "taken":
-      await waitForLease(world, delivery, entry.until);
+      if (await stillStands(world, delivery)) await enqueue(world, { ...delivery, dueAt: entry.until });
       return "dealt with";
     case "soon":
       // What waits at the gate is looked after: it needs no message of its own.
@@ -80,10 +83,7 @@ async function throughGate(world: EventWorld, delivery: StoredDelivery, webhook:
 }
 
 async function send(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook, slot: string): Promise<void> {
-  if (!(await claim(world, delivery))) {
-    await stepBack(world, delivery, slot);
-    return waitForLease(world, delivery, undefined);
-  }
+  if (!(await stillStands(world, delivery))) return stepBack(world, delivery, slot);
   const exchange = await attempt(world, delivery, webhook);
   await noteHealth(world, webhook, exchange);
   await conclude(world, delivery, exchange);
@@ -97,30 +97,12 @@ export async function isRegistered(table: Table, delivery: StoredDelivery): Prom
   return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
 }
 
-/** One sender at a time. False: the attempt is in other hands, or over. */
-async function claim({ table, clock }: EventWorld, delivery: StoredDelivery): Promise<boolean> {
-  const now = clock.now();
-  const free = any(missing("leaseUntil"), atMost("leaseUntil", iso(now)));
-  try {
-    await table.write({
-      update: deliveryKey(delivery),
-      change: { set: { leaseUntil: iso(now + LEASE_MS) } },
-      when: all(equals("state", "waiting"), equals("attempt", delivery.attempt), free),
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof ConditionFailed) return false;
-    throw error;
-  }
-}
-
-/** Whoever holds the attempt may die with it: this message comes back when the lease is over, and then finds out. */
-async function waitForLease(world: EventWorld, delivery: StoredDelivery, until: string | undefined): Promise<void> {
-  const { companyId, webhookId, id, attempt } = delivery;
-  const item = await world.table.get(keys.delivery(companyId, webhookId, id));
-  const standing = StoredDelivery.parse(item);
-  if (standing.state !== "waiting" || standing.attempt !== attempt) return;
-  await enqueue(world, { ...standing, dueAt: until ?? standing.leaseUntil ?? standing.dueAt });
+/** Read before the place was taken, the attempt may have been made meanwhile; whoever made it gave the place back after that. */
+async function stillStands({ table }: EventWorld, delivery: StoredDelivery): Promise<boolean> {
+  const item = await table.get(deliveryKey(delivery));
+  if (item === undefined) return false;
+  const { state, attempt } = StoredDelivery.parse(item);
+  return state === "waiting" && attempt === delivery.attempt;
 }
 
 async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Exchange> {
@@ -139,18 +121,20 @@ async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: Sto
       ...signatureHeaders(webhook, id, body, startedMs),
     },
   });
+  const { status } = exchange;
   const record: StoredAttempt = {
     type: "attempt",
     number: delivery.attempt,
     startedAt: iso(startedMs),
     latencyMs: Math.round(exchange.latencyMs),
-    status: exchange.status,
+    status,
     error: exchange.error,
     answer: exchange.answer,
     expiresAt,
   };
   await world.table.write({ put: { ...keys.attempt(companyId, webhookId, id, delivery.attempt), ...record } });
-  log.info("attempted", { deliveryId: id, attempt: delivery.attempt, status: exchange.status, ms: record.latencyMs });
+  const { attempt } = delivery;
+  log.info("attempted", { deliveryId: id, attempt, status, ms: record.latencyMs, result: resultOf(exchange) });
   return exchange;
 }
 
@@ -165,7 +149,6 @@ async function conclude(world: EventWorld, delivery: StoredDelivery, exchange: E
   const next: StoredDelivery = { ...delivery, attempt: delivery.attempt + 1, dueAt: iso(now + gap) };
   await whileAttemptStands(world, delivery, {
     set: { attempt: next.attempt, dueAt: next.dueAt, dueShard: keys.dueShard(next.id), updatedAt: iso(now) },
-    remove: ["leaseUntil"],
   });
   await enqueue(world, next);
 }
@@ -177,16 +160,12 @@ export async function settle(
 ): Promise<void> {
   await whileAttemptStands(world, delivery, {
     set: { state, updatedAt: iso(world.clock.now()) },
-    remove: ["leaseUntil", "dueShard"],
+    remove: ["dueShard"],
   });
 }
 
 /** Two senders of one attempt, the first taken for dead: whoever comes second changes nothing. */
-async function whileAttemptStands(
-  { table }: EventWorld,
-  delivery: StoredDelivery,
-  change: { set: Record<string, unknown>; remove: string[] },
-): Promise<void> {
+async function whileAttemptStands({ table }: EventWorld, delivery: StoredDelivery, change: Change): Promise<void> {
   const when = all(equals("state", "waiting"), equals("attempt", delivery.attempt));
   await table.write({ update: deliveryKey(delivery), change, when }).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;

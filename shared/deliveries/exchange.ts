@@ -65,6 +65,8 @@ function send(
       signal,
     });
     sent.on("error", reject);
+    // Whatever way a connection ends, and be it one to another protocol: the exchange is over then.
+    sent.on("close", () => reject(new Error("the connection closed without an answer")));
     sent.on("response", (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;

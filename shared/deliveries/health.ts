@@ -12,6 +12,10 @@ import type { StoredWebhook } from "#shared/webhooks/schema.ts";
 /** 2xx and nothing else. */
 export const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
+/** For metrics: the class of the answer, or that there was none. */
+export const resultOf = ({ status, error }: Exchange): string =>
+  status === null ? (error?.startsWith("no answer within") ? "timeout" : "no answer") : `${Math.floor(status / 100)}xx`;
+
 const GONE = 410;
 
 /** Writes only where the receiver's health changes. Repeated, it changes nothing more. */
@@ -25,8 +29,8 @@ export async function noteHealth(world: EventWorld, webhook: StoredWebhook, exch
   const failingMs = failingSince === undefined ? 0 : now - Date.parse(failingSince);
   if (exchange.status === GONE || failingMs * world.timeScale >= limits.failingMs) {
     const { id, companyId } = webhook;
-    const paused = { set: { status: "paused", updatedAt: iso(now) }, remove: ["dueShard", "dueAt"] };
-    await change(world, webhook, paused, equals("status", "active"));
+    const paused = { status: "paused", updatedAt: iso(now), dueShard: keys.pausedShard(), dueAt: iso(now) };
+    await change(world, webhook, { set: paused }, equals("status", "active"));
     log.warn("webhook paused", { companyId, webhookId: id, status: exchange.status, failingMs });
   } else if (failingSince === undefined) {
     await change(world, webhook, { set: { failingSince: iso(now) } }, missing("failingSince"));

@@ -20,7 +20,7 @@ export async function hold(world: EventWorld, delivery: StoredDelivery): Promise
   const when = all(equals("state", "waiting"), equals("attempt", attempt));
   const write = {
     update: keys.delivery(companyId, webhookId, id),
-    change: { set: held, remove: ["leaseUntil"] },
+    change: { set: held },
     when,
   };
   try {

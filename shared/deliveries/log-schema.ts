@@ -15,6 +15,8 @@ const summary = {
   attemptCount: z.int(),
   /** Null unless it waits. */
   nextAttemptAt: z.nullable(Timestamp),
+  /** What it waits for beyond the time it was due. */
+  heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 };

@@ -2,6 +2,7 @@
 
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
+import { StoredGate } from "#shared/deliveries/gate.ts";
 import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/deliveries/log-schema.ts";
 import { merged } from "#shared/deliveries/merged.ts";
 import { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
@@ -23,6 +24,7 @@ export async function listDeliveries(
   { status, event, cursor, limit }: DeliveryQuery,
 ): Promise<DeliveryPage> {
   await readWebhook(world, companyId, webhookId);
+  const openUntil = await breakerOpenUntil(world, companyId, webhookId);
   const items: Delivery[] = [];
   let looked = 0;
   for await (const delivery of newestFirst(world.table, companyId, webhookId, cursor)) {
@@ -30,7 +32,7 @@ export async function listDeliveries(
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
     const isWanted = (status ?? delivery.state) === delivery.state && (event ?? delivery.event) === delivery.event;
-    if (isWanted) items.push(presentDelivery(delivery));
+    if (isWanted) items.push(presentDelivery(delivery, openUntil));
     if (++looked === LOOKED_AT) return { items, nextCursor: delivery.id };
   }
   return { items, nextCursor: null };
@@ -60,13 +62,14 @@ async function* deliveriesIn(
   }
 }
 
-/** One Query. Throws not_found. */
+/** Two Queries. Throws not_found. */
 export async function readDelivery(
-  { table }: World,
+  world: World,
   companyId: number,
   webhookId: number,
   id: string,
 ): Promise<DeliveryDetail> {
+  const { table } = world;
   const { pk, sk } = keys.delivery(companyId, webhookId, id);
   let delivery: StoredDelivery | undefined;
   const attempts: StoredAttempt[] = [];
@@ -75,16 +78,44 @@ export async function readDelivery(
     else attempts.push(StoredAttempt.parse(item));
   }
   if (delivery === undefined) throw notFound("delivery");
-  return { ...presentDelivery(delivery), body: await bodySoFar(table, delivery), attempts };
+  const openUntil = await breakerOpenUntil(world, companyId, webhookId);
+  return { ...presentDelivery(delivery, openUntil), body: await bodySoFar(table, delivery), attempts };
 }
 
-function presentDelivery(delivery: StoredDelivery): Delivery {
+/** Undefined where the receiver is called. */
+async function breakerOpenUntil(
+  { table, clock }: World,
+  companyId: number,
+  webhookId: number,
+): Promise<string | undefined> {
+  const { pk, sk } = keys.gate(companyId, webhookId);
+  for await (const item of table.query({ pk, begins: sk })) {
+    const { openUntil } = StoredGate.parse(item);
+    if (openUntil !== undefined && Date.parse(openUntil) > clock.now()) return openUntil;
+  }
+  return undefined;
+}
+
+/** What waits at the gate is tried when its breaker next lets one through, at the earliest. */
+function presentDelivery(delivery: StoredDelivery, openUntil: string | undefined): Delivery {
   const { state, attempt, dueAt } = delivery;
+  const heldBy = holderOf(delivery, openUntil);
+  const nextAt = heldBy === "breaker" && openUntil !== undefined && openUntil > dueAt ? openUntil : dueAt;
   const isOver = state === "delivered" || state === "exhausted";
   return {
     ...delivery,
     status: state,
     attemptCount: isOver ? attempt : attempt - 1,
-    nextAttemptAt: state === "waiting" ? dueAt : null,
+    nextAttemptAt: state === "waiting" ? nextAt : null,
+    heldBy,
   };
+}
+
+function holderOf(
+  { companyId, webhookId, dueShard }: StoredDelivery,
+  openUntil: string | undefined,
+): Delivery["heldBy"] {
+  if (dueShard === keys.heldShard(companyId, webhookId)) return "pause";
+  if (dueShard !== keys.gatedShard(companyId, webhookId)) return null;
+  return openUntil === undefined ? "limit" : "breaker";
 }

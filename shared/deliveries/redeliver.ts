@@ -1,10 +1,11 @@
 /** Sends a delivery again by hand: the same body under the same id, with a whole plan of retries before it. */
 
 import { iso } from "#shared/clock.ts";
-import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
+import { all, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { isRegistered } from "#shared/deliveries/deliver.ts";
+import { slotsIn } from "#shared/deliveries/gate.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
@@ -31,7 +32,8 @@ export function redeliver(
       throw new ApiError("conflict", "The registration of this delivery is gone.");
     }
     const now = iso(world.clock.now());
-    if (delivery.state === "waiting" && (delivery.leaseUntil ?? "") > now) {
+    const gate = await world.table.get(keys.gate(companyId, webhookId));
+    if (slotsIn(gate ?? {}).some((slot) => slot.id === deliveryId && slot.until > now)) {
       throw new ApiError("conflict", "This delivery is being sent at the moment.");
     }
     const { next, write } = dueAgain(delivery, now, now);
@@ -41,7 +43,10 @@ export function redeliver(
   });
 }
 
-/** Makes a delivery due once more, unless somebody changes it or sends it meanwhile. An attempt that was made keeps its number. */
+/**
+ * Makes a delivery due once more, unless somebody changes it meanwhile. An attempt that was made keeps its number. One that is
+ * being sent goes on: its sender plans what comes next.
+ */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;
   const isOver = delivery.state === "delivered" || delivery.state === "exhausted";
@@ -49,8 +54,7 @@ export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, r
   const planFrom = delivery.state === "waiting" ? delivery.planFrom : attempt;
   const due = { dueAt, dueShard: keys.dueShard(id), updatedAt: now };
   const set = { state: "waiting" as const, attempt, planFrom, ...due, ...(replayId !== undefined && { replayId }) };
-  const isFree = any(missing("leaseUntil"), atMost("leaseUntil", now));
-  const when = all(equals("state", delivery.state), equals("attempt", delivery.attempt), isFree);
+  const when = all(equals("state", delivery.state), equals("attempt", delivery.attempt));
   const write = { update: keys.delivery(companyId, webhookId, id), change: { set, remove: ["sweptAt"] }, when };
   const next: StoredDelivery = { ...delivery, ...set };
   return { next, write };

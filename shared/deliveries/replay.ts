@@ -57,18 +57,18 @@ export const Standing = z.pick(StoredDelivery, {
 type Standing = z.infer<typeof Standing>;
 
 /**
- * What waits is taken once it has failed: what has not is on its way, or waits for its delay, or is kept for a webhook that
- * is paused. What was cancelled stays so, and nothing is sent for a registration that is gone.
+ * What waits is taken once it has failed: what has not is on its way, or waits for its delay. What a pause or a gate holds is
+ * sent from there. What was cancelled stays so, and nothing is sent for a registration that is gone.
  */
 export function isTaken(
-  { registrationId, state, attempt, planFrom, dueShard, companyId, webhookId }: Standing,
+  { id, registrationId, state, attempt, planFrom, dueShard }: Standing,
   { deliveries }: Pick<StoredReplay, "deliveries">,
   registered: ReadonlySet<number>,
 ): boolean {
   if (registrationId !== null && !registered.has(registrationId)) return false;
   if (state === "exhausted") return true;
   if (state === "delivered") return deliveries === "all";
-  return state === "waiting" && attempt > planFrom && dueShard !== keys.heldShard(companyId, webhookId);
+  return state === "waiting" && attempt > planFrom && dueShard === keys.dueShard(id);
 }
 
 export const idsOf = (registrations: readonly StoredRegistration[]): ReadonlySet<number> =>

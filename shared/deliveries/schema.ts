@@ -1,7 +1,7 @@
 /** Deliveries: one event on its way to one registration, as the table holds it; its attempts; its queue message. */
 import * as z from "zod/mini";
 import { type Key, keys } from "#shared/db/keys.ts";
-import { packedText, unpackedText } from "#shared/db/packed.ts";
+import { packedBody, unpackedBody } from "#shared/deliveries/body.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
 export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cancelled"]);
@@ -14,8 +14,8 @@ export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must b
 
 /** Text, or as `deliveryItem` packs it. */
 const Body = z.pipe(
-  z.union([z.string(), z.instanceof(Uint8Array)]),
-  z.transform((body) => (typeof body === "string" ? body : unpackedText(body))),
+  z.union([z.string(), z.custom<Uint8Array>((value) => value instanceof Uint8Array)]),
+  z.transform(unpackedBody),
 );
 
 export const StoredDelivery = z.object({
@@ -37,8 +37,6 @@ export const StoredDelivery = z.object({
   dueAt: Timestamp,
   /** Partition of the due index; only while the delivery waits. */
   dueShard: z.optional(z.string()),
-  /** One sender at a time: until then the attempt is in somebody's hands. */
-  leaseUntil: z.optional(Timestamp),
   /** The last replay that took it. */
   replayId: z.optional(z.string()),
   /** When the sweeper last put a message into the queue again. */
@@ -56,11 +54,11 @@ export const StoredDelivery = z.object({
 });
 export type StoredDelivery = z.infer<typeof StoredDelivery>;
 
-/** The row of a delivery. With its body packed it is written, claimed and settled for one unit each, not two. */
+/** The row of a delivery, with its body packed. */
 export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unknown> => {
   const { companyId, webhookId, id, body } = delivery;
   const row = { ...keys.delivery(companyId, webhookId, id), ...delivery };
-  return body === undefined ? row : { ...row, body: packedText(body) };
+  return body === undefined ? row : { ...row, body: packedBody(body) };
 };
 
 export const StoredAttempt = z.object({

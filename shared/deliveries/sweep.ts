@@ -2,11 +2,12 @@
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
+import { all, any, below, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { enqueue } from "#shared/deliveries/deliver.ts";
+import { tellLag } from "#shared/deliveries/lag.ts";
 import { releaseMessage } from "#shared/deliveries/release.ts";
 import { replayMessage } from "#shared/deliveries/replay.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
@@ -32,6 +33,7 @@ export async function sweep(world: EventWorld, { assume }: SweepInput): Promise<
       for await (const item of world.table.query({ pk, index: "due", ...overdue })) found.push(item);
     }),
   );
+  await tellLag(world, found);
   let queued = 0;
   async function work(): Promise<void> {
     for (let item = found.pop(); item !== undefined; item = found.pop()) {
@@ -56,13 +58,12 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
   const gate = keys.gateAt({ pk, sk });
   if (gate !== undefined) return sendLook(world, gate.companyId, gate.id, now).then(() => true);
   const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
-  const idle = any(missing("leaseUntil"), atMost("leaseUntil", iso(now)));
   const waiting = equals("state", "waiting");
   try {
     const item = await world.table.write({
       update: { pk, sk },
       change: { set: { sweptAt: iso(now) } },
-      when: assume === "messages-lost" ? waiting : all(waiting, fresh, idle),
+      when: assume === "messages-lost" ? waiting : all(waiting, fresh),
     });
     await enqueue(world, StoredDelivery.parse(item));
     return true;

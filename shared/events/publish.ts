@@ -7,6 +7,7 @@ import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
 import type { Item, Table } from "#shared/db/table.ts";
+import { ledgerWrite } from "#shared/deliveries/ledger.ts";
 import { deliveryItem, messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { appointmentEvents, noteEvents } from "#shared/events/attached-events.ts";
 import type { DomainEvent } from "#shared/events/catalogue.ts";
@@ -66,12 +67,8 @@ export async function publishChange(world: EventWorld, reads: BatchReads, change
   const webhooks = await reads.webhooks(companyId);
   if (webhooks.length === 0) return;
   const events = await eventsOf[type](world.table, change, await reads.dictionary(companyId));
-  const matches = events.flatMap((event) =>
-    matchingRegistrations(event, webhooks).map((registration) => ({ event, registration })),
-  );
-  const waiting = (await Promise.all(matches.map((match) => tell(world, match)))).filter(
-    (delivery) => delivery !== undefined,
-  );
+  const told = await Promise.all(events.map((event) => tell(world, event, matchingRegistrations(event, webhooks))));
+  const waiting = told.flat().filter((delivery) => delivery !== undefined);
   const now = world.clock.now();
   await world.queue.send(
     waiting.map((delivery) => ({
@@ -79,25 +76,32 @@ export async function publishChange(world: EventWorld, reads: BatchReads, change
       delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now),
     })),
   );
-  if (matches.length > 0) {
-    log.info("published", { companyId, type, id, matches: matches.length });
-  }
+  const matches = told.flat().length;
+  if (matches > 0) log.info("published", { companyId, type, id, matches });
 }
 
-interface Match {
-  readonly event: DomainEvent;
-  readonly registration: StoredRegistration;
-}
-
-/** Gives the delivery that still needs its first message. */
+/** Gives the deliveries that still need their first message. */
 async function tell(
-  { table, timeScale }: EventWorld,
-  { event, registration }: Match,
-): Promise<StoredDelivery | undefined> {
-  if (await toldOtherwise(table, event, registration)) return undefined;
-  return registration.delayMinutes > 0
-    ? tellInWindow(table, event, registration, timeScale)
-    : record(table, deliveryFor(event, registration, timeScale));
+  world: EventWorld,
+  event: DomainEvent,
+  matching: readonly StoredRegistration[],
+): Promise<(StoredDelivery | undefined)[]> {
+  const { table, timeScale } = world;
+  const isTold = await Promise.all(matching.map((registration) => toldOtherwise(table, event, registration)));
+  const untold = matching.filter((_, i) => isTold[i] === false);
+  const delayed = untold.filter(({ delayMinutes }) => delayMinutes > 0);
+  const prompt = untold.filter(({ delayMinutes }) => delayMinutes === 0);
+  const deliveries = prompt.map((registration) => deliveryFor(event, registration, timeScale));
+  await enter(world, deliveries);
+  return Promise.all([
+    ...delayed.map((registration) => tellInWindow(table, event, registration, timeScale)),
+    ...deliveries.map((delivery) => record(table, delivery)),
+  ]);
+}
+
+/** Before the deliveries themselves: what is entered and not there has been lost. A window's is entered as it is opened. */
+async function enter({ table }: EventWorld, [first, ...more]: readonly StoredDelivery[]): Promise<void> {
+  if (first !== undefined) await table.write(ledgerWrite([first, ...more]));
 }
 
 /** Writes the delivery unless it is there. Gives it when it still needs its first message: none may have been sent. */

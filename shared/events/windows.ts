@@ -10,9 +10,10 @@ import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table, Write } from "#shared/db/table.ts";
 import { type RecordPlace, windowKeys } from "#shared/db/window-keys.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
+import { ledgerWrite } from "#shared/deliveries/ledger.ts";
 import { withoutBody } from "#shared/deliveries/new-delivery.ts";
 import { delayMs } from "#shared/deliveries/plan.ts";
-import { StoredDelivery } from "#shared/deliveries/schema.ts";
+import { deliveryItem, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { closing, eventText, StoredWindow, type StoredWindowEvent, unchanged } from "#shared/deliveries/window.ts";
 import type { DomainEvent } from "#shared/events/catalogue.ts";
 import { limits } from "#shared/limits.ts";
@@ -119,13 +120,15 @@ function opening(
   bytes: number,
   opened: StoredDelivery,
 ): Step {
-  const { id, companyId, webhookId, dueAt } = opened;
+  const { id, dueAt } = opened;
   const expiresAt = opened.expiresAt + KEPT_LONGER_SECONDS;
   const versions = { fromVersion: row.version, toVersion: row.version };
   const own: StoredWindow = { type: "window", deliveryId: id, dueAt, eventCount: 1, bytes, ...versions, expiresAt };
   const writes: Write[] = [
     { put: { ...window, ...own }, when: before === undefined ? absent : unchanged(before) },
-    { put: { ...keys.delivery(companyId, webhookId, id), ...opened }, when: absent },
+    { put: deliveryItem(opened), when: absent },
+    // A row of its own in the ledger: two registrations may open windows with one event at the same time.
+    ledgerWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
   return { row: { ...row, expiresAt }, writes, opened };

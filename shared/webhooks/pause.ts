@@ -14,8 +14,9 @@ export function pauseWebhook(world: World, companyId: number, id: number): Promi
   return optimistic(async () => {
     const rows = await readWebhook(world, companyId, id);
     if (rows.webhook.status === "paused") return maskedWebhook(rows);
-    const set = { status: "paused", updatedAt: iso(world.clock.now()) } as const;
-    return changed(world, rows, { set, remove: ["dueShard", "dueAt"] });
+    const now = iso(world.clock.now());
+    const set = { status: "paused", updatedAt: now, dueShard: keys.pausedShard(), dueAt: now } as const;
+    return changed(world, rows, { set, remove: [] });
   });
 }
 

@@ -114,7 +114,7 @@ export const StoredWebhook = z.object({
   status: z.enum(["active", "paused"]),
   /** Since then no attempt has succeeded. */
   failingSince: z.optional(Timestamp),
-  /** While what was kept is being sent: stands in the due index, so that the sweeper sees that it goes on. */
+  /** While what was kept is being sent: stands in the due index, so that the sweeper sees that it goes on. While paused: among the paused. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
   registrationCount: z.int(),

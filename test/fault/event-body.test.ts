@@ -72,8 +72,8 @@ test("an appointment that is made or moved after the event was told is not in it
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.webhooks(caller.companyId)]);
   const { usage } = await metered(() => publishChange(events, reads, change));
-  // The write of the delivery: the row itself tells the rest.
-  expect(usage.requests).toBe(1);
+  // The ledger and the delivery: the row itself tells the rest.
+  expect(usage.requests).toBe(2);
   const [told, ...more] = await deliveriesOf(caller);
   expect(more).toEqual([]);
   expect(JSON.parse(told?.body ?? "")).toMatchObject({ data: { prospect: { appointments: [{ title: "first" }] } } });

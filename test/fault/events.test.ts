@@ -121,6 +121,25 @@ describe("repeats and reordering", () => {
     expect(at.posts).toHaveLength(1);
   });
 
+  test("a sender that has read the delivery before another has sent it sends nothing", async () => {
+    const at = await scene();
+    await publish(at);
+    const message = at.queue[0]?.message;
+    if (message === undefined) throw new Error("no message");
+    const { table } = at.world;
+    let reads = 0;
+    const get: typeof table.get = async (key) => {
+      const item = await table.get(key);
+      // Between what this one has read and its place at the gate, the other does all of it.
+      if (++reads === 3) await consume(at, message, false);
+      return item;
+    };
+    await consume({ ...at, world: { ...at.world, table: { ...table, get } } }, message, false);
+    expect(reads).toBe(4);
+    expect(at.posts).toHaveLength(1);
+    expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);
+  });
+
   test("a message of an attempt that is over does nothing", async () => {
     const at = await scene();
     at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });

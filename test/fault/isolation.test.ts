@@ -1,7 +1,9 @@
 /** One receiver's trouble is its own: what it may take of the senders, what waits at its gate, and what others notice of it. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/db/keys.ts";
+import { reconcile } from "#shared/deliveries/books.ts";
 import { BREAKER_FAILURES, slotsOf } from "#shared/deliveries/gate.ts";
+import { listDeliveries } from "#shared/deliveries/log.ts";
 import { retryGapsMs } from "#shared/deliveries/plan.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
@@ -17,7 +19,18 @@ beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
   db = await startFaultyDynamoDb();
 });
-afterEach(() => db.stop());
+/** However a test has ended, the books of its companies balance. */
+afterEach(async () => {
+  for (const senders of staged.splice(0)) {
+    const world = { table: db.direct, clock: senders.world.clock };
+    for (const { companyId } of senders.hooks) {
+      const { faults } = await reconcile(world, companyId, { again: 0, wait: () => Promise.resolve() });
+      expect(faults).toEqual([]);
+    }
+  }
+  await db.stop();
+});
+const staged: Senders[] = [];
 
 const hang = { ms: 10_000, status: null, error: "no answer within 10000 ms" };
 const SECOND = 1_000;
@@ -25,26 +38,31 @@ const MINUTE = 60 * SECOND;
 
 async function stage(timeScale = 1) {
   const senders = new Senders(db, 10, timeScale);
+  staged.push(senders);
   const hook = await senders.hook();
   const gate = () => db.direct.get(keys.gate(hook.companyId, hook.webhookId));
   const api = worldOn(db.direct, { now: () => senders.clock });
   const states = async () => (await deliveriesOf(db, hook)).map(({ state }) => state);
-  return { senders, hook, gate, api, states };
+  const query = { limit: 100 };
+  const shown = async () => (await listDeliveries(api, hook.companyId, hook.webhookId, query)).items;
+  return { senders, hook, gate, api, states, shown };
 }
 
-describe("beside 200 events for a receiver that is in trouble, another company's deliveries", () => {
+describe("beside 80 events for a receiver that is in trouble, another company's deliveries", () => {
   test.each([
     ["hangs", hang],
     ["answers after 9.9 s", { ms: 9_900, status: 200 }],
     ["refuses at once", { ms: 0, status: 503 }],
   ])("wait for nobody: one that %s", async (_, trouble) => {
-    const found = await isolate(db, { events: 200, others: 50, trouble, wasQuick: false });
+    const found = await isolate(db, { events: 80, others: 20, trouble, wasQuick: false });
+    staged.push(found.senders);
     expect(found.worstLatenessMs).toBe(0);
     expect(found.sendersHeld).toBeLessThanOrEqual(slotsOf(10, true));
   });
 
   test("wait for nobody when a quick receiver of which much is in flight hangs of a sudden", async () => {
-    const found = await isolate(db, { events: 200, others: 50, trouble: hang, wasQuick: true });
+    const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
+    staged.push(found.senders);
     expect(found.worstLatenessMs).toBe(0);
     expect(found.sendersHeld).toBe(slotsOf(10, false));
   });
@@ -52,9 +70,11 @@ describe("beside 200 events for a receiver that is in trouble, another company's
 
 describe("the places of a webhook", () => {
   test("a slow receiver gets everything in the end, each once, two at a time", async () => {
-    const { senders, hook, gate, states } = await stage();
+    const { senders, hook, gate, states, shown } = await stage();
     senders.answers = () => ({ ms: 9_900 });
     await senders.publish(hook, 1, 30);
+    await senders.runUntil(START + 5 * SECOND);
+    expect((await shown()).filter(({ heldBy }) => heldBy === "limit")).toHaveLength(28);
     await senders.runUntil(START + 10 * MINUTE);
     expect(senders.sent).toHaveLength(30);
     expect(new Set(senders.sent.map(({ post }) => post.body)).size).toBe(30);
@@ -98,7 +118,7 @@ describe("the places of a webhook", () => {
 
 describe("the breaker", () => {
   test("opens after five failures; then one delivery at a time asks whether the receiver is back, and all arrive", async () => {
-    const { senders, hook, gate, states } = await stage();
+    const { senders, hook, gate, states, shown } = await stage();
     const backAt = START + 3 * MINUTE;
     senders.answers = (_, now) => ({ ms: 10, status: now < backAt ? 503 : 200 });
     await senders.publish(hook, 1, 40);
@@ -111,6 +131,13 @@ describe("the breaker", () => {
     expect(waiting.every(({ state, dueShard }) => state === "waiting" && dueShard?.startsWith("DUE#GATED#"))).toBe(
       true,
     );
+    const seen = await shown();
+    expect(new Set(seen.map(({ heldBy }) => heldBy))).toEqual(new Set(["breaker", null]));
+    const first = new Date(START + 12 * SECOND).toISOString();
+    for (const { heldBy, nextAttemptAt, attemptCount } of seen) {
+      if (heldBy === "breaker") expect(Date.parse(nextAttemptAt ?? "")).toBeCloseTo(Date.parse(first), -2);
+      expect(attemptCount).toBe(heldBy === "breaker" ? 0 : 1);
+    }
     await senders.runUntil(backAt);
     const probes = senders.sent.slice(soFar).map(({ at }) => Math.round((at - START) / SECOND));
     expect(probes).toEqual([12, 32, 72, 152]);
@@ -149,7 +176,7 @@ describe("what waits at the gate", () => {
   const down = { ms: 10, status: 503 };
 
   test("is kept when the webhook is paused, and sent when it is resumed", async () => {
-    const { senders, hook, api, states } = await stage();
+    const { senders, hook, api, states, shown } = await stage();
     senders.answers = () => down;
     await senders.publish(hook, 1, 20);
     await senders.runUntil(START + 5 * SECOND);
@@ -160,6 +187,7 @@ describe("what waits at the gate", () => {
     expect(new Set((await deliveriesOf(db, hook)).map(({ dueShard }) => dueShard))).toEqual(
       new Set([keys.heldShard(hook.companyId, hook.webhookId)]),
     );
+    expect(new Set((await shown()).map(({ heldBy }) => heldBy))).toEqual(new Set(["pause"]));
     senders.answers = () => ({ ms: 10 });
     await resumeWebhook(api, senders.world.queue, hook.companyId, hook.webhookId);
     await senders.runUntil(START + 20 * MINUTE);

@@ -41,6 +41,7 @@ let hooks = 0;
 export class Senders {
   clock = START;
   readonly sent: Sent[] = [];
+  readonly hooks: Hook[] = [];
   readonly queue: Waiting[] = [];
   /** The most senders that were busy with messages of the company at once, and the most exchanges with a receiver. */
   readonly busiest = new Map<number, number>();
@@ -91,7 +92,9 @@ export class Senders {
       triggerMode: "automatic",
       manualTriggerButtonText: null,
     });
-    return { companyId: company.id, webhookId: webhook.id, url };
+    const made = { companyId: company.id, webhookId: webhook.id, url };
+    this.hooks.push(made);
+    return made;
   }
 
   /** So many events of the company now. */

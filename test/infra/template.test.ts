@@ -223,6 +223,12 @@ describe("functions", () => {
   });
 });
 
+const metricFilters = (name: string) =>
+  template
+    .all("AWS::Logs::MetricFilter")
+    .map(({ properties }) => properties)
+    .filter((properties) => at(properties, "MetricTransformations", 0, "MetricName") === name);
+
 describe("alarms and outputs", () => {
   it("say in a sentence what it means to the customer", () => {
     for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
@@ -231,10 +237,31 @@ describe("alarms and outputs", () => {
   });
 
   it("count a damaged company index wherever one is read", () => {
-    const filters = template.all("AWS::Logs::MetricFilter").map(({ properties }) => properties);
+    const filters = metricFilters("IndexUnreadable");
     expect(filters).toHaveLength(6);
     const FilterPattern = `{ $.error = "${new IndexUnreadable().name}" }`;
     for (const filter of filters) expect(filter).toMatchObject({ FilterPattern });
+  });
+
+  it("count attempts by result, deliveries that are missing, and those that wait, by company and by how late they are", () => {
+    const metrics: [string, string, string, object?][] = [
+      ["Attempts", "attempted", "1", [{ Key: "Result", Value: "$.result" }]],
+      ["MissingDeliveries", "delivery missing", "1"],
+      ["OldestDueSeconds", "deliveries waiting", "$.oldestDueSeconds"],
+      ["OverdueSeconds", "deliveries waiting", "$.overdueSeconds"],
+      ["WaitingDeliveries", "company waiting", "$.waiting", [{ Key: "Company", Value: "$.companyId" }]],
+    ];
+    for (const [name, event, MetricValue, Dimensions] of metrics) {
+      const [filter, ...more] = metricFilters(name);
+      expect(more, name).toEqual([]);
+      expect(filter, name).toMatchObject({
+        FilterPattern: `{ $.event = "${event}" }`,
+        MetricTransformations: [{ MetricName: name, MetricValue, ...(Dimensions !== undefined && { Dimensions }) }],
+      });
+    }
+    const alarmed = template.all("AWS::CloudWatch::Alarm").map(({ properties }) => properties.MetricName);
+    expect(alarmed).toContain("OverdueSeconds");
+    expect(alarmed).toContain("MissingDeliveries");
   });
 
   it("name what clients and operators need", () => {

@@ -1,0 +1,163 @@
+/**
+ * `npm run bench:isolation`: how late a company's webhooks arrive while another company's receiver hangs under
+ * 10 000 events, on a whole local service: commit of a change -> request at the receiver.
+ */
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as wait } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { keys } from "#shared/db/keys.ts";
+import { dynamoClient, openTable } from "#shared/db/table.ts";
+import { deliveryId } from "#shared/deliveries/identity.ts";
+import { deliveryItem, messageFor, type StoredDelivery } from "#shared/deliveries/schema.ts";
+import { openQueue } from "#shared/queue.ts";
+import { type LocalService, startLocal } from "../../infra/local/service.ts";
+import { patient } from "../fault/faulty-dynamodb.ts";
+
+const { values } = parseArgs({ options: { backlog: { type: "string" }, events: { type: "string" } } });
+const BACKLOG = Number(values.backlog ?? 10_000);
+const EVENTS = Number(values.events ?? 200);
+const PER_SECOND = 5;
+const MINUTE = 60_000;
+const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
+
+const Event = z.object({ createdAt: z.string() });
+const Made = z.object({ id: z.int(), companyId: z.int(), registrations: z.array(z.object({ id: z.int() })) });
+
+interface Receiver {
+  readonly url: string;
+  /** Milliseconds from each commit to its request. */
+  readonly latencies: number[];
+  readonly seen: () => { requests: number; most: number };
+  stop(): void;
+}
+
+async function receiver(answer: (response: ServerResponse) => void): Promise<Receiver> {
+  const latencies: number[] = [];
+  let [requests, open, most] = [0, 0, 0];
+  const server = createServer(async (request, response) => {
+    const arrived = Date.now();
+    requests++;
+    most = Math.max(most, ++open);
+    response.on("close", () => open--);
+    const body = await text(request);
+    latencies.push(arrived - Date.parse(Event.parse(JSON.parse(body)).createdAt));
+    answer(response);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
+  return {
+    url,
+    latencies,
+    seen: () => ({ requests, most }),
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+async function subscribe(service: LocalService, email: string, url: string): Promise<z.infer<typeof Made>> {
+  const body = { name: "bench", url, registrations: [{ event: "prospect.created" }] };
+  return Made.parse(await call(service, email, "/api/webhooks", body));
+}
+
+async function call(service: LocalService, email: string, path: string, body: object): Promise<unknown> {
+  const headers = { Authorization: `Bearer ${await service.tokenOf(email)}`, "Content-Type": "application/json" };
+  const answer = await fetch(`${service.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}
+
+/** Events at a steady rate through the API, until each has come. */
+async function steady(service: LocalService, good: Receiver): Promise<{ p50: number; p99: number; worst: number }> {
+  good.latencies.length = 0;
+  const begun = Date.now();
+  for (let i = 0; i < EVENTS; i++) {
+    await call(service, "owner@globex.test", "/api/prospects", { name: `bench ${i}` });
+    await wait(Math.max(0, begun + ((i + 1) * 1_000) / PER_SECOND - Date.now()));
+  }
+  for (const end = Date.now() + MINUTE; good.latencies.length < EVENTS && Date.now() < end; ) await wait(50);
+  if (good.latencies.length < EVENTS) throw new Error(`${good.latencies.length} of ${EVENTS} came`);
+  const sorted = good.latencies.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+  return { p50: at(0.5), p99: at(0.99), worst: at(1) };
+}
+
+/** Deliveries of the webhook as the publisher makes them, all at once, with their messages. */
+async function backlog({ outputs }: LocalService, { id: webhookId, companyId, registrations }: z.infer<typeof Made>) {
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  Object.assign(process.env, {
+    AWS_ENDPOINT_URL_SQS: outputs.SqsEndpoint,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+  });
+  const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials, ...patient });
+  const now = iso(Date.now());
+  const registrationId = registrations[0]?.id ?? 0;
+  const deliveries = Array.from({ length: BACKLOG }, (_, i): StoredDelivery => {
+    const id = deliveryId(`bench:${i}`, registrationId, now);
+    return {
+      type: "delivery",
+      id,
+      companyId,
+      webhookId,
+      registrationId,
+      event: "prospect.created",
+      eventId: `bench:${i}`,
+      trigger: "manual",
+      state: "waiting",
+      attempt: 1,
+      planFrom: 1,
+      dueAt: now,
+      dueShard: keys.dueShard(id),
+      body: JSON.stringify({ id, event: "prospect.created", createdAt: now, trigger: "manual", data: { number: i } }),
+      createdAt: now,
+      updatedAt: now,
+      expiresAt: Math.floor(Date.now() / 1_000) + 86_400,
+    };
+  });
+  await openTable(outputs.TableName, client).batchPut(deliveries.map(deliveryItem));
+  const queue = openQueue(outputs.DeliveryQueueUrl);
+  await queue.send(deliveries.map((delivery) => ({ message: messageFor(delivery), delaySeconds: 0 })));
+}
+
+async function webhookIsolation(): Promise<string> {
+  const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
+  const good = await receiver((response) => void response.end());
+  const hanging = await receiver(() => undefined);
+  try {
+    await subscribe(service, "owner@globex.test", good.url);
+    const troubled = await subscribe(service, "owner@acme.test", hanging.url);
+    progress("warm up");
+    await steady(service, good);
+    progress("alone");
+    const alone = await steady(service, good);
+    progress("backlog");
+    await backlog(service, troubled);
+    progress("beside");
+    const beside = await steady(service, good);
+    const { requests, most } = hanging.seen();
+    const row = (name: string, { p50, p99, worst }: typeof alone): string => `| ${name} | ${p50} | ${p99} | ${worst} |`;
+    return [
+      `| ${EVENTS} events, ${PER_SECOND} a second: commit -> receiver, ms | p50 | p99 | worst |`,
+      "|---|---:|---:|---:|",
+      row("alone", alone),
+      row(`beside ${BACKLOG} events of another company for a receiver that hangs`, beside),
+      "",
+      `The receiver that hangs got ${requests} requests meanwhile, ${most} at once. p99 moved by ${beside.p99 - alone.p99} ms.`,
+    ].join("\n");
+  } finally {
+    good.stop();
+    hanging.stop();
+    await service.stop();
+  }
+}
+
+console.log(await webhookIsolation());

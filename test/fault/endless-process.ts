@@ -1,0 +1,20 @@
+/** A process that posts to an endless receiver: what its memory is at rest and at most. */
+import { post } from "#shared/deliveries/exchange.ts";
+
+const [, , url = ""] = process.argv;
+const send = (path: string) => post({ url: `${url}${path}`, body: "{}", headers: {} }, "local");
+for (let i = 0; i < 20; i++) await send("ok");
+globalThis.gc?.();
+const rest = process.memoryUsage().rss;
+let peak = rest;
+const look = (): void => {
+  peak = Math.max(peak, process.memoryUsage().rss);
+};
+const timer = setInterval(look, 1);
+const statuses: (number | null)[] = [];
+for (let i = 0; i < 10; i++) {
+  statuses.push((await send("endless")).status);
+  look();
+}
+clearInterval(timer);
+console.log(JSON.stringify({ rest, peak, statuses }));
