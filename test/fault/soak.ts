@@ -13,13 +13,15 @@ import type { EventWorld } from "#shared/events/world.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { pressAction } from "#shared/webhooks/actions.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
+import type { NewRegistration } from "#shared/webhooks/schema.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { type World, worldOn } from "#shared/world.ts";
 import { consume, deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 const PROSPECTS = 100;
-const DELAY_MINUTES = 10;
+/** Of which every change is told at once, beside what windows tell. */
+const AT_ONCE_PROSPECTS = 20;
 const MINUTE = 60_000;
 const VISIBILITY_MS = 90_000;
 /** Messages that are taken at the same time. */
@@ -51,7 +53,7 @@ export interface Outcome {
 
 interface Registered {
   readonly atOnce: number;
-  readonly delayed: number;
+  readonly delayed: readonly number[];
   readonly button: number;
 }
 
@@ -77,16 +79,24 @@ export async function soak(db: FaultyDynamoDb, given: Soak): Promise<Outcome> {
   return outcomeOf(stage);
 }
 
+const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
+
+async function register(world: World, at: Scene, given: Partial<NewRegistration>): Promise<number> {
+  const input = { event: "prospect.updated", filter: null, delayMinutes: 0, manualTriggerButtonText: null } as const;
+  const registration = { ...input, triggerMode: "automatic" as const, ...given };
+  return (await createRegistration(world, at.companyId, at.webhookId, registration)).id;
+}
+
 async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
-  const at = await newScene(db, "prospect.updated");
+  // What newScene registers for never happens here.
+  const at = await newScene(db, "prospect.deleted");
   const plain = worldOn(db.direct, { now: () => START });
-  const more = async (delayMinutes: number, triggerMode: "automatic" | "manual") => {
-    const input = { event: "prospect.updated", filter: null, delayMinutes, triggerMode, manualTriggerButtonText: null };
-    return (await createRegistration(plain, at.companyId, at.webhookId, input)).id;
+  const registered: Registered = {
+    atOnce: await register(plain, at, { filter: { "prospect.id": range(1, AT_ONCE_PROSPECTS) } }),
+    delayed: [await register(plain, at, { delayMinutes: 10 }), await register(plain, at, { delayMinutes: 30 })],
+    button: await register(plain, at, { triggerMode: "manual" }),
   };
-  const [delayed, button] = [await more(DELAY_MINUTES, "automatic"), await more(0, "manual")];
-  const { webhook, registrations } = await readWebhook(plain, at.companyId, at.webhookId);
-  const atOnce = registrations.find(({ id }) => id !== delayed && id !== button)?.id ?? 0;
+  const { webhook } = await readWebhook(plain, at.companyId, at.webhookId);
   const prospects = Array.from({ length: PROSPECTS }, (_, i) => prospectRow(at.companyId, i + 1));
   await db.direct.batchPut(prospects.map((row) => ({ ...keys.prospect(at.companyId, row.id), ...prospectItem(row) })));
   const random = randomFrom(given.seed);
@@ -117,7 +127,6 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
     if (status === 200) received.push(post);
     return { status, error: null, answer: "", retryAfter: undefined, latencyMs: 1 };
   }
-  const registered = { atOnce, delayed, button };
   const kept = { count, cutOff: new Map<string, number>(), presses: new Map<string, number>(), received };
   return { ...given, at, world, registered, secret: webhook.secretKey, random, ...kept };
 }
@@ -278,8 +287,8 @@ async function outcomeOf(stage: Stage): Promise<Outcome> {
   const expected = new Set<string>();
   for (let n = 0; n < changes; n++) {
     const { id, version } = changeOf(at, n);
-    for (const registration of [registered.atOnce, registered.delayed])
-      expected.add(`${registration} ${id} name ${version}`);
+    const wanting = id <= AT_ONCE_PROSPECTS ? [registered.atOnce, ...registered.delayed] : registered.delayed;
+    for (const registration of wanting) expected.add(`${registration} ${id} name ${version}`);
   }
   for (const id of presses.keys()) expected.add(`${registered.button} ${id}`);
   const rows = await deliveries(at);
