@@ -66,7 +66,7 @@ interface Stage extends Soak {
   readonly secret: string;
   readonly random: () => number;
   readonly count: { calls: number; failed: number };
-  /** By delivery: how often its sender failed after it had begun. */
+  /** By delivery: how often its sender failed after the receiver had taken it. */
   readonly cutOff: Map<string, number>;
   readonly presses: Map<string, number>;
   /** Answered by success. */
@@ -245,13 +245,15 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 }
 
 async function take(stage: Stage, { message, isRepeat }: Scene["queue"][number]): Promise<void> {
-  const { at, world, cutOff } = stage;
+  const { at, world, cutOff, received } = stage;
+  const id = idIn(message);
+  const timesReceived = () => received.filter((post) => idOf(post) === id).length;
+  const before = timesReceived();
   try {
     await consume({ ...at, world }, message, isRepeat);
   } catch (error) {
     if (!(error instanceof Failed)) throw error;
-    const id = idIn(message);
-    if (id !== undefined) cutOff.set(id, (cutOff.get(id) ?? 0) + 1);
+    if (id !== undefined && timesReceived() > before) cutOff.set(id, (cutOff.get(id) ?? 0) + 1);
     at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
   }
 }
