@@ -6,7 +6,6 @@ import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
-import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
 import { batchReads, publishChange, type RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
@@ -244,21 +243,24 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
   at.clock = Math.max(at.clock, untilMs);
 }
 
+/** A look at what waits sends many: whichever of them the receiver had taken when it was cut off may come again. */
 async function take(stage: Stage, { message, isRepeat }: Scene["queue"][number]): Promise<void> {
   const { at, world, cutOff, received } = stage;
-  const id = idIn(message);
-  const timesReceived = () => received.filter((post) => idOf(post) === id).length;
-  const before = timesReceived();
+  const timesReceived = (id: string) => received.filter((post) => idOf(post) === id).length;
+  const before = new Map<string, number>();
+  const post = (sent: Post) => {
+    const id = idOf(sent);
+    before.set(id, before.get(id) ?? timesReceived(id));
+    return world.post(sent);
+  };
   try {
-    await consume({ ...at, world }, message, isRepeat);
+    await consume({ ...at, world: { ...world, post } }, message, isRepeat);
   } catch (error) {
     if (!(error instanceof Failed)) throw error;
-    if (id !== undefined && timesReceived() > before) cutOff.set(id, (cutOff.get(id) ?? 0) + 1);
+    for (const [id, times] of before) if (timesReceived(id) > times) cutOff.set(id, (cutOff.get(id) ?? 0) + 1);
     at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
   }
 }
-
-const idIn = (message: QueueMessage): string | undefined => ("deliveryId" in message ? message.deliveryId : undefined);
 
 const isWaiting = async ({ at }: Stage): Promise<boolean> =>
   at.queue.length > 0 || (await deliveries(at)).some(({ state }) => state === "waiting");
