@@ -21,7 +21,7 @@ export async function beginImport(world: World, links: Links, caller: Caller, in
   await checkOpen(world, companyId);
   const stored = newImport(world, caller, await world.ids.next(), input);
   const answer = await presentImport(world, links, stored);
-  await world.commit(beginning(stored, stored.job?.uploadUntil ?? 0), answer);
+  await world.commit(beginning(stored, (stored.job?.uploadUntil ?? 0) + limits.uploadMs), answer);
   return answer;
 }
 

@@ -4,12 +4,11 @@ import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
 import type { StoredImport } from "#shared/imports/schema.ts";
-import { limits } from "#shared/limits.ts";
 
 /** Stands in the list, among the open ones, and is looked after when nobody has finished it by then. */
 export const beginning = (stored: StoredImport, dueMs: number): Write[] => {
   const { companyId, id } = stored;
-  const due = { dueShard: keys.jobShard, dueAt: iso(dueMs + limits.uploadMs) };
+  const due = { dueShard: keys.jobShard, dueAt: iso(dueMs) };
   return [
     { put: { ...keys.import(companyId, id), ...stored, ...due }, when: absent },
     { put: { ...keys.openImport(companyId, id), type: "openImport", id } },
