@@ -87,7 +87,7 @@ const posted = (world: World, caller: Caller, bytes: Buffer) => {
 /** Everything of a company but its reference data, its idempotency keys and the journal of its imports. */
 async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
-  return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+) /.test(key));
+  return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML) /.test(key));
 }
 
 async function expectOnce(company: Company, count: number): Promise<void> {
