@@ -10,6 +10,7 @@ import { fileKeys } from "#shared/imports/places.ts";
 import { findImport, summaryOf } from "#shared/imports/read.ts";
 import { HOLD_MS } from "#shared/jobs/held.ts";
 import type { JobMessage } from "#shared/jobs/queue.ts";
+import { getNote } from "#shared/notes/notes.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { readAllProspects } from "#shared/prospects/plain-reading.ts";
@@ -169,6 +170,12 @@ describe("hand-over", () => {
     expect(runs).toBeGreaterThan(7);
     expect(await told(job)).toMatchObject({ state: "completed", processed: 4_630, imported: 4_500, skipped: 130 });
     await expectOnce(company, 4_500);
+    const notes = (await db.keysOf(`C#${job.companyId}#P#`)).filter(({ sk }) => sk.includes("#N#"));
+    expect(notes).toHaveLength(1_500);
+    for (const { sk } of notes.filter((_, i) => i % 50 === 0)) {
+      const id = Number(sk.split("#").at(-1));
+      expect(await getNote(scene.sound(), company.caller, id)).toMatchObject({ id });
+    }
     const report = Buffer.from(scene.bucket.files.get(fileKeys.report(job.companyId, job.id)) ?? []).toString();
     expect(new Set(report.split("\r\n")).size).toBe(132);
   });
