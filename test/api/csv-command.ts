@@ -1,0 +1,31 @@
+/** `npm run csv` as a process of its own, as an admin starts it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+
+export interface Ended {
+  /** Null: by a signal. */
+  readonly code: number | null;
+  readonly said: string;
+  /** Progress and what went wrong. */
+  readonly told: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+}
+
+export function startCsv(...args: readonly string[]): Running {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../../infra/csv.ts"), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, TOKEN: undefined },
+  });
+  const ended = Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]).then(
+    ([[code], said, told]): Ended => ({ code: typeof code === "number" ? code : null, said, told }),
+  );
+  return { child, ended };
+}
+
+export const csv = (...args: readonly string[]): Promise<Ended> => startCsv(...args).ended;
