@@ -215,21 +215,6 @@ export const keys = {
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
   }),
 
-  /** Which deliveries had to be made of an event? Those of one day, UTC, in one partition. */
-  ledgerEntry: (companyId: number, day: string, eventId: string): Key => ({
-    pk: `C#${companyId}#D#L#${day}`,
-    sk: `E#${eventId}`,
-  }),
-  ledgerDay: (companyId: number, day: string): { pk: string } => ({ pk: `C#${companyId}#D#L#${day}` }),
-
-  /** How many deliveries of a webhook are in flight, and is its receiver called at all? */
-  gate: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
-  /** Which webhook's gate stands under this key? */
-  gateAt: ({ pk }: Key): { companyId: number; id: number } | undefined => {
-    const [, companyId, id] = /^C#(\d+)#D#(\d+)#G$/.exec(pk) ?? [];
-    return companyId === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
-  },
-
   /** Partition of the due index that a waiting delivery stands in. */
   dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
   /** Partition of the due index for imports and exports that somebody has to look after. */

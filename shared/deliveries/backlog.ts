@@ -2,9 +2,11 @@
  * Sends what waits at the gate of a webhook: one look at a time, which sends as many at once as the webhook has places. So
  * whatever waits for one receiver keeps a single sender busy.
  */
+
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { any, atMost, equals, missing } from "#shared/db/expression.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { settle, tryDelivery } from "#shared/deliveries/deliver.ts";
 import { LEASE_MS, StoredGate, slotsOf } from "#shared/deliveries/gate.ts";
@@ -24,14 +26,14 @@ const LAG_MS = 10_000;
 /** Whoever comes second, or looks where nobody waits, changes nothing. */
 export async function look(world: EventWorld, { companyId, webhookId }: LookMessage): Promise<void> {
   const [item, webhookItem] = await Promise.all([
-    world.table.get(keys.gate(companyId, webhookId)),
+    world.table.get(gateKeys.gate(companyId, webhookId)),
     world.table.get(keys.webhook(companyId, webhookId)),
   ]);
   const gate = item === undefined ? undefined : StoredGate.parse(item);
   const now = world.clock.now();
   // Another look is under way, or planned with a message of its own.
   if (gate?.dueShard === undefined || (gate.lookUntil ?? "") > iso(now)) return;
-  const key = keys.gate(companyId, webhookId);
+  const key = gateKeys.gate(companyId, webhookId);
   const free = any(missing("lookUntil"), atMost("lookUntil", iso(now)));
   const change = { set: { lookUntil: iso(now + LEASE_MS) } };
   if (!(await written(world, { update: key, change, when: free }))) return;
@@ -78,7 +80,7 @@ async function sendAll(world: EventWorld, gate: StoredGate, waiting: StoredDeliv
   for (const end of ended) if (end.status === "rejected") throw end.reason;
   const now = world.clock.now();
   if (!isFull) return now;
-  const item = await world.table.get(keys.gate(gate.companyId, gate.webhookId));
+  const item = await world.table.get(gateKeys.gate(gate.companyId, gate.webhookId));
   const { openUntil = "" } = StoredGate.parse(item);
   return openUntil > iso(now) ? Date.parse(openUntil) : now + FULL_MS;
 }
@@ -87,7 +89,7 @@ async function sendAll(world: EventWorld, gate: StoredGate, waiting: StoredDeliv
 async function close(world: EventWorld, gate: StoredGate): Promise<number | undefined> {
   const { companyId, webhookId, emptySince } = gate;
   const now = world.clock.now();
-  const key = keys.gate(companyId, webhookId);
+  const key = gateKeys.gate(companyId, webhookId);
   if (emptySince === undefined) {
     await written(world, { update: key, change: { set: { emptySince: iso(now) } }, when: missing("emptySince") });
     return now + LAG_MS;

@@ -2,8 +2,11 @@
  * The books of a company's deliveries: matched = delivered + waiting + exhausted + cancelled. Compares the ledger, the rows,
  * their attempts, the due index and the gates, and names each fault.
  */
+
 import type { Clock } from "#shared/clock.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import { ledgerKeys } from "#shared/db/ledger-keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import { deliveryFaults, type Entry } from "#shared/deliveries/book-rules.ts";
 import { StoredGate, slotsIn } from "#shared/deliveries/gate.ts";
@@ -104,7 +107,7 @@ async function readLedger(table: Table, companyId: number, now: number): Promise
   // An event's day may be tomorrow by another clock.
   for (let at = now - limits.deliveryKeptMs; at < now + 2 * DAY_MS; at += DAY_MS) {
     const day = new Date(at).toISOString().slice(0, 10);
-    for await (const item of table.query(keys.ledgerDay(companyId, day))) {
+    for await (const item of table.query(ledgerKeys.day(companyId, day))) {
       const { deliveries, expiresAt } = LedgerEntry.parse(item);
       if (isOver(expiresAt, now)) continue;
       for (const { webhookId, id } of deliveries) {
@@ -157,7 +160,7 @@ async function readGate(
   webhookId: number,
   faults: string[],
 ): Promise<StoredGate | undefined> {
-  const item = await table.get(keys.gate(companyId, webhookId));
+  const item = await table.get(gateKeys.gate(companyId, webhookId));
   if (item === undefined) return undefined;
   const gate = StoredGate.parse(item);
   const slots = slotsIn(item).length;

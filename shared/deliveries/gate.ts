@@ -2,12 +2,13 @@
  * How many deliveries of one webhook are in flight, and whether its receiver is called at all: one small row per webhook. A
  * delivery in flight is an attribute of that row with the end of its lease, so a sender that died gives its place back.
  */
+
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, atMost, below, type Condition, equals, missing } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { limits } from "#shared/limits.ts";
@@ -76,7 +77,7 @@ export type Entry =
 
 /** Takes a place. One write; a refusal costs the same. */
 export async function enter(world: EventWorld, { companyId, webhookId, id }: Place): Promise<Entry> {
-  const key = keys.gate(companyId, webhookId);
+  const key = gateKeys.gate(companyId, webhookId);
   for (;;) {
     const now = world.clock.now();
     const slot = `${iso(now + LEASE_MS)} ${randomUUID()}`;
@@ -144,7 +145,7 @@ export async function leave(
   const until = iso(now + openMs(openings) / world.timeScale);
   const when = any(missing("openUntil"), atMost("openUntil", iso(now)));
   const change = { set: { openUntil: until }, add: { openings: 1 } };
-  const refused = await attemptWrite(world, { update: keys.gate(companyId, webhookId), change, when });
+  const refused = await attemptWrite(world, { update: gateKeys.gate(companyId, webhookId), change, when });
   if (refused === undefined) log.warn("breaker opened", { companyId, webhookId, fails, openings: openings + 1 });
 }
 
@@ -163,7 +164,7 @@ async function vacate(
   const { set = {}, add = {}, remove = [] } = change;
   try {
     return await world.table.write({
-      update: keys.gate(companyId, webhookId),
+      update: gateKeys.gate(companyId, webhookId),
       change: { set, add: { ...add, used: -1 }, remove: [...remove, id] },
       when: equals(id, slot),
     });

@@ -1,5 +1,7 @@
 /** How late deliveries are, told once a minute for metrics: those that are due, and those that a paused webhook or a gate keeps. */
+
 import * as z from "zod/mini";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import type { EventWorld } from "#shared/events/world.ts";
@@ -15,7 +17,7 @@ type Entry = z.infer<typeof Entry>;
 export async function tellLag(world: EventWorld, due: readonly Item[]): Promise<void> {
   const now = world.clock.now();
   const entries = due.map((item) => Entry.parse(item)).filter(({ dueAt }) => Date.parse(dueAt) <= now);
-  const gates = entries.flatMap((entry) => keys.gateAt(entry) ?? []);
+  const gates = entries.flatMap((entry) => gateKeys.gateAt(entry) ?? []);
   const paused = await pausedWebhooks(world);
   const kept = [
     ...gates.map(({ companyId, id }) => keys.gatedShard(companyId, id)),

@@ -2,8 +2,9 @@
  * Which deliveries had to be made of an event, written before they are: a delivery that is lost is missed here, whatever
  * became of its row. Repeating an event adds nothing.
  */
+
 import * as z from "zod/mini";
-import { keys } from "#shared/db/keys.ts";
+import { ledgerKeys } from "#shared/db/ledger-keys.ts";
 import type { Write } from "#shared/db/table.ts";
 import { DeliveryId, type StoredDelivery } from "#shared/deliveries/schema.ts";
 import { Id } from "#shared/schema.ts";
@@ -15,7 +16,7 @@ export function ledgerWrite([first, ...more]: readonly [Matched, ...Matched[]]):
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
   const change = { set: { type: "matched", companyId, expiresAt }, add: { deliveries: ids } };
-  return { update: keys.ledgerEntry(companyId, createdAt.slice(0, 10), eventId), change };
+  return { update: ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId), change };
 }
 
 export const LedgerEntry = z.object({

@@ -1,5 +1,6 @@
 /** Reads the deliveries of a webhook: a part of its log, newest first, or one with its attempts. */
 
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import { StoredGate } from "#shared/deliveries/gate.ts";
@@ -88,7 +89,7 @@ async function breakerOpenUntil(
   companyId: number,
   webhookId: number,
 ): Promise<string | undefined> {
-  const { pk, sk } = keys.gate(companyId, webhookId);
+  const { pk, sk } = gateKeys.gate(companyId, webhookId);
   for await (const item of table.query({ pk, begins: sk })) {
     const { openUntil } = StoredGate.parse(item);
     if (openUntil !== undefined && Date.parse(openUntil) > clock.now()) return openUntil;

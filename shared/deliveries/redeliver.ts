@@ -2,6 +2,7 @@
 
 import { iso } from "#shared/clock.ts";
 import { all, equals } from "#shared/db/expression.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { isRegistered } from "#shared/deliveries/deliver.ts";
@@ -32,7 +33,7 @@ export function redeliver(
       throw new ApiError("conflict", "The registration of this delivery is gone.");
     }
     const now = iso(world.clock.now());
-    const gate = await world.table.get(keys.gate(companyId, webhookId));
+    const gate = await world.table.get(gateKeys.gate(companyId, webhookId));
     if (slotsIn(gate ?? {}).some((slot) => slot.id === deliveryId && slot.until > now)) {
       throw new ApiError("conflict", "This delivery is being sent at the moment.");
     }

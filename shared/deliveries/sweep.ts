@@ -1,8 +1,10 @@
 /** Finds deliveries that are due and whose message is gone, and queues them again; releases, replays and looks at gates alike. */
+
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Item } from "#shared/db/table.ts";
@@ -55,7 +57,7 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
   const replayed = replayKeys.replayAt({ pk, sk });
   if (replayed !== undefined) return replayAgain(world, replayed);
   const now = world.clock.now();
-  const gate = keys.gateAt({ pk, sk });
+  const gate = gateKeys.gateAt({ pk, sk });
   if (gate !== undefined) return sendLook(world, gate.companyId, gate.id, now).then(() => true);
   const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
   const waiting = equals("state", "waiting");

@@ -1,7 +1,9 @@
 /** What is turned away at the gate of its webhook waits there, in the order of time; who looks after it is seen to. */
+
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, equals, exists, missing } from "#shared/db/expression.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { type Entry, StoredGate } from "#shared/deliveries/gate.ts";
 import { markedGate } from "#shared/deliveries/gate-mark.ts";
@@ -28,14 +30,14 @@ export async function waitAtGate(
     const when = all(equals("state", "waiting"), equals("attempt", attempt));
     if (!(await written(world, { update: keys.delivery(companyId, webhookId, id), change, when }))) return;
   }
-  const item = await world.table.get(keys.gate(companyId, webhookId));
+  const item = await world.table.get(gateKeys.gate(companyId, webhookId));
   const gate = item === undefined ? undefined : StoredGate.parse(item);
   if (gate?.dueShard !== undefined && gate.emptySince === undefined) return;
   const now = world.clock.now();
   const lookAt = entry.kind === "open" ? Date.parse(entry.until) : now + FULL_MS;
   const unmarked = any(missing("dueShard"), exists("emptySince"));
   const marks = { set: markedGate(companyId, webhookId, now), remove: ["emptySince"] };
-  if (!(await written(world, { update: keys.gate(companyId, webhookId), change: marks, when: unmarked }))) return;
+  if (!(await written(world, { update: gateKeys.gate(companyId, webhookId), change: marks, when: unmarked }))) return;
   await sendLook(world, companyId, webhookId, lookAt);
 }
 

@@ -1,9 +1,11 @@
 /** Reads and writes the webhooks of a company and their registrations. */
+
 import { randomUUID } from "node:crypto";
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, any, below, missing, present } from "#shared/db/expression.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table, Write } from "#shared/db/table.ts";
 import { markedGate } from "#shared/deliveries/gate-mark.ts";
@@ -107,7 +109,7 @@ export async function deleteWebhook(world: World, companyId: number, id: number)
     { remove: keys.webhook(companyId, id), when: present },
     { update: keys.webhookCount(companyId), change: { add: { webhooks: -1 } } },
     ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id) })),
-    { update: keys.gate(companyId, id), change: { set: markedGate(companyId, id, world.clock.now()) } },
+    { update: gateKeys.gate(companyId, id), change: { set: markedGate(companyId, id, world.clock.now()) } },
   ];
   await world.table.transact(writes).catch((error: unknown) => {
     throw error instanceof ConditionFailed ? notFound("webhook") : error;

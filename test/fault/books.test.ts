@@ -1,4 +1,5 @@
 /** The books of deliveries: they balance after any run, and each kind of damage is found and named. */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -6,7 +7,9 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
+import { ledgerKeys } from "#shared/db/ledger-keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { reconcile } from "#shared/deliveries/books.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/deliveries/schema.ts";
@@ -111,7 +114,7 @@ const damages: Record<string, () => Promise<string>> = {
   "an entry of the ledger is lost": async () => {
     const delivery = await waiting();
     const { companyId, createdAt, eventId } = delivery;
-    await db.direct.batchRemove([keys.ledgerEntry(companyId, createdAt.slice(0, 10), eventId)]);
+    await db.direct.batchRemove([ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId)]);
     return `${delivery.id} (waiting): is not in the ledger`;
   },
   "what waits is not in the due index": async () => {
@@ -171,11 +174,11 @@ const damages: Record<string, () => Promise<string>> = {
     const delivery = await waiting();
     const { companyId, webhookId } = hook;
     await set(delivery, { dueShard: keys.gatedShard(companyId, webhookId) });
-    await db.direct.write({ update: keys.gate(companyId, webhookId), change: { remove: ["dueShard", "dueAt"] } });
+    await db.direct.write({ update: gateKeys.gate(companyId, webhookId), change: { remove: ["dueShard", "dueAt"] } });
     return `${delivery.id} (waiting): waits at a gate that nobody looks after`;
   },
   "a place is counted that nobody takes": async () => {
-    await db.direct.write({ update: keys.gate(hook.companyId, hook.webhookId), change: { add: { used: 1 } } });
+    await db.direct.write({ update: gateKeys.gate(hook.companyId, hook.webhookId), change: { add: { used: 1 } } });
     return `webhook ${hook.webhookId}: 1 places are counted, 0 are taken`;
   },
   "it waits for long with nobody to send it": async () => {

@@ -9,7 +9,8 @@ import { startReceiver } from "../api/receiver.ts";
 import { sized } from "../tier.ts";
 import { conflict, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
 
-const WRITES = sized({ short: 90, long: 250 });
+/** More than a flush waits for: the company index is flushed under the same faults. */
+const WRITES = sized({ short: 140, long: 250 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
 

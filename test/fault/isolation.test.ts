@@ -1,5 +1,7 @@
 /** One receiver's trouble is its own: what it may take of the senders, what waits at its gate, and what others notice of it. */
+
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { reconcile } from "#shared/deliveries/books.ts";
 import { BREAKER_FAILURES, slotsOf } from "#shared/deliveries/gate.ts";
@@ -40,7 +42,7 @@ async function stage(timeScale = 1) {
   const senders = new Senders(db, 10, timeScale);
   staged.push(senders);
   const hook = await senders.hook();
-  const gate = () => db.direct.get(keys.gate(hook.companyId, hook.webhookId));
+  const gate = () => db.direct.get(gateKeys.gate(hook.companyId, hook.webhookId));
   const api = worldOn(db.direct, { now: () => senders.clock });
   const states = async () => (await deliveriesOf(db, hook)).map(({ state }) => state);
   const query = { limit: 100 };
@@ -104,7 +106,7 @@ describe("the places of a webhook", () => {
     const lost = new Date(START + 18_000).toISOString();
     const dead = { dlv_a: `${lost} 1`, dlv_b: `${lost} 2` };
     await db.direct.write({
-      update: keys.gate(companyId, webhookId),
+      update: gateKeys.gate(companyId, webhookId),
       change: { set: { type: "gate", companyId, webhookId, ...dead }, add: { used: 2 } },
     });
     await senders.publish(hook, 1, 3);
