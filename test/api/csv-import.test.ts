@@ -54,9 +54,12 @@ test("rows that are skipped are told and saved; the same command imports nothing
   expect(first.said).toMatch(/^import \d+: 38 imported, 2 skipped\n {2}row 2: .+\n {2}row 3: .+\n$/);
   expect(first.code).toBe(1);
   expect(readFileSync(errors, "utf8")).toMatch(/^row,message\r\n2,.+\r\n3,.+\r\n$/);
+  const begunBefore = line.calls.filter((call) => call === `POST ${PLACE}`).length;
   const second = await run(file);
   expect(second.said).toMatch(/^imported before, .*--again/);
   expect(second.code).toBe(1);
+  // What stands beside the file tells it, long after the service has forgotten the request's key.
+  expect(line.calls.filter((call) => call === `POST ${PLACE}`)).toHaveLength(begunBefore);
   expect(await present(city)).toBe(38);
   expect((await run(file, "--again")).said).toContain("38 imported");
   expect(await present(city)).toBe(76);
@@ -121,7 +124,7 @@ test("Ctrl-C tells how to go on, and that is so", async () => {
   sending.child.kill("SIGINT");
   expect(await sending.ended).toMatchObject({ code: 3, told: expect.stringMatching(/import \d+ waits for its file/) });
   // The bucket seems to have it, so that the import waits for ever.
-  line.trouble("PUT /uploads", { answer: 200 });
+  line.trouble("PUT /uploads", { answer: 412 });
   const waiting = start(file);
   await line.came(`GET ${PLACE}/`, 3);
   waiting.child.kill("SIGINT");

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Budget, sizeOf } from "./budget.ts";
+import { csvBudgets } from "./csv-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
@@ -52,6 +53,8 @@ async function measureAll(table: BenchTable, postgres: Postgres | undefined): Pr
     }
     progress(`${sizeOf(count)}: writes`);
     budgets.push(...(await countWrites(stage, createsAt(count))));
+    progress(`${sizeOf(count)}: CSV`);
+    budgets.push(...(await csvBudgets(table, count)));
   }
   const without =
     options.postgres === true ? "Postgres is not installed here: nothing is compared with it." : undefined;

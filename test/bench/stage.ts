@@ -56,8 +56,7 @@ export async function setStage(table: BenchTable, count: number): Promise<Stage>
   };
 }
 
-async function foundCompany(world: World, count: number): Promise<BenchCompany> {
-  const at = `bench-${count}`;
+export async function foundCompany(world: World, count: number, at = `bench-${count}`): Promise<BenchCompany> {
   const { company, owner } = await createCompany(world, {
     name: at,
     owner: { email: `owner@${at}.test`, firstName: "Olivia", lastName: "Owner", sub: at },

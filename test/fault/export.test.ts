@@ -13,6 +13,7 @@ import { denver } from "../../infra/local/demo-data.ts";
 import { type DemoCompany, demoRows } from "../../infra/local/demo-prospects.ts";
 import { sized } from "../tier.ts";
 import { type FaultPlan, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
+import { bytesOf } from "./item-bytes.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
 
 let db: FaultyDynamoDb;
@@ -71,21 +72,6 @@ async function demoCompany(
   await addImported(world, companyId, indexed);
   const stored = rows.filter(({ pk }) => pk.startsWith(`C#${companyId}#P#`));
   return { ...company, ids, bytes: stored.reduce((sum, row) => sum + bytesOf(row), 0) };
-}
-
-/** As DynamoDB counts: names and values, a byte for each element and three for each list or map. */
-function bytesOf(item: Record<string, unknown>): number {
-  return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);
-}
-
-function valueBytes(value: unknown): number {
-  if (typeof value === "string") return Buffer.byteLength(value);
-  if (typeof value === "number") return Math.ceil(String(value).replace(/\D/g, "").length / 2) + 1;
-  if (typeof value !== "object" || value === null) return 1;
-  const parts = Object.entries(value).map(
-    ([name, part]) => 1 + (Array.isArray(value) ? 0 : Buffer.byteLength(name)) + valueBytes(part),
-  );
-  return 3 + parts.reduce((sum, bytes) => sum + bytes, 0);
 }
 
 describe("a whole company", () => {
