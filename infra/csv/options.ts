@@ -10,7 +10,7 @@ npm run csv -- export FILE [options]
     --base URL       where the service is, without /api (default: the local service)
     --token TOKEN    an access token; better in the environment variable TOKEN
     --as EMAIL       the local service makes a token for this user
-  import:
+  import, remembered in FILE.imports.json:
     --dry-run        the file is only checked
     --mapping JSON   {"header of the file": "column", "another": null}: null leaves a column alone
     --errors FILE    saves why rows were skipped, as CSV
