@@ -47,7 +47,7 @@ test("a delivered event takes at most eight write units, that of a prospect with
   }
 });
 
-test("one that a failure sends round again takes four more", async () => {
+test("a failed attempt before takes eight more, those that note the failure on the webhook and its end included", async () => {
   const at = await newScene(db);
   at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
   const { usage } = await metered(async () => {
