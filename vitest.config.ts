@@ -1,7 +1,7 @@
 /** Test run: laws and rules by themselves; the API suite on one local service that the global setup starts; soaks apart from both. */
 import { defineConfig } from "vitest/config";
 
-/** Many repetitions of a law that a shorter test states as well: `npm run test:long`, in the gate but not in `npm test`. */
+/** Many repetitions of a law that a shorter test states as well: `npm run test:long`, before a release. */
 const LONG = "long.test.ts";
 
 const shared = {
@@ -15,7 +15,20 @@ const long = { provide: { tier: "long" as const }, ...shared, testTimeout: 600_0
 const service = { globalSetup: "test/local-service.ts" };
 const quiet = { env: { LOG_LEVEL: "error" } };
 /** Tests of both tiers, which take their size from the tier that runs them (test/tier.ts). */
-const SIZED = "test/fault/{attached,chaos,company-index,concurrency,export,import,index-rebuild,pausing}.test.ts";
+const SIZED = `test/fault/{${[
+  "attached",
+  "chaos",
+  "company-index",
+  "concurrency",
+  "export",
+  "import",
+  "index-manifest",
+  "index-rebuild",
+  "pausing",
+  "presses",
+  "replaying",
+  "windows",
+].join()}}.test.ts`;
 
 export default defineConfig({
   test: {

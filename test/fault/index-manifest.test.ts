@@ -19,6 +19,7 @@ import { indexRecords } from "#shared/prospects/index-records.ts";
 import { verifyIndex } from "#shared/prospects/verify-index.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { IndexedCompany } from "./indexed-company.ts";
+import { strikes } from "./strikes.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -125,7 +126,7 @@ describe("a flush", () => {
   test.each(faults)(
     "that takes runs in, killed at any call %s: lists are exact, the next one finishes, and a day later nothing is left of it",
     async (_, fault) => {
-      for (let at = 1; ; at++) {
+      for (const at of strikes(fault === dead ? 0 : 2)) {
         const { company, ids } = await companyWithLargeRun();
         await smallRuns(company, ids, CAUGHT_UP);
         await writeSome(company, ids, CAUGHT_UP);

@@ -9,6 +9,7 @@ import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { worldOn } from "#shared/world.ts";
 import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { strikesOf } from "./strikes.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -62,7 +63,7 @@ test.each(["before", "after"] as const)("killed at each call, %s it takes effect
   const calm = await newButton();
   await run(calm);
   expect(calm.at.posts).toHaveLength(1);
-  for (let number = 1; number <= calm.at.calls.length; number++) {
+  for (const number of strikesOf(calm.at.calls.length, when === "before" ? 0 : 2)) {
     const button = await newButton();
     button.at.kill = { at: number, when };
     const told = await run(button);

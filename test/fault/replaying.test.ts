@@ -12,6 +12,7 @@ import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
 import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { strikesOf } from "./strikes.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -158,7 +159,7 @@ describe("killed at each call, before and after it takes effect", () => {
       const calm = await sceneOf(fates);
       await run(calm);
       expect(sent(calm)).toEqual([1, 2]);
-      for (let number = 1; number <= calm.calls.length; number++) {
+      for (const number of strikesOf(calm.calls.length, when === "before" ? 0 : 2)) {
         const at = await sceneOf(fates);
         at.kill = { at: number, when };
         await run(at);
