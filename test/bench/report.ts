@@ -9,26 +9,23 @@ import type { WebhookFigures } from "./webhooks.ts";
 export interface Measured {
   readonly budgets: readonly Budget[];
   readonly times: readonly ListTimes[];
-  readonly webhooks: WebhookFigures;
+  /** Undefined, or empty, where a part was not asked for. */
+  readonly webhooks: WebhookFigures | undefined;
   /** Undefined where Postgres was not asked for; a text says why it could not be. */
   readonly postgres: { readonly version: string; readonly comparisons: readonly Comparison[] } | string | undefined;
 }
 
 export function report({ budgets, times, webhooks, postgres }: Measured): string {
-  const parts = [
-    machine(postgres),
-    "## Budgets",
-    budgetTable(budgets),
-    TIMES,
-    timeTable(times),
-    webhookReport(webhooks),
-  ];
+  const parts = [machine(postgres)];
+  if (budgets.length > 0) parts.push("## Budgets", budgetTable(budgets));
+  if (times.length > 0) parts.push(TIMES, timeTable(times));
+  if (webhooks !== undefined) parts.push(webhookReport(webhooks));
   if (typeof postgres === "object") parts.push(POSTGRES, comparisonTable(postgres.comparisons));
   else if (postgres !== undefined) parts.push(postgres);
   return `${parts.join("\n\n")}\n`;
 }
 
-export const webhookReport = ({ budgets, times }: WebhookFigures): string =>
+const webhookReport = ({ budgets, times }: WebhookFigures): string =>
   [WEBHOOKS, plainBudgetTable(budgets), DELIVERIES, deliveryTable(times)].join("\n\n");
 
 const TIMES = `## Times

@@ -1,4 +1,7 @@
-/** `npm run bench`: measures every budget at 10 k and 100 k prospects; `--large` at 1 M too, `--postgres` beside Postgres, `--write` into the docs; `--webhooks` their part alone. */
+/**
+ * `npm run bench`: measures every budget at 10 k and 100 k prospects; `--large` at 1 M too, `--postgres` beside Postgres, `--write`
+ * into the docs. `--index`, `--csv`, `--webhooks` leave out the parts that are not named.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -20,9 +23,17 @@ const { values: options } = parseArgs({
     large: { type: "boolean" },
     postgres: { type: "boolean" },
     write: { type: "boolean" },
+    index: { type: "boolean" },
+    csv: { type: "boolean" },
     webhooks: { type: "boolean" },
   },
 });
+const isWhole = options.index !== true && options.csv !== true && options.webhooks !== true;
+const parts = {
+  index: isWhole || options.index === true,
+  csv: isWhole || options.csv === true,
+  webhooks: isWhole || options.webhooks === true,
+};
 const sizes = [10_000, 100_000, ...(options.large === true ? [1_000_000] : [])];
 
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
@@ -34,8 +45,34 @@ async function measureAll(table: BenchTable, postgres: Postgres | undefined): Pr
   const budgets: Budget[] = [];
   const times: ListTimes[] = [];
   const comparisons: Comparison[] = [];
-  progress("webhooks");
-  const webhooks = await measureWebhooks();
+  if (parts.webhooks) progress("webhooks");
+  const webhooks = parts.webhooks ? await measureWebhooks() : undefined;
+  if (parts.index) await measureIndex(table, postgres, { budgets, times, comparisons });
+  for (const count of parts.csv ? sizes : []) {
+    progress(`${sizeOf(count)}: CSV`);
+    budgets.push(...(await csvBudgets(table, count)));
+  }
+  const without =
+    options.postgres === true ? "Postgres is not installed here: nothing is compared with it." : undefined;
+  return {
+    budgets,
+    times,
+    webhooks,
+    postgres: postgres === undefined ? without : { version: postgres.version, comparisons },
+  };
+}
+
+interface IndexFigures {
+  readonly budgets: Budget[];
+  readonly times: ListTimes[];
+  readonly comparisons: Comparison[];
+}
+
+async function measureIndex(
+  table: BenchTable,
+  postgres: Postgres | undefined,
+  { budgets, times, comparisons }: IndexFigures,
+): Promise<void> {
   progress("starts");
   budgets.push(...(await startBudgets()));
   let smallest: Counted | undefined;
@@ -53,22 +90,7 @@ async function measureAll(table: BenchTable, postgres: Postgres | undefined): Pr
     }
     progress(`${sizeOf(count)}: writes`);
     budgets.push(...(await countWrites(stage, createsAt(count))));
-    progress(`${sizeOf(count)}: CSV`);
-    budgets.push(...(await csvBudgets(table, count)));
   }
-  const without =
-    options.postgres === true ? "Postgres is not installed here: nothing is compared with it." : undefined;
-  return {
-    budgets,
-    times,
-    webhooks,
-    postgres: postgres === undefined ? without : { version: postgres.version, comparisons },
-  };
-}
-
-if (options.webhooks === true) {
-  console.log(webhookReport(await measureWebhooks()));
-  process.exit(0);
 }
 
 const postgres = options.postgres === true ? await startPostgres() : undefined;
