@@ -10,7 +10,7 @@ import { csvBudgets } from "./csv-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
-import { type Measured, report, webhookReport } from "./report.ts";
+import { type Measured, report } from "./report.ts";
 import { type Counted, countReads, countWrites } from "./size-budgets.ts";
 import { setStage } from "./stage.ts";
 import { startBudgets } from "./starts.ts";
