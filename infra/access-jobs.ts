@@ -27,27 +27,39 @@ export const importWrites: TableAccess = {
   segments: ["Query", "BatchWriteItem"],
 };
 
-/** All that an import does, the rows of an export, and files of both. */
-export const jobAccess: Access = {
+/** All that an import does, and its files. */
+export const importJob: Access = {
   table: {
     ...newIds,
     reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
     imports: ["GetItem", "UpdateItem"],
     openImports: ["DeleteItem", "BatchWriteItem"],
-    exports: ["GetItem", "UpdateItem"],
     prospectRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
     prospects: ["Query", "BatchWriteItem"],
     addressRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
     addresses: ["BatchWriteItem"],
     places: ["BatchWriteItem"],
     index: ["Query", "UpdateItem"],
-    manifests: ["BatchGetItem", "Query", "BatchWriteItem"],
-    segments: ["Query", "BatchGetItem", "BatchWriteItem"],
+    manifests: ["Query", "BatchWriteItem"],
+    segments: ["Query", "BatchWriteItem"],
   },
-  jobQueue: "send",
+  importQueue: "send",
   files: {
     uploads: ["GetObject", "DeleteObject"],
     imports: ["PutObject", "GetObject", "DeleteObject", "AbortMultipartUpload"],
-    exports: ["PutObject", "GetObject", "DeleteObject", "AbortMultipartUpload"],
   },
+};
+
+/** Finds and reads prospects as a streamed export does, for the user who began it, into a file. */
+export const exportJob: Access = {
+  table: {
+    reference: ["GetItem", "Query"],
+    exports: ["GetItem", "UpdateItem"],
+    prospects: ["Query"],
+    index: ["Query"],
+    manifests: ["BatchGetItem", "Query"],
+    segments: ["BatchGetItem"],
+  },
+  exportQueue: "send",
+  files: { exports: ["PutObject", "GetObject", "DeleteObject", "AbortMultipartUpload"] },
 };

@@ -25,14 +25,15 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
  * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
  * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
  * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL,
- * `jobQueue` JOB_QUEUE_URL, `files` BUCKET_NAME, `settings` the variables of their names.
+ * `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `files` BUCKET_NAME, `settings` the variables of their names.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
   readonly identityProvider?: "invite";
   readonly deliveryQueue?: "send";
   readonly parkedRecords?: "send";
-  readonly jobQueue?: "send";
+  readonly importQueue?: "send";
+  readonly exportQueue?: "send";
   /** In these folders of the bucket. */
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
   readonly settings?: readonly Setting[];

@@ -11,12 +11,6 @@ export const root = fileURLToPath(new URL("..", import.meta.url));
 /** A larger bundle starts slower than the budget of a cold start allows. Bytes, minified. */
 export const BUNDLE_BUDGET_BYTES = 350 * 1024;
 
-/** Of work on files, which goes on for minutes and whose start nobody waits for: it reads CSV, writes it and does all that an import does. */
-const JOB_BUNDLE_BUDGET_BYTES = 400 * 1024;
-
-export const bundleBudget = (file: string): number =>
-  file.startsWith("jobs/") ? JOB_BUNDLE_BUDGET_BYTES : BUNDLE_BUDGET_BYTES;
-
 /** CommonJS dependencies call `require` for the runtime's own modules. */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 

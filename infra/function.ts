@@ -25,7 +25,8 @@ export interface Platform {
   readonly bucket: Bucket;
   readonly deliveryQueue: Queue;
   readonly parkedRecords: Queue;
-  readonly jobQueue: Queue;
+  readonly importQueue: Queue;
+  readonly exportQueue: Queue;
   readonly issuer: string;
   readonly audience: string;
   /** Where new users are invited, unless the issuer is somebody else's. */
@@ -106,7 +107,8 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
     ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
-    ...(access.jobQueue !== undefined && { JOB_QUEUE_URL: platform.jobQueue.queueUrl }),
+    ...(access.importQueue !== undefined && { IMPORT_QUEUE_URL: platform.importQueue.queueUrl }),
+    ...(access.exportQueue !== undefined && { EXPORT_QUEUE_URL: platform.exportQueue.queueUrl }),
     ...Object.fromEntries(settings),
   };
 }
@@ -123,7 +125,8 @@ function rights(access: Access, platform: Platform): PolicyStatement[] {
     ...fileStatements(access.files ?? {}, platform.bucket),
     ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
     ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),
-    ...(access.jobQueue === "send" ? [allow(["sqs:SendMessage"], [platform.jobQueue.queueArn])] : []),
+    ...(access.importQueue === "send" ? [allow(["sqs:SendMessage"], [platform.importQueue.queueArn])] : []),
+    ...(access.exportQueue === "send" ? [allow(["sqs:SendMessage"], [platform.exportQueue.queueArn])] : []),
   ];
 }
 

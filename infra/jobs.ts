@@ -1,4 +1,4 @@
-/** Work on files: the bucket tells a queue of what is uploaded, and one function imports and exports, run after run. */
+/** Work on files: a queue and a function for imports, of whose files the bucket tells, and a queue and a function for exports. */
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { CfnEventSourceMapping } from "aws-cdk-lib/aws-lambda";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
@@ -8,18 +8,26 @@ import { Construct } from "constructs";
 import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
 import { guardedQueue } from "./monitoring.ts";
-import { eventFunctions } from "./routes.ts";
+import { type EventFunction, eventFunctions } from "./routes.ts";
 
-/** Imports and exports at work at once: each writes or reads as fast as the table lets it, and leaves concurrency to the API. */
+/** Imports at work at once, and exports: each writes or reads as fast as the table lets it, and leaves concurrency to the API. */
 const MAX_JOBS = 10;
 
-/** A run lets its message come back long before this, when it begins and as long as it works. */
-export const createJobQueue = (scope: Construct): Queue =>
-  guardedQueue(scope, "Jobs", {
-    visibilitySeconds: 6 * eventFunctions.job.timeoutSeconds,
-    impact:
-      "Imports or exports failed by our own fault and wait here with their message; their users see them running. " +
-      "Mend the cause, then redrive the queue: each goes on where it was.",
+/** A message comes back long before this where its run fails, and the sweeper sends another where it dies. */
+const visibilitySeconds = ({ timeoutSeconds }: EventFunction): number => 6 * timeoutSeconds;
+
+const mend = "Mend the cause, then redrive the queue: each goes on where it was.";
+
+export const createImportQueue = (scope: Construct): Queue =>
+  guardedQueue(scope, "Imports", {
+    visibilitySeconds: visibilitySeconds(eventFunctions.importJob),
+    impact: `Imports failed by our own fault and wait here with their message; their users see them running. ${mend}`,
+  });
+
+export const createExportQueue = (scope: Construct): Queue =>
+  guardedQueue(scope, "Exports", {
+    visibilitySeconds: visibilitySeconds(eventFunctions.exportJob),
+    impact: `Exports failed by our own fault and wait here with their message; their users see them running. ${mend}`,
   });
 
 /** Set on the bucket itself: the construct's own way brings a function along. */
@@ -51,9 +59,13 @@ export function letBucketTell(bucket: Bucket, queue: Queue, policy: QueuePolicy)
 
 export function createJobs(scope: Construct, platform: Platform): void {
   const home = new Construct(scope, "JobWork");
-  const { queueArn } = platform.jobQueue;
+  createJob(home, platform, eventFunctions.importJob, platform.importQueue);
+  createJob(home, platform, eventFunctions.exportJob, platform.exportQueue);
+}
+
+function createJob(home: Construct, platform: Platform, spec: EventFunction, { queueArn }: Queue): void {
   const job = createFunction(home, platform, {
-    ...eventFunctions.job,
+    ...spec,
     statements: [
       allow(
         ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"],

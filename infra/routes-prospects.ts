@@ -91,7 +91,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "POST",
     path: "/api/prospects/exports",
     file: "exports/create",
-    access: { table: { ...caller, ...newIds, exports: ["PutItem"] }, jobQueue: "send" },
+    access: { table: { ...caller, ...newIds, exports: ["PutItem"] }, exportQueue: "send" },
   },
   {
     method: "GET",

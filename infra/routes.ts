@@ -1,6 +1,6 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
 import { type Access, caller } from "./access.ts";
-import { jobAccess } from "./access-jobs.ts";
+import { exportJob, importJob } from "./access-jobs.ts";
 import { attachedRoutes } from "./routes-attached.ts";
 import { placeRoutes } from "./routes-places.ts";
 import { prospectRoutes } from "./routes-prospects.ts";
@@ -104,10 +104,13 @@ export const eventFunctions = {
     access: {
       table: { due: ["Query"], deliveries: ["UpdateItem"], imports: ["UpdateItem"], exports: ["UpdateItem"] },
       deliveryQueue: "send",
-      jobQueue: "send",
+      importQueue: "send",
+      exportQueue: "send",
       settings: ["TIME_SCALE"],
     },
   },
-  /** Imports what was uploaded, exports, and removes what imports that came to nothing have left: for as long as a function may run. */
-  job: { file: "jobs/run", timeoutSeconds: 900, access: jobAccess },
+  /** Imports what was uploaded, and removes what imports that came to nothing have left: for as long as a function may run. */
+  importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
+  /** Writes the files of exports, for as long. */
+  exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
 } as const satisfies Record<string, EventFunction>;

@@ -6,7 +6,7 @@ import type { DeployConfig } from "./config.ts";
 import { createDeliveryQueue, createEvents, createParkedRecords } from "./events.ts";
 import type { Platform } from "./function.ts";
 import { createIdentity } from "./identity.ts";
-import { createJobQueue, createJobs, letBucketTell } from "./jobs.ts";
+import { createExportQueue, createImportQueue, createJobs, letBucketTell } from "./jobs.ts";
 import { guardQueues, unreadableAlarm } from "./monitoring.ts";
 import { STACK_NAME } from "./stack-name.ts";
 import { createBucket, createTable } from "./storage.ts";
@@ -15,8 +15,8 @@ import { createBucket, createTable } from "./storage.ts";
 export function createStack(scope: Construct, config: DeployConfig, bundles: string): Stack {
   const stack = new Stack(scope, STACK_NAME, { description: "Multi-tenant canvassing backend" });
   const table = createTable(stack);
-  const jobQueue = createJobQueue(stack);
-  const bucket = createBucket(stack, jobQueue);
+  const importQueue = createImportQueue(stack);
+  const bucket = createBucket(stack, importQueue);
   const identity = createIdentity(stack, config);
   const platform: Platform = {
     bundles,
@@ -24,7 +24,8 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     bucket,
     deliveryQueue: createDeliveryQueue(stack),
     parkedRecords: createParkedRecords(stack),
-    jobQueue,
+    importQueue,
+    exportQueue: createExportQueue(stack),
     issuer: identity.issuer,
     audience: identity.audience,
     userPool: identity.userPool,
@@ -38,7 +39,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
   createJobs(stack, platform);
   const api = createApi(stack, platform, config);
   unreadableAlarm(stack);
-  letBucketTell(bucket, jobQueue, guardQueues(stack));
+  letBucketTell(bucket, importQueue, guardQueues(stack));
   outputs(stack, {
     // Without the slash at the end: paths of the OpenAPI document are appended to it.
     ApiUrl: `https://${api.restApiId}.execute-api.${stack.region}.${stack.urlSuffix}/${api.deploymentStage.stageName}`,

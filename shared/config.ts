@@ -18,7 +18,8 @@ const settings = {
   BUCKET_NAME: z.string().check(z.minLength(1)),
   DELIVERY_QUEUE_URL: z.url(),
   PARKED_RECORDS_URL: z.url(),
-  JOB_QUEUE_URL: z.url(),
+  IMPORT_QUEUE_URL: z.url(),
+  EXPORT_QUEUE_URL: z.url(),
   /** OpenID Connect issuer, exactly as tokens name it. */
   ISSUER: z.url(),
   /** Client ids or audiences that access tokens may be made out to. */

@@ -1,11 +1,11 @@
 /** Every minute: deliveries that are due and have no message are queued again, and so are imports and exports that nobody works on. */
 import { SweepInput, sweep } from "#shared/deliveries/sweep.ts";
 import { eventWorld } from "#shared/events/world.ts";
-import { openJobQueue } from "#shared/jobs/queue.ts";
+import { openJobQueues } from "#shared/jobs/queue.ts";
 import { sweepJobs } from "#shared/jobs/sweep.ts";
 import { log } from "#shared/log.ts";
 
-const jobs = openJobQueue();
+const jobs = openJobQueues();
 
 export const handler = async (input: unknown): Promise<{ queued: number; jobs: number }> => {
   const { table, clock } = eventWorld();

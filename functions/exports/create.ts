@@ -2,10 +2,10 @@
 import { beginExport } from "#shared/exports/begin.ts";
 import { Export, NewExport } from "#shared/exports/schema.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { openJobQueue } from "#shared/jobs/queue.ts";
+import { openJobQueues } from "#shared/jobs/queue.ts";
 import { limits } from "#shared/limits.ts";
 
-const queue = openJobQueue();
+const queue = openJobQueues();
 
 export const handler = endpoint(
   {

@@ -1,5 +1,6 @@
 /** What clients, tests and operators need to know of a running local service: the stack's outputs and the servers below it. */
-import { queueUrl } from "./names.ts";
+import { eventFunctions } from "../routes.ts";
+import { nameOfArn, queueUrl } from "./names.ts";
 import type { Stack } from "./stack.ts";
 
 export interface Outputs {
@@ -27,8 +28,7 @@ export function describeStack(stack: Stack, places: Places): Outputs {
   const sqs = places.queues.endpoint;
   const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => EventSourceArn));
   const isConsumed = (name: string): boolean => [...consumed].some((arn) => arn.endsWith(`:${name}`));
-  const urls = (wanted: boolean): string[] =>
-    stack.queues.filter(({ name }) => isConsumed(name) === wanted).map(({ name }) => queueUrl(sqs, name));
+  const unread = stack.queues.filter(({ name }) => !isConsumed(name));
   return {
     TableName: stack.tables[0]?.name ?? "",
     BucketName: stack.buckets[0]?.name ?? "",
@@ -39,8 +39,13 @@ export function describeStack(stack: Stack, places: Places): Outputs {
     DynamoDbEndpoint: places.dynamoDbEndpoint,
     SqsEndpoint: sqs,
     S3Endpoint: sqs,
-    DeliveryQueueUrl: urls(true)[0] ?? "",
+    DeliveryQueueUrl: queueUrl(sqs, queueReadBy(eventFunctions.deliver.file, stack)),
     // A queue that no function reads keeps what could not be worked off.
-    DeadLetterQueueUrls: urls(false),
+    DeadLetterQueueUrls: unread.map(({ name }) => queueUrl(sqs, name)),
   };
+}
+
+function queueReadBy(file: string, { functions, eventSources }: Stack): string {
+  const name = functions.find((spec) => spec.file === file)?.name;
+  return nameOfArn(eventSources.find(({ FunctionName }) => nameOfArn(FunctionName) === name)?.EventSourceArn ?? "");
 }

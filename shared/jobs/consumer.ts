@@ -1,51 +1,31 @@
-/** The messages of the job queue: S3 tells of an upload, a run that hands over or the sweeper that there is something to do. */
+/** One queue of work on files: each job that a message names gets one run. */
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
-import * as z from "zod/mini";
-import { runExport } from "#shared/exports/job.ts";
-import { runImport } from "#shared/imports/job.ts";
-import { fileKeys } from "#shared/imports/places.ts";
+import type * as z from "zod/mini";
 import { JobLost } from "#shared/jobs/held.ts";
-import { JobMessage } from "#shared/jobs/queue.ts";
-import type { JobWorld } from "#shared/jobs/world.ts";
-import { log } from "#shared/log.ts";
+import type { JobMessage, JobPlace } from "#shared/jobs/queue.ts";
+import { type JobWorld, jobWorld } from "#shared/jobs/world.ts";
 import { queueConsumer } from "#shared/queue-consumer.ts";
 
-const Uploaded = z.object({
-  Records: z.array(
-    z.object({ eventSource: z.literal("aws:s3"), s3: z.object({ object: z.object({ key: z.string() }) }) }),
-  ),
-});
-/** Sent once, when the bucket is told of the queue. */
-const Greeting = z.object({ Event: z.literal("s3:TestEvent") });
+type Run = (world: JobWorld, place: JobPlace, remainingMs: () => number) => Promise<void>;
 
-const Message = z.union([JobMessage, Uploaded, Greeting]);
-
+/** `messages` reads a message into the jobs that it names: mostly one. */
 export const jobConsumer = (
-  world: () => JobWorld,
+  kind: JobMessage["kind"],
+  messages: z.ZodMiniType<JobPlace[]>,
+  run: Run,
 ): ((event: SQSEvent, context: Context) => Promise<SQSBatchResponse>) =>
   queueConsumer(
-    Message,
+    messages,
     async ({ message, remainingMs }) => {
-      for (const job of jobsIn(message)) await run(world(), job, remainingMs);
+      for (const place of message) await unlessLost(run(jobWorld(), place, remainingMs));
     },
-    (receiptHandle, seconds) => world().jobs.returnIn(receiptHandle, seconds),
+    (receiptHandle, seconds) => jobWorld().jobs.returnIn(kind, receiptHandle, seconds),
   );
 
-function jobsIn(message: z.infer<typeof Message>): JobMessage[] {
-  if ("kind" in message) return [message];
-  if (!("Records" in message)) return [];
-  return message.Records.flatMap(({ s3 }) => {
-    // A key comes as in a form: a blank is a plus sign.
-    const found = fileKeys.uploadAt(decodeURIComponent(s3.object.key.replaceAll("+", " ")));
-    if (found === undefined) log.warn("an upload of nobody's");
-    return found === undefined ? [] : [{ kind: "import" as const, ...found }];
-  });
-}
-
 /** A job that somebody else has, or has ended, needs nobody. */
-async function run(world: JobWorld, { kind, companyId, id }: JobMessage, remainingMs: () => number): Promise<void> {
+async function unlessLost(work: Promise<void>): Promise<void> {
   try {
-    await (kind === "import" ? runImport : runExport)(world, { companyId, id }, remainingMs);
+    await work;
   } catch (error) {
     if (!(error instanceof JobLost)) throw error;
   }

@@ -1,32 +1,51 @@
-/** The queue of work on files: S3 tells it of uploads, the service itself of work that goes on. */
+/** The queues of work on files: S3 tells the one of imports of uploads, the service itself both of work that goes on. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { setting } from "#shared/config.ts";
 import { Id } from "#shared/schema.ts";
 import { regionInUse, signerOf } from "#shared/signing.ts";
 
+export interface JobPlace {
+  readonly companyId: number;
+  readonly id: number;
+}
+
 /** Says that there is something to be done: what it is stands in the table. */
-export const JobMessage = z.object({ kind: z.enum(["import", "export"]), companyId: Id, id: Id });
-export type JobMessage = z.infer<typeof JobMessage>;
+export interface JobMessage extends JobPlace {
+  readonly kind: "import" | "export";
+}
+
+/** Reads a message into the one job that it names. */
+export const oneJob = (kind: JobMessage["kind"]) =>
+  z.pipe(
+    z.object({ kind: z.literal(kind), companyId: Id, id: Id }),
+    z.transform(({ companyId, id }): JobPlace[] => [{ companyId, id }]),
+  );
 
 export interface JobQueue {
   send(message: JobMessage): Promise<void>;
-  /** Lets a received message come back after so many seconds. */
-  returnIn(receiptHandle: string, seconds: number): Promise<void>;
+  /** Lets a message that was received of this queue come back after so many seconds. */
+  returnIn(kind: JobMessage["kind"], receiptHandle: string, seconds: number): Promise<void>;
 }
+
+/** One for each kind: an export waits for no import, and their code is not in one bundle. */
+const settings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
 
 const TRIES = 3;
 const TIMEOUT_MS = 3_000;
 
 /** Nothing is read or connected before the first message. */
-export function openJobQueue(): JobQueue {
-  const call = (action: string, fields: object): Promise<void> =>
-    untilAnswered(action, JSON.stringify({ QueueUrl: setting("JOB_QUEUE_URL"), ...fields }));
+export function openJobQueues(): JobQueue {
+  const call = (kind: JobMessage["kind"], action: string, fields: object): Promise<void> =>
+    untilAnswered(action, JSON.stringify({ QueueUrl: setting(settings[kind]), ...fields }));
   return {
     send: (message) =>
-      call("SendMessage", { MessageBody: JSON.stringify(message), MessageGroupId: String(message.companyId) }),
-    returnIn: (ReceiptHandle, VisibilityTimeout) =>
-      call("ChangeMessageVisibility", { ReceiptHandle, VisibilityTimeout }),
+      call(message.kind, "SendMessage", {
+        MessageBody: JSON.stringify(message),
+        MessageGroupId: String(message.companyId),
+      }),
+    returnIn: (kind, ReceiptHandle, VisibilityTimeout) =>
+      call(kind, "ChangeMessageVisibility", { ReceiptHandle, VisibilityTimeout }),
   };
 }
 

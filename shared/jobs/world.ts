@@ -1,5 +1,5 @@
 /** The outside world of work on files. */
-import { type JobQueue, openJobQueue } from "#shared/jobs/queue.ts";
+import { type JobQueue, openJobQueues } from "#shared/jobs/queue.ts";
 import { type Objects, openObjects } from "#shared/objects.ts";
 import { type World, world } from "#shared/world.ts";
 
@@ -12,6 +12,6 @@ let made: JobWorld | undefined;
 
 /** Nothing is read or connected before the first message. */
 export function jobWorld(): JobWorld {
-  made ??= { ...world(), objects: openObjects(), jobs: openJobQueue() };
+  made ??= { ...world(), objects: openObjects(), jobs: openJobQueues() };
   return made;
 }

@@ -142,7 +142,8 @@ describe("environment", () => {
         ...(access.files === undefined ? [] : ["BUCKET_NAME"]),
         ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
         ...(access.parkedRecords === undefined ? [] : ["PARKED_RECORDS_URL"]),
-        ...(access.jobQueue === undefined ? [] : ["JOB_QUEUE_URL"]),
+        ...(access.importQueue === undefined ? [] : ["IMPORT_QUEUE_URL"]),
+        ...(access.exportQueue === undefined ? [] : ["EXPORT_QUEUE_URL"]),
         ...(access.settings ?? []),
         ...(routeFiles.has(file) ? ["ALLOWED_ORIGINS"] : []),
       ];
