@@ -1,4 +1,4 @@
-/** Old and new row of an import -> that it is completed, once for the whole file. */
+/** Old and new row of an import -> that it is completed, once for the whole file; a dry run is no import. */
 import * as z from "zod/mini";
 import { unpacked } from "#shared/db/packed.ts";
 import { type DomainEvent, eventOf } from "#shared/events/catalogue.ts";
@@ -21,7 +21,7 @@ const State = z.object({ state: z.string() });
 export function importEvents(before: unknown, after: unknown): DomainEvent[] {
   const row = ImportRow.parse(after);
   const was = before === undefined ? undefined : State.parse(before).state;
-  if (row.state !== "completed" || was === "completed") return [];
+  if (row.state !== "completed" || was === "completed" || row.dryRun === true) return [];
   const { id, imported, skipped } = row;
   const errors = unpacked(z.array(RowFault), row.errors).slice(0, ERRORS_TOLD);
   return [eventOf(row, "prospect.import_completed", { id, imported, skipped, errors })];

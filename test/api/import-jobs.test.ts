@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at, send, tokenOf } from "./client.ts";
 import { csvForm } from "./csv-form.ts";
+import { startReceiver } from "./receiver.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
@@ -108,6 +109,31 @@ test("a dry run tells what would become of the file, on both paths, and makes no
   bodyOf(await send("POST", path, { body: csvForm(file), headers }), 200, Result);
   expect((await search(name)).total).toBe(0);
   expect(dataOf(await as.owner.GET("/api/tags")).filter(({ value }) => value === tag)).toEqual([]);
+});
+
+test("a job is one event when it is completed, and a dry run is none", async () => {
+  const receiver = await startReceiver();
+  const registrations = ["prospect.import_completed", "prospect.created"].map((event) => ({ event }));
+  const body = { name: "J", url: receiver.url, registrations };
+  const { id: webhookId } = dataOf(await as.owner.POST("/api/webhooks", { body }), 201);
+  const file = "name,lat,lng\nA,1,2\nB,,\n";
+  const jobs: Job[] = [];
+  for (const dryRun of [true, false, true]) {
+    const job = await newJob({ dryRun });
+    expect(await sent(job, file)).toBe(200);
+    expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+    jobs.push(job);
+  }
+  dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
+  const told = async () => dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;
+  // Changes are told in their order: when this one is there, all are.
+  while (!(await told()).some(({ event }) => event === "prospect.created")) await receiver.until(1);
+  expect((await told()).map(({ event }) => event)).toEqual(["prospect.created", "prospect.import_completed"]);
+  await receiver.until(2);
+  await as.owner.DELETE("/api/webhooks/{id}", at(webhookId));
+  await receiver.close();
+  const completed = receiver.receipts.find(({ event }) => event.event === "prospect.import_completed");
+  expect(completed?.event.data).toMatchObject({ id: jobs[1]?.id, imported: 1, skipped: 1 });
 });
 
 test.each([
