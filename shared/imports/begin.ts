@@ -12,6 +12,12 @@ import { limits } from "#shared/limits.ts";
 import type { Links } from "#shared/objects.ts";
 import type { World } from "#shared/world.ts";
 
+/**
+ * The sweeper asks for the file after so long, and again each time it looks, until the time for the upload is over: S3 tells of it
+ * once, and the run that hears of it may die before it has written so. Later than most uploads take.
+ */
+export const LOOK_MS = 5 * 60_000;
+
 /** Throws payload_too_large for a file that is known to be, and conflict where too many imports are open. */
 export async function beginImport(world: World, links: Links, caller: Caller, input: NewImport): Promise<Import> {
   const { companyId } = caller;
@@ -21,7 +27,7 @@ export async function beginImport(world: World, links: Links, caller: Caller, in
   await checkOpen(world, companyId);
   const stored = newImport(world, caller, await world.ids.next(), input);
   const answer = await presentImport(world, links, stored);
-  await world.commit(beginning(stored, (stored.job?.uploadUntil ?? 0) + limits.uploadMs), answer);
+  await world.commit(beginning(stored, world.clock.now() + LOOK_MS), answer);
   return answer;
 }
 

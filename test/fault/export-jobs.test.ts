@@ -17,6 +17,7 @@ import { createProspect } from "#shared/prospects/write.ts";
 import { updateUser } from "#shared/users/write.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type JobScene, jobScene } from "./job-scene.ts";
+import { strikesOf } from "./strikes.ts";
 import { type Company, newCompany } from "./warm-function.ts";
 
 let db: FaultyDynamoDb;
@@ -30,6 +31,9 @@ beforeEach(() => {
   db.plan(() => pass);
   scene = jobScene(db, now);
 });
+
+/** Tests of the same work strike at other calls. */
+let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {
   const { id } = await beginExport(
@@ -97,7 +101,7 @@ test.each([
     });
     await scene.run(scene.faulty(), await begun(company.caller));
     expect(all).toBeGreaterThan(6);
-    for (let last = 1; last <= all; last++) {
+    for (const last of strikesOf(all, turn++)) {
       const job = await begun(company.caller);
       db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
       await scene.run(scene.faulty(), job);
@@ -117,7 +121,7 @@ test.each(["before", "after"] as const)(
     await scene.run(scene.sound(), await begun(company.caller));
     const all = scene.bucket.calls - before;
     expect(all).toBeGreaterThan(4);
-    for (let last = 1; last <= all; last++) {
+    for (const last of strikesOf(all, turn++)) {
       const job = await begun(company.caller);
       const from = scene.bucket.calls;
       scene.bucket.plan = (number) => (number - from < last ? undefined : number - from === last ? death : "before");

@@ -4,12 +4,14 @@ import { listAddresses } from "#shared/addresses/addresses.ts";
 import { csvText } from "#shared/csv/write.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
+import { LOOK_MS } from "#shared/imports/begin.ts";
 import { cancelImport } from "#shared/imports/cancel.ts";
 import { importFile } from "#shared/imports/import.ts";
 import { fileKeys } from "#shared/imports/places.ts";
 import { findImport, summaryOf } from "#shared/imports/read.ts";
 import { HOLD_MS } from "#shared/jobs/held.ts";
 import type { JobMessage } from "#shared/jobs/queue.ts";
+import { sweepJobs } from "#shared/jobs/sweep.ts";
 import { getNote } from "#shared/notes/notes.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list.ts";
@@ -17,6 +19,7 @@ import { readAllProspects } from "#shared/prospects/plain-reading.ts";
 import type { World } from "#shared/world.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type JobScene, jobScene } from "./job-scene.ts";
+import { strikes, strikesOf } from "./strikes.ts";
 import { type Company, newCompany } from "./warm-function.ts";
 
 let db: FaultyDynamoDb;
@@ -31,8 +34,7 @@ beforeEach(() => {
   scene = jobScene(db, now);
 });
 
-/** Of the calls at which a run can be killed; `KILL_ONE_OF=1` takes all of them. */
-const KILL_ONE_OF = Number(process.env.KILL_ONE_OF ?? 4);
+/** Tests of the same work strike at other calls. */
 let turn = 0;
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
@@ -110,7 +112,7 @@ describe("killed", () => {
       await scene.run(scene.faulty(), first);
       const pure = await left(counting);
       expect(all).toBeGreaterThan(15);
-      for (let last = 1 + (turn++ % KILL_ONE_OF); last <= all; last += KILL_ONE_OF) {
+      for (const last of strikesOf(all, turn++)) {
         const company = await newCompany(scene.sound());
         const job = await scene.uploaded(company.caller, fileOf(COUNT, 120));
         // Dead from then on: nothing that it sends arrives any more.
@@ -137,7 +139,7 @@ describe("killed", () => {
       const all = scene.bucket.calls - before;
       const pure = await left(counting);
       expect(all).toBeGreaterThan(6);
-      for (let last = 1 + (turn++ % KILL_ONE_OF); last <= all; last += KILL_ONE_OF) {
+      for (const last of strikesOf(all, turn++)) {
         const company = await newCompany(scene.sound());
         const job = await scene.uploaded(company.caller, fileOf(COUNT, 120));
         const from = scene.bucket.calls;
@@ -188,6 +190,40 @@ describe("hand-over", () => {
     await scene.settle();
     await expectOnce(company, 10);
   });
+});
+
+test("the run of an upload dies before it has written anything, and its message with it: another one comes by the sweeper", async () => {
+  const company = await newCompany(scene.sound());
+  const job = await scene.uploaded(company.caller, fileOf(10));
+  const sweep = () => sweepJobs(scene.sound());
+  db.plan(() => serverError);
+  expect(await scene.run(scene.faulty(), job)).toBe(false);
+  db.plan(() => pass);
+  scene.queue.length = 0;
+  expect(await sweep()).toBe(0);
+  now.ms += LOOK_MS + 60_000;
+  await sweep();
+  expect(scene.queue).toContainEqual(job);
+  await scene.run(scene.sound(), job);
+  await expectOnce(company, 10);
+});
+
+test("an upload that takes its time is asked after now and then, and taken whenever it comes", async () => {
+  const company = await newCompany(scene.sound());
+  const job = await scene.uploaded(company.caller, fileOf(10));
+  const file = fileKeys.uploaded(job.companyId, job.id);
+  const bytes = scene.bucket.files.get(file) ?? Buffer.alloc(0);
+  scene.bucket.files.delete(file);
+  for (let look = 0; look < 3; look++) {
+    now.ms += 7 * 60_000;
+    await sweepJobs(scene.sound());
+    expect(scene.queue.splice(0)).toContainEqual(job);
+    await scene.run(scene.sound(), job);
+    expect(await told(job)).toMatchObject({ state: "awaiting_upload" });
+  }
+  scene.bucket.files.set(file, bytes);
+  await scene.settle();
+  await expectOnce(company, 10);
 });
 
 describe("events that come twice, late or for nobody", () => {
@@ -264,7 +300,7 @@ describe("an import that comes to nothing", () => {
   });
 
   test("cancelled at any call: a moment later nothing is left, and nothing was seen", async () => {
-    for (let last = 1; ; last += KILL_ONE_OF) {
+    for (const last of strikes(turn++)) {
       const company = await newCompany(scene.sound());
       const job = await scene.uploaded(company.caller, fileOf(40));
       let isCancelled = false;
