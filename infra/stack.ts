@@ -16,7 +16,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
   const stack = new Stack(scope, STACK_NAME, { description: "Multi-tenant canvassing backend" });
   const table = createTable(stack);
   const importQueue = createImportQueue(stack);
-  const bucket = createBucket(stack, importQueue);
+  const bucket = createBucket(stack, importQueue, config.allowedOrigins);
   const identity = createIdentity(stack, config);
   const platform: Platform = {
     bundles,

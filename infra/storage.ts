@@ -1,7 +1,15 @@
 /** Where data rests: the one table and the bucket for files. Both outlive the stack. */
 
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
-import { BlockPublicAccess, Bucket, BucketEncryption, CfnBucket, ObjectOwnership } from "aws-cdk-lib/aws-s3";
+import {
+  BlockPublicAccess,
+  Bucket,
+  BucketEncryption,
+  CfnBucket,
+  type CorsRule,
+  HttpMethods,
+  ObjectOwnership,
+} from "aws-cdk-lib/aws-s3";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
@@ -34,14 +42,24 @@ export function createTable(scope: Construct): Table {
 /** An uploaded CSV is of use while its import can be asked about, as long as a delivery's history. */
 const keptDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
 
+/** Pages of these origins may use the links that the API hands out, with the headers that go with them. */
+const fromPages = (origins: readonly string[]): CorsRule => ({
+  allowedOrigins: [...origins],
+  allowedMethods: [HttpMethods.PUT, HttpMethods.GET, HttpMethods.HEAD],
+  allowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
+  exposedHeaders: ["ETag", "Content-Disposition"],
+  maxAge: 600,
+});
+
 /** `uploads` is told of each file in the folder of that name. */
-export function createBucket(scope: Construct, uploads: Queue): Bucket {
+export function createBucket(scope: Construct, uploads: Queue, allowedOrigins: readonly string[]): Bucket {
   const bucket = new Bucket(scope, "Files", {
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
     objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
     encryption: BucketEncryption.S3_MANAGED,
     enforceSSL: true,
     minimumTLSVersion: 1.2,
+    ...(allowedOrigins.length > 0 && { cors: [fromPages(allowedOrigins)] }),
     removalPolicy: RemovalPolicy.RETAIN,
     lifecycleRules: [
       { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },

@@ -76,8 +76,19 @@ const QueueConfiguration = z.strictObject({
   }),
 });
 
+/** A name, or all of them: a pattern with a star inside is not understood here. */
+const NameOrAll = z.string().check(z.regex(/^(?:\*|[^*]+)$/, "patterns are not supported by the local runtime"));
+const CorsRule = z.strictObject({
+  AllowedOrigins: z.array(NameOrAll),
+  AllowedMethods: z.array(z.enum(["GET", "PUT", "HEAD", "POST", "DELETE"])),
+  AllowedHeaders: z._default(z.array(NameOrAll), []),
+  ExposedHeaders: z._default(z.array(z.string()), []),
+  MaxAge: z.optional(z.int()),
+});
+
 export const Bucket = z.strictObject({
   BucketName: z.optional(z.string()),
+  CorsConfiguration: z.optional(z.strictObject({ CorsRules: z.array(CorsRule) })),
   NotificationConfiguration: z.optional(z.strictObject({ QueueConfigurations: z.array(QueueConfiguration) })),
   // Objects live in memory until the service ends: no lifecycle, versions or encryption at rest.
   BucketEncryption: NoMeaning,

@@ -1,7 +1,7 @@
 /** Imports by an upload, over HTTP: the link and what it refuses, progress, errors, cancelling, dry runs and mappings; and files of exports. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at, send, tokenOf } from "./client.ts";
 import { csvForm } from "./csv-form.ts";
@@ -75,6 +75,59 @@ test("a link takes one file, of the length and the bytes that were told, and no 
   expect(await sent(job, file)).toBe(200);
   expect(await sent(job, file)).toBe(412);
   expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+});
+
+describe("pages of other origins", () => {
+  const origin = "https://app.example.com";
+  const asked = (url: string, from: string, method: string, names: readonly string[]) => {
+    const headers = { "Access-Control-Request-Method": method, "Access-Control-Request-Headers": names.join(", ") };
+    return fetch(url, { method: "OPTIONS", headers: { Origin: from, ...headers } });
+  };
+
+  test("of an allowed one may send the file, with the headers of the link; of any other may not", async () => {
+    const file = `name,lat,lng\n${uniqueName()},1,2\n`;
+    const sha256 = createHash("sha256").update(file).digest("base64");
+    const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
+    const { url, headers } = present(job.upload ?? undefined);
+    // A browser sets the length itself, and does not ask.
+    const names = Object.keys(headers).filter((name) => name !== "content-length");
+    expect(names).toHaveLength(3);
+    const allowed = await asked(url, origin, "PUT", names);
+    expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
+    expect(allowed.headers.get("access-control-allow-methods")).toContain("PUT");
+    for (const name of names) expect(allowed.headers.get("access-control-allow-headers")).toContain(name);
+    expect(allowed.headers.get("vary")).toContain("Origin");
+    for (const refused of [
+      await asked(url, "https://other.example.com", "PUT", names),
+      await asked(url, origin, "DELETE", []),
+      await asked(url, origin, "PUT", [...names, "x-other"]),
+    ]) {
+      expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+    }
+    expect((await fetch(url, { method: "OPTIONS" })).status).toBe(400);
+    const sending = { method: "PUT", body: file, headers: { ...headers, Origin: origin } };
+    const taken = await fetch(url, sending);
+    expect([taken.status, taken.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
+    expect(taken.headers.get("access-control-expose-headers")).toContain("ETag");
+    // Its page has to be told so.
+    const again = await fetch(url, sending);
+    expect([again.status, again.headers.get("access-control-allow-origin")]).toEqual([412, origin]);
+    expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+  });
+
+  test("of an allowed one may fetch the file of an export; to any other it does not say so", async () => {
+    const { id } = dataOf(await as.rep.POST("/api/prospects/exports", { body: {} }), 201);
+    let made = dataOf(await as.rep.GET("/api/prospects/exports/{id}", at(id)));
+    while (made.state === "running") made = dataOf(await as.rep.GET("/api/prospects/exports/{id}", at(id)));
+    const { url } = present(made.file ?? undefined);
+    for (const [from, header] of [
+      [origin, origin],
+      ["https://other.example.com", null],
+    ] as const) {
+      const answer = await fetch(url, { headers: { Origin: from } });
+      expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
+    }
+  });
 });
 
 test.each([

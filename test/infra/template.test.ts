@@ -8,7 +8,7 @@ import { API_TIMEOUT_SECONDS } from "../../infra/api.ts";
 import { BUNDLE_BUDGET_BYTES } from "../../infra/bundle.ts";
 import { eventFunctions } from "../../infra/routes.ts";
 import { functionFiles } from "../../infra/synth.ts";
-import { at, listed, synthesized, type Template, target } from "./template.ts";
+import { at, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 const DAY_SECONDS = 86_400;
 
@@ -70,6 +70,19 @@ describe("storage", () => {
     expect(rules).toContainEqual(
       expect.objectContaining({ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" }),
     );
+  });
+
+  it("lets pages of the allowed origins use links, and no page where there is none", async () => {
+    const [bucket] = template.all("AWS::S3::Bucket");
+    expect(at(bucket?.properties, "CorsConfiguration", "CorsRules")).toEqual([
+      expect.objectContaining({
+        AllowedOrigins: ownIdentity.allowedOrigins,
+        AllowedMethods: ["PUT", "GET", "HEAD"],
+        AllowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
+      }),
+    ]);
+    const closed = await synthesized({ ...ownIdentity, allowedOrigins: [] });
+    expect(closed.all("AWS::S3::Bucket")[0]?.properties.CorsConfiguration).toBeUndefined();
   });
 
   it("is reached over TLS only: bucket and queues refuse everything else", () => {

@@ -1,0 +1,61 @@
+/** Which pages the local bucket lets in: as S3 reads the rules of a bucket. */
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { originHeaders, preflight } from "../../infra/local/bucket-cors.ts";
+import { Bucket } from "../../infra/local/resources.ts";
+
+const bucketWith = (...CorsRules: object[]) => ({
+  ...z.parse(Bucket, CorsRules.length === 0 ? {} : { CorsConfiguration: { CorsRules } }),
+  id: "Files",
+  name: "files",
+});
+const origin = "https://app.example.com";
+const asking = (method: string, names?: string) => ({
+  origin,
+  "access-control-request-method": method,
+  ...(names !== undefined && { "access-control-request-headers": names }),
+});
+
+test("a bucket without rules lets in nobody", () => {
+  for (const bucket of [undefined, bucketWith()]) {
+    expect(originHeaders(bucket, "GET", { origin })).toEqual({});
+    expect(preflight(bucket, asking("GET"))).toBe("AccessForbidden");
+  }
+});
+
+test("a request without an origin gets nothing, and a preflight without a question is none", () => {
+  const bucket = bucketWith({ AllowedOrigins: ["*"], AllowedMethods: ["GET"] });
+  expect(originHeaders(bucket, "GET", {})).toEqual({});
+  expect(preflight(bucket, { origin })).toBe("BadRequest");
+  expect(preflight(bucket, { "access-control-request-method": "GET" })).toBe("BadRequest");
+});
+
+test("a star lets in every origin and header, and no credentials", () => {
+  const bucket = bucketWith({ AllowedOrigins: ["*"], AllowedMethods: ["GET"], AllowedHeaders: ["*"], MaxAge: 5 });
+  const told = preflight(bucket, asking("GET", "X-One, x-two"));
+  expect(told).toMatchObject({
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Headers": "x-one, x-two",
+    "Access-Control-Max-Age": "5",
+  });
+  expect(told).not.toHaveProperty("Access-Control-Allow-Credentials");
+  expect(preflight(bucket, asking("PUT"))).toBe("AccessForbidden");
+});
+
+test("the first rule that fits the origin, the method and each header answers", () => {
+  const bucket = bucketWith(
+    { AllowedOrigins: [origin], AllowedMethods: ["GET"], ExposedHeaders: ["ETag"] },
+    { AllowedOrigins: [origin], AllowedMethods: ["GET", "PUT"], AllowedHeaders: ["Content-Type"] },
+  );
+  expect(originHeaders(bucket, "GET", { origin })).toMatchObject({ "Access-Control-Expose-Headers": "ETag" });
+  expect(originHeaders(bucket, "PUT", { origin })).not.toHaveProperty("Access-Control-Expose-Headers");
+  expect(preflight(bucket, asking("GET", "content-type"))).toMatchObject({
+    "Access-Control-Allow-Origin": origin,
+    "Access-Control-Allow-Methods": "GET, PUT",
+  });
+  expect(preflight(bucket, asking("PUT", "x-other"))).toBe("AccessForbidden");
+});
+
+test("a pattern is refused and not taken for a name", () => {
+  expect(() => bucketWith({ AllowedOrigins: ["https://*.example.com"], AllowedMethods: ["GET"] })).toThrow("patterns");
+});
