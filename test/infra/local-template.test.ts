@@ -1,7 +1,9 @@
 /** The local runtime refuses what it cannot honour, by name. */
 import { describe, expect, test } from "vitest";
+import { describeStack } from "../../infra/local/outputs.ts";
 import { readStack } from "../../infra/local/stack.ts";
 import { fixtureTemplate } from "./local-fixture.ts";
+import { ownIdentity, synthesized } from "./template.ts";
 
 const endpoint = "http://127.0.0.1:1";
 type Template = ReturnType<typeof fixtureTemplate>;
@@ -53,4 +55,14 @@ describe("refuses", () => {
     expect(faulty).toThrow("Alien: resources of type AWS::Kinesis::Stream are not supported");
     expect(faulty).toThrow("Echo.Layers");
   });
+});
+
+test("of several queues that are read, the outputs name that of deliveries, and those that nobody reads", async () => {
+  const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
+  const { resources, outputs } = await synthesized({ ...ownIdentity, ...identity });
+  const stack = readStack({ Resources: resources, Outputs: outputs }, endpoint, "/assembly");
+  const places = { apiUrl: "", issuer: "", audience: "", dynamoDbEndpoint: "", queues: { endpoint } };
+  const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, places);
+  expect(DeliveryQueueUrl).toMatch(/\/DeliveriesQueue/);
+  expect(DeadLetterQueueUrls).toHaveLength(stack.queues.length - 3);
 });
