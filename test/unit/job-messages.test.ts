@@ -1,0 +1,32 @@
+/** What the queues of imports and exports may hold, and which jobs it names. */
+import { expect, test } from "vitest";
+import { ExportMessage } from "#shared/exports/message.ts";
+import { ImportMessage } from "#shared/imports/message.ts";
+
+const uploaded = (...keys: string[]) => ({
+  Records: keys.map((key) => ({ eventSource: "aws:s3", eventName: "ObjectCreated:Put", s3: { object: { key } } })),
+});
+
+test("a queue takes messages of its own kind alone", () => {
+  const place = { companyId: 7, id: 9 };
+  expect(ImportMessage.parse({ kind: "import", ...place })).toEqual([place]);
+  expect(ExportMessage.parse({ kind: "export", ...place })).toEqual([place]);
+  expect(ImportMessage.safeParse({ kind: "export", ...place }).success).toBe(false);
+  expect(ExportMessage.safeParse({ kind: "import", ...place }).success).toBe(false);
+  expect(ExportMessage.safeParse(uploaded("uploads/7/9.csv")).success).toBe(false);
+});
+
+test("S3 tells of uploads by their keys, as a form writes them; files of nobody's name no import", () => {
+  expect(ImportMessage.parse(uploaded("uploads/7/9.csv", "uploads%2F7%2F10.csv"))).toEqual([
+    { companyId: 7, id: 9 },
+    { companyId: 7, id: 10 },
+  ]);
+  expect(ImportMessage.parse(uploaded("uploads/7/my+file.csv", "exports/7/9.csv"))).toEqual([]);
+});
+
+test("S3's greeting names no import; anything else is not ours", () => {
+  expect(ImportMessage.parse({ Service: "Amazon S3", Event: "s3:TestEvent", Bucket: "b" })).toEqual([]);
+  for (const other of [{}, { Event: "s3:Other" }, { kind: "import", companyId: "7", id: 9 }]) {
+    expect(ImportMessage.safeParse(other).success).toBe(false);
+  }
+});
