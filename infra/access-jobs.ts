@@ -9,14 +9,10 @@ export const indexReads: TableAccess = {
   segments: ["BatchGetItem"],
 };
 
-/** Rows in bulk, the run of the index that makes them visible, and whatever an import that came to nothing has left. */
-export const importWrites: TableAccess = {
+/** Rows with ids and tags of their own, and the run of the index that makes them visible. */
+const rowsInBulk: TableAccess = {
   ...newIds,
-  identity: ["GetItem"],
   reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
-  imports: ["GetItem", "PutItem", "UpdateItem"],
-  openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
-  importList: ["PutItem"],
   prospectRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
   prospects: ["Query", "BatchWriteItem"],
   addressRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
@@ -27,21 +23,21 @@ export const importWrites: TableAccess = {
   segments: ["Query", "BatchWriteItem"],
 };
 
+/** An import within one request, and whatever one that came to nothing has left. */
+export const importWrites: TableAccess = {
+  identity: ["GetItem"],
+  imports: ["GetItem", "PutItem", "UpdateItem"],
+  openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
+  importList: ["PutItem"],
+  ...rowsInBulk,
+};
+
 /** All that an import does, and its files. */
 export const importJob: Access = {
   table: {
-    ...newIds,
-    reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
     imports: ["GetItem", "UpdateItem"],
     openImports: ["DeleteItem", "BatchWriteItem"],
-    prospectRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
-    prospects: ["Query", "BatchWriteItem"],
-    addressRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
-    addresses: ["BatchWriteItem"],
-    places: ["BatchWriteItem"],
-    index: ["Query", "UpdateItem"],
-    manifests: ["Query", "BatchWriteItem"],
-    segments: ["Query", "BatchWriteItem"],
+    ...rowsInBulk,
   },
   importQueue: "send",
   files: {

@@ -1,0 +1,55 @@
+/** An admin's command about one company's part of a table: `npm run … -- COMMAND --company N [--stack NAME]`. */
+import { parseArgs } from "node:util";
+import * as z from "zod/mini";
+import { keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { STACK_NAME } from "./stack-name.ts";
+import { deployedTable, localTable } from "./table-in-use.ts";
+
+/** Gives the exit code: 0 all is well, 1 faults. */
+export type CompanyWork = (table: Table, companyId: number) => Promise<number>;
+
+const Input = z.object({
+  command: z.string(),
+  company: z.string().check(z.regex(/^[1-9]\d{0,15}$/)),
+  stack: z.optional(z.string()),
+});
+
+class WrongUsage extends Error {}
+
+/** Ends the process with what the command gives, 2 for wrong usage or no such company, 3 for anything else that is thrown. */
+export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
+  try {
+    const { work, company, stack } = readInput(usage, commands);
+    const local = stack === undefined ? await localTable() : undefined;
+    const { table, label } = local ?? (await deployedTable(stack ?? STACK_NAME));
+    const companyId = Number(company);
+    if ((await table.get(keys.company(companyId))) === undefined) {
+      throw new WrongUsage(`there is no company ${companyId} on ${label}`);
+    }
+    process.exitCode = await work(table, companyId);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    process.exitCode = error instanceof WrongUsage ? 2 : 3;
+  }
+}
+
+function readInput(usage: string, commands: Readonly<Record<string, CompanyWork>>) {
+  try {
+    const options = { company: { type: "string" as const }, stack: { type: "string" as const } };
+    const { positionals, values } = parseArgs({ allowPositionals: true, options });
+    const input = Input.parse({ ...values, command: positionals.join(" ") });
+    const work = Object.hasOwn(commands, input.command) ? commands[input.command] : undefined;
+    if (work === undefined) throw new WrongUsage();
+    return { ...input, work };
+  } catch {
+    throw new WrongUsage(`usage: ${usage}`);
+  }
+}
+
+const FAULTS_SHOWN = 50;
+
+export function showFaults(faults: readonly string[]): void {
+  for (const fault of faults.slice(0, FAULTS_SHOWN)) console.log(fault);
+  if (faults.length > FAULTS_SHOWN) console.log(`and ${faults.length - FAULTS_SHOWN} more`);
+}
