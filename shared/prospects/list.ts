@@ -2,13 +2,17 @@
 
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
+import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import { limits } from "#shared/limits.ts";
 import { criteriaOf, filterParameters } from "#shared/prospects/filter.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
 import { atMoment } from "#shared/prospects/moment.ts";
-import { readPageRows } from "#shared/prospects/page-rows.ts";
+import { pageRows } from "#shared/prospects/page-rows.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { upcomingOf } from "#shared/prospects/upcoming.ts";
 import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 import type { World } from "#shared/world.ts";
@@ -32,12 +36,24 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
 export function listProspects(world: World, caller: Caller, query: ListQuery): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
   const { companyId } = caller;
+  const rowsOf = pageRows(world.table, companyId);
   return atMoment(world, companyId, async ({ dictionary, find }) => {
-    const matches = await find(criteriaOf(filter, caller, dictionary));
+    const criteria = criteriaOf(filter, caller, dictionary);
+    const matches = await find(criteria);
     const places = pageOf(matches, (page - 1) * pageSize, pageSize);
-    const rows = await readPageRows(world.table, companyId, places);
+    const rows = await rowsOf(places, (row) => belongs(row, criteria, dictionary));
     const now = world.clock.now();
     const items = rows.map(async (row) => presentProspect(row, await upcomingOf(world.table, row, now), dictionary));
     return { items: await Promise.all(items), total: matches.total, page, pageSize };
   });
+}
+
+/** By the row alone, and by names that are known: what is found in a note, or has just been given a new name, is not seen here. */
+function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
+  const { statusId, assignedToUserId, tagIds } = row;
+  const isNamed =
+    (statusId === null || statuses.has(statusId)) &&
+    (assignedToUserId === null || users.has(assignedToUserId)) &&
+    tagIds.every((id) => tags.has(id));
+  return row.deletedAt === undefined && isNamed && passes(criteria, indexRow(row), () => false);
 }

@@ -12,24 +12,35 @@ const BYTES_PER_HALF_UNIT = 4_096;
 /** Half units that a Query must save to be worth a request of its own. */
 const WORTH_A_REQUEST = 2;
 
-/**
- * In the order of the places. Read eventually, at half the price: the index says which version each row must have at least, so
- * that a copy that is behind is recognised and read again. Throws MomentPassed where a row is newer.
- */
-export async function readPageRows(
-  table: Table,
-  companyId: number,
+/** So often a page is read with every row as the index knows it. After that one that was written since may be shown as it is now. */
+const EXACT_READS = 2;
+
+/** Gives the rows of a page in the order of its places. `belongs`: is the row, as it is now, among those that the page is of? */
+export type PageRows = (
   places: readonly Place[],
-): Promise<StoredProspect[]> {
+  belongs: (row: StoredProspect) => boolean,
+) => Promise<StoredProspect[]>;
+
+/**
+ * For one list, which may have to be read at several moments: what a moment has in common with the one before is not read again, so
+ * that a page that others write to is complete after few. Read eventually at first, at half the price: the index says which version
+ * each row must have at least, so that a copy that is behind is recognised and read again. Throws MomentPassed where a row is newer.
+ */
+export function pageRows(table: Table, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();
-  await readRows(table, companyId, places, found);
-  const behind = places.filter(({ id, version }) => (found.get(id)?.version ?? 0) < version);
-  for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item, found);
-  return places.map(({ id, version }) => {
-    const row = found.get(id);
-    if (row?.version !== version) throw new MomentPassed(`prospect ${id} was written meanwhile`);
-    return row;
-  });
+  const isBehind = ({ id, version }: Place): boolean => (found.get(id)?.version ?? 0) < version;
+  let reads = 0;
+  return async (places, belongs) => {
+    if (++reads === 1) await readRows(table, companyId, places, found);
+    const behind = places.filter(isBehind);
+    for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item, found);
+    return places.map((place) => {
+      const row = found.get(place.id);
+      if (row !== undefined && row.version === place.version) return row;
+      if (row !== undefined && !isBehind(place) && reads > EXACT_READS && belongs(row)) return row;
+      throw new MomentPassed(`prospect ${place.id} was written meanwhile`);
+    });
+  };
 }
 
 async function readRows(
