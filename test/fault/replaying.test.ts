@@ -47,7 +47,7 @@ async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
   for (const delivery of await deliveries(at)) {
     if (fates[prospectIn(delivery.body ?? "") - 1] !== "exhausted") continue;
     const key = keys.delivery(at.companyId, at.webhookId, delivery.id);
-    const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard", "leaseUntil"] };
+    const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard"] };
     await db.direct.write({ update: key, change });
   }
   at.posts.length = 0;
