@@ -3,7 +3,7 @@ import { Alarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib
 import { AnyPrincipal, Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { FilterPattern, type ILogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
 import { Queue, QueueEncryption, QueuePolicy } from "aws-cdk-lib/aws-sqs";
-import { Duration, Stack } from "aws-cdk-lib/core";
+import { CfnOutput, Duration, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { accept } from "./finding.ts";
 
@@ -23,22 +23,33 @@ export interface GuardedQueueSpec {
 /** A standard queue with dead letters and their alarm. */
 export function guardedQueue(scope: Construct, id: string, { visibilitySeconds, impact }: GuardedQueueSpec): Queue {
   const home = new Construct(scope, id);
-  return new Queue(home, "Queue", {
+  const queue = new Queue(home, "Queue", {
     ...queueDefaults,
     retentionPeriod: Duration.days(QUEUE_DAYS),
     visibilityTimeout: Duration.seconds(visibilitySeconds),
-    deadLetterQueue: { queue: deadLetterQueue(home, "DeadLetters", impact), maxReceiveCount: MAX_RECEIVES },
+    deadLetterQueue: {
+      queue: deadLetterQueue(home, "DeadLetters", impact, `${id}DeadLetters`),
+      maxReceiveCount: MAX_RECEIVES,
+    },
   });
+  nameUrl(queue, `${id}Url`);
+  return queue;
 }
 
 /** Where failed work is parked for 14 days, with the alarm that says so. */
-export function deadLetterQueue(scope: Construct, id: string, impact: string): Queue {
+export function deadLetterQueue(scope: Construct, id: string, impact: string, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const lastStation = "It holds what has failed for an operator: there is nowhere further to send it.";
   accept(queue, { "AwsSolutions-SQS3": lastStation, "Serverless-SQSRedrivePolicy": lastStation });
   const metric = queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" });
   alarm(queue, "NotEmpty", { metric, above: 0, impact });
+  nameUrl(queue, `${name}Url`);
   return queue;
+}
+
+/** Operators find the queue by this output (infra/dead-letters). */
+function nameUrl(queue: Queue, name: string): void {
+  new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED } as const;

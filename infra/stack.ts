@@ -47,6 +47,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     BucketName: bucket.bucketName,
     Issuer: identity.issuer,
     Audience: identity.audience,
+    TimeScale: String(config.timeScale),
     ...(identity.userPool !== undefined && {
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,

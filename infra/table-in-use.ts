@@ -8,11 +8,22 @@ export interface TableInUse {
   /** For people. */
   readonly label: string;
   readonly table: Table;
+  /** Of the stack. */
+  readonly outputs: Readonly<Record<string, unknown>>;
+  /** For clients of the same deployment; what is not set they find as the SDK does. */
+  readonly dynamoDb: ClientSettings;
+  readonly sqs: ClientSettings;
   /** Of the stack's own user pool, if it has one. */
   readonly userPoolId: string | undefined;
 }
 
-const LocalOutputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
+export interface ClientSettings {
+  readonly endpoint?: string;
+  readonly region?: string;
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
+
+const LocalOutputs = z.looseObject({ TableName: z.string(), DynamoDbEndpoint: z.string(), SqsEndpoint: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
 /** Nobody waits for one answer of an admin's command, and many calls at once may be slow. */
@@ -23,16 +34,22 @@ export async function localTable(): Promise<TableInUse | undefined> {
   const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
   if (answer === undefined || !answer.ok) return undefined;
-  const { TableName, DynamoDbEndpoint } = LocalOutputs.parse(await answer.json());
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials, ...patient });
-  return { label: base, table: openTable(TableName, client), userPoolId: undefined };
+  const outputs = LocalOutputs.parse(await answer.json());
+  const at = (endpoint: string): ClientSettings => ({
+    endpoint,
+    region: "us-east-1",
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+  });
+  const [dynamoDb, sqs] = [at(outputs.DynamoDbEndpoint), at(outputs.SqsEndpoint)];
+  const table = openTable(outputs.TableName, dynamoClient({ ...dynamoDb, ...patient }));
+  return { label: base, table, outputs, dynamoDb, sqs, userPoolId: undefined };
 }
 
 export async function deployedTable(stackName: string): Promise<TableInUse> {
   const { Stacks } = await new CloudFormationClient().send(new DescribeStacksCommand({ StackName: stackName }));
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
-  const { TableName, UserPoolId } = StackOutputs.parse(Object.fromEntries(listed));
+  const outputs: Record<string, unknown> = Object.fromEntries(listed);
+  const { TableName, UserPoolId } = StackOutputs.parse(outputs);
   const table = openTable(TableName, dynamoClient(patient));
-  return { label: `stack ${stackName}`, table, userPoolId: UserPoolId };
+  return { label: `stack ${stackName}`, table, outputs, dynamoDb: {}, sqs: {}, userPoolId: UserPoolId };
 }

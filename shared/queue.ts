@@ -1,5 +1,10 @@
 /** The delivery queue: sends all messages of a call or throws. */
-import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, SQSClient } from "@aws-sdk/client-sqs";
+import {
+  ChangeMessageVisibilityCommand,
+  SendMessageBatchCommand,
+  SQSClient,
+  type SQSClientConfig,
+} from "@aws-sdk/client-sqs";
 import { setting } from "#shared/config.ts";
 import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
@@ -20,11 +25,12 @@ const BATCH = 10;
 const TRIES = 3;
 
 /** A client whose every call ends. The endpoint is the client's, whatever host a queue's URL names. */
-export const sqsClient = (): SQSClient =>
+export const sqsClient = (config: SQSClientConfig = {}): SQSClient =>
   new SQSClient({
     maxAttempts: 3,
     useQueueUrlAsEndpoint: false,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
+    ...config,
   });
 
 let made: DeliveryQueue | undefined;
@@ -35,9 +41,7 @@ export function deliveryQueue(): DeliveryQueue {
   return made;
 }
 
-export function openQueue(queueUrl: string): DeliveryQueue {
-  const client = sqsClient();
-
+export function openQueue(queueUrl: string, client: SQSClient = sqsClient()): DeliveryQueue {
   /** Entries that the queue did not take are sent again; a message may come twice, which its receiver expects. */
   async function sendBatch(entries: readonly Queued[]): Promise<void> {
     let left = entries.map((entry, index) => ({

@@ -277,8 +277,10 @@ describe("alarms and outputs", () => {
   });
 
   it("name what clients and operators need", () => {
+    const names = "ApiUrl Audience BucketName Issuer TableName TimeScale UserPoolClientId UserPoolId".split(" ");
+    const queues = ["Deliveries", "Exports", "Imports"].flatMap((name) => [`${name}Url`, `${name}DeadLettersUrl`]);
     expect(Object.keys(template.outputs).toSorted()).toEqual(
-      ["ApiUrl", "Audience", "BucketName", "Issuer", "TableName", "UserPoolClientId", "UserPoolId"].toSorted(),
+      [...names, ...queues, "ParkedRecordsUrl", "UnflushedIndexesUrl"].toSorted(),
     );
   });
 
