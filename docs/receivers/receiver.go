@@ -45,11 +45,10 @@ func keyOf(secret string) []byte {
 	if secret == "" {
 		log.Fatal("WEBHOOK_SECRET is not set")
 	}
-	encoded, isStandard := strings.CutPrefix(secret, "whsec_")
-	if !isStandard {
+	if !strings.HasPrefix(secret, "whsec_") {
 		return []byte(secret)
 	}
-	decoded, err := base64.StdEncoding.DecodeString(encoded)
+	decoded, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
 		log.Fatal("WEBHOOK_SECRET is not base64 after whsec_")
 	}
@@ -72,9 +71,8 @@ func verified(headers http.Header, body []byte) (string, bool) {
 	expected := mac.Sum(nil)
 	// While the secret is being rotated there are two signatures: one of them is ours.
 	for _, entry := range strings.Split(headers.Get("webhook-signature"), " ") {
-		encoded, isKnown := strings.CutPrefix(entry, "v1,")
-		given, err := base64.StdEncoding.DecodeString(encoded)
-		if isKnown && err == nil && hmac.Equal(given, expected) {
+		given, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(entry, "v1,"))
+		if strings.HasPrefix(entry, "v1,") && err == nil && hmac.Equal(given, expected) {
 			return id, true
 		}
 	}
@@ -94,8 +92,10 @@ func keep(id string, body []byte) (bool, error) {
 	}
 	defer os.Remove(draft)
 	_, writeErr := file.Write(body)
-	if err := errors.Join(writeErr, file.Sync(), file.Close()); err != nil {
-		return false, err
+	for _, err := range []error{writeErr, file.Sync(), file.Close()} {
+		if err != nil {
+			return false, err
+		}
 	}
 	err = os.Link(draft, filepath.Join(inbox, id+".json"))
 	if errors.Is(err, fs.ErrExist) {
