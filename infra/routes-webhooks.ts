@@ -115,7 +115,7 @@ export const webhookRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
-    access: { table: { ...caller, deliveries: ["Query"] } },
+    access: { table: { ...caller, webhooks: ["GetItem"], deliveries: ["Query"] } },
   },
   {
     method: "POST",

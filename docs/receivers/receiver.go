@@ -1,4 +1,4 @@
-// A webhook receiver in one file, without dependencies: WEBHOOK_SECRET=... go run receiver.go, on Go 1.21 or newer.
+// A webhook receiver in one file, without dependencies: WEBHOOK_SECRET=... go run receiver.go, on Go 1.19 or newer.
 package main
 
 import (

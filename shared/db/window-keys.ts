@@ -9,8 +9,10 @@ export interface RecordPlace {
   readonly recordId: number;
 }
 
+const partition = (companyId: number, webhookId: number, shard: number): string =>
+  `C#${companyId}#D#${webhookId}#R${shard}`;
 const key = (kind: string, { companyId, webhookId, registrationId, recordId }: RecordPlace): Key => ({
-  pk: `C#${companyId}#D#${webhookId}#R${shardOf(`${registrationId}#${recordId}`)}`,
+  pk: partition(companyId, webhookId, shardOf(`${registrationId}#${recordId}`)),
   sk: `${kind}#${padded(registrationId)}#${padded(recordId)}`,
 });
 
@@ -28,6 +30,10 @@ export const windowKeys = {
     // `$` is the character after `#`: every event of the last version is within.
     return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
   },
+  /** One of the partitions that hold all these of a webhook. */
+  shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
+    pk: partition(companyId, webhookId, shard),
+  }),
   /** Which delivery did the last press of a manual registration's button for a record make, and when? */
   press: (place: RecordPlace): Key => key("M", place),
 } as const;

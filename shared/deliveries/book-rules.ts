@@ -1,17 +1,37 @@
-/** What must hold of each delivery: its state, its attempts, its place in the due index and its webhook agree. */
+/** What must hold of each delivery and of its webhook: state, attempts, place in the due index and gate agree. */
+import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
-import type { Account } from "#shared/deliveries/books.ts";
+import type { Account } from "#shared/deliveries/book-account.ts";
+import type { Entry } from "#shared/deliveries/book-index.ts";
+import { LEASE_MS } from "#shared/deliveries/gate.ts";
 import { MAX_ATTEMPTS } from "#shared/deliveries/plan.ts";
 import type { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 
-/** Of the due index. */
-export interface Entry {
-  readonly dueShard: string;
-  readonly dueAt: string;
-}
-
-/** A delivery due for so long has been found by the sweeper, however its message was lost. */
+/** What is due for so long has been found by the sweeper, however its message was lost. */
 const SWEPT_MS = 15 * 60_000;
+/** The clocks of two functions, at most. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+/** Of a webhook as a whole. */
+export function accountFaults({ gate, slots, replay, webhook, webhookId, now, ...rows }: Account): string[] {
+  const { deliveries, attempts, entries, unreadable } = rows;
+  const faults = unreadable.map((id) => `${id}: has a row that cannot be read`);
+  for (const id of attempts.keys()) if (!deliveries.has(id)) faults.push(`${id}: has attempts and no row`);
+  for (const id of entries.keys()) if (!deliveries.has(id)) faults.push(`${id}: is in the due index and has no row`);
+  const say = (fault: string): void => void faults.push(`webhook ${webhookId}: ${fault}`);
+  const used = gate?.used ?? 0;
+  if (used !== slots.length) say(`${used} places are counted, ${slots.length} are taken`);
+  for (const { id, until } of slots) {
+    if (Date.parse(until) > now + LEASE_MS + CLOCKS_DIFFER_MS) say(`${id} has a place without an end`);
+  }
+  const isLate = (...times: readonly (string | undefined)[]): boolean =>
+    times[0] !== undefined && times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
+  if (isLate(gate?.dueAt, gate?.lookUntil, gate?.emptySince))
+    say("nobody has looked at its gate for a quarter of an hour");
+  if (isLate(replay?.dueAt)) say("its replay has been due for a quarter of an hour");
+  if (webhook?.status === "active" && isLate(webhook.dueAt)) say("its release has been due for a quarter of an hour");
+  return faults;
+}
 
 export function deliveryFaults(
   delivery: StoredDelivery,
@@ -21,16 +41,36 @@ export function deliveryFaults(
   account: Account,
 ): string[] {
   const faults = [
-    ...ledgerFaults(delivery, isEntered),
+    ...(isEntered ? [] : ["is not in the ledger"]),
+    ...bodyFaults(delivery),
     ...attemptFaults(delivery, attempts),
     ...placeFaults(delivery, entries, account),
   ];
   return faults.map((fault) => `${delivery.id} (${delivery.state}): ${fault}`);
 }
 
-/** Deliveries by hand and tests are made without an event of the ledger. */
-function ledgerFaults({ trigger }: StoredDelivery, isEntered: boolean): string[] {
-  return trigger === "automatic" && !isEntered ? ["is not in the ledger"] : [];
+const Told = z.object({
+  id: z.string(),
+  webhookId: z.int(),
+  registrationId: z.nullable(z.int()),
+  event: z.string(),
+});
+
+function bodyFaults({ body, id, webhookId, registrationId, event }: StoredDelivery): string[] {
+  if (body === undefined) return [];
+  const told = Told.safeParse(parsed(body));
+  if (!told.success) return ["its body tells of no delivery"];
+  const { data } = told;
+  const isOwn = data.id === id && data.webhookId === webhookId && data.registrationId === registrationId;
+  return isOwn && data.event === event ? [] : ["its body tells of another delivery"];
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
 }
 
 const isSuccess = ({ status }: StoredAttempt): boolean => status !== null && status >= 200 && status < 300;
@@ -75,18 +115,18 @@ function waitingFaults(
   { companyId, webhookId, registrationId, id, dueShard, dueAt }: StoredDelivery,
   account: Account,
 ) {
-  const { webhook, gate, now } = account;
+  const { webhook, registered, gate, now } = account;
   const isOverdue = now - Date.parse(dueAt) > SWEPT_MS;
   switch (dueShard) {
     case keys.dueShard(id):
       if (!isOverdue) return [];
       if (webhook === undefined) return ["waits for a webhook that is gone"];
-      return registrationId === null || webhook.registrations.some(({ id: own }) => own === registrationId)
+      return registrationId === null || registered.has(registrationId)
         ? ["has been due for a quarter of an hour"]
         : ["waits for a registration that is gone"];
     case keys.heldShard(companyId, webhookId):
       if (webhook === undefined) return gate?.dueShard === undefined ? ["is kept for a webhook that is gone"] : [];
-      return webhook.webhook.status === "paused" || webhook.webhook.dueAt !== undefined
+      return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
         : ["is kept for a webhook that is not paused"];
     case keys.gatedShard(companyId, webhookId):

@@ -98,7 +98,7 @@ function mayEnter(id: string, now: number, senders: number): Condition {
   return all(missing(id), closed, any(few, some));
 }
 
-interface Slot {
+export interface Slot {
   readonly id: string;
   readonly slot: string;
   readonly until: string;

@@ -1,12 +1,14 @@
 /** Reads the deliveries of a webhook: a part of its log, newest first, or one with its attempts. */
 
+import { iso } from "#shared/clock.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
-import { StoredGate } from "#shared/deliveries/gate.ts";
+import { StoredGate, slotsIn } from "#shared/deliveries/gate.ts";
 import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/deliveries/log-schema.ts";
 import { merged } from "#shared/deliveries/merged.ts";
 import { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { standingOf } from "#shared/deliveries/standing.ts";
 import { bodySoFar } from "#shared/deliveries/window.ts";
 import { notFound } from "#shared/http/problem.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
@@ -24,16 +26,19 @@ export async function listDeliveries(
   webhookId: number,
   { status, event, cursor, limit }: DeliveryQuery,
 ): Promise<DeliveryPage> {
-  await readWebhook(world, companyId, webhookId);
-  const openUntil = await breakerOpenUntil(world, companyId, webhookId);
+  const { registrations } = await readWebhook(world, companyId, webhookId);
+  const registered = new Set(registrations.map(({ id }) => id));
+  const gate = await readGate(world, companyId, webhookId);
   const items: Delivery[] = [];
   let looked = 0;
   for await (const delivery of newestFirst(world.table, companyId, webhookId, cursor)) {
     // One more than what is shown: there is a next part.
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
-    const isWanted = (status ?? delivery.state) === delivery.state && (event ?? delivery.event) === delivery.event;
-    if (isWanted) items.push(presentDelivery(delivery, openUntil));
+    const { registrationId } = delivery;
+    const shown = presentDelivery(delivery, registrationId === null || registered.has(registrationId), gate);
+    const isWanted = (status ?? shown.status) === shown.status && (event ?? shown.event) === shown.event;
+    if (isWanted) items.push(shown);
     if (++looked === LOOKED_AT) return { items, nextCursor: delivery.id };
   }
   return { items, nextCursor: null };
@@ -63,7 +68,7 @@ async function* deliveriesIn(
   }
 }
 
-/** Two Queries. Throws not_found. */
+/** Two Queries, and of one that waits a read of its registration. Throws not_found. */
 export async function readDelivery(
   world: World,
   companyId: number,
@@ -79,35 +84,48 @@ export async function readDelivery(
     else attempts.push(StoredAttempt.parse(item));
   }
   if (delivery === undefined) throw notFound("delivery");
-  const openUntil = await breakerOpenUntil(world, companyId, webhookId);
-  return { ...presentDelivery(delivery, openUntil), body: await bodySoFar(table, delivery), attempts };
+  const isWanted = delivery.state !== "waiting" || (await isRegistered(table, delivery));
+  const gate = await readGate(world, companyId, webhookId);
+  return { ...presentDelivery(delivery, isWanted, gate), body: await bodySoFar(table, delivery), attempts };
 }
 
-/** Undefined where the receiver is called. */
-async function breakerOpenUntil(
-  { table, clock }: World,
-  companyId: number,
-  webhookId: number,
-): Promise<string | undefined> {
+async function isRegistered(table: Table, { companyId, webhookId, registrationId }: StoredDelivery): Promise<boolean> {
+  if (registrationId === null) return true;
+  return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
+}
+
+interface Gate {
+  /** Undefined where the receiver is called. */
+  readonly openUntil: string | undefined;
+  /** Deliveries that are being sent at the moment. */
+  readonly inFlight: ReadonlySet<string>;
+}
+
+async function readGate({ table, clock }: World, companyId: number, webhookId: number): Promise<Gate> {
   const { pk, sk } = gateKeys.gate(companyId, webhookId);
+  const now = iso(clock.now());
   for await (const item of table.query({ pk, begins: sk })) {
-    const { openUntil } = StoredGate.parse(item);
-    if (openUntil !== undefined && Date.parse(openUntil) > clock.now()) return openUntil;
+    const { openUntil = "" } = StoredGate.parse(item);
+    const inFlight = new Set(slotsIn(item).flatMap(({ id, until }) => (until > now ? [id] : [])));
+    return { openUntil: openUntil > now ? openUntil : undefined, inFlight };
   }
-  return undefined;
+  return { openUntil: undefined, inFlight: new Set() };
 }
 
 /** What waits at the gate is tried when its breaker next lets one through, at the earliest. */
-function presentDelivery(delivery: StoredDelivery, openUntil: string | undefined): Delivery {
+function presentDelivery(delivery: StoredDelivery, isWanted: boolean, { openUntil, inFlight }: Gate): Delivery {
   const { state, attempt, dueAt } = delivery;
-  const heldBy = holderOf(delivery, openUntil);
+  // An attempt that is under way is not cut off, and may still deliver it.
+  const status = standingOf(delivery, isWanted || inFlight.has(delivery.id));
+  const isWaiting = status === "waiting";
+  const heldBy = isWaiting ? holderOf(delivery, openUntil) : null;
   const nextAt = heldBy === "breaker" && openUntil !== undefined && openUntil > dueAt ? openUntil : dueAt;
   const isOver = state === "delivered" || state === "exhausted";
   return {
     ...delivery,
-    status: state,
+    status,
     attemptCount: isOver ? attempt : attempt - 1,
-    nextAttemptAt: state === "waiting" ? nextAt : null,
+    nextAttemptAt: isWaiting ? nextAt : null,
     heldBy,
   };
 }

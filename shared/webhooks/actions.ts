@@ -9,6 +9,7 @@ import { absent, any, atMost, missing } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/table.ts";
 import { windowKeys } from "#shared/db/window-keys.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
+import { ledgerPut } from "#shared/deliveries/ledger.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { newDelivery } from "#shared/deliveries/new-delivery.ts";
 import { delayMs } from "#shared/deliveries/plan.ts";
@@ -105,7 +106,7 @@ const isFor = (registration: StoredRegistration, prospect: Prospect): boolean =>
 
 const StoredPress = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
 
-/** Press and delivery are written together. @returns the id of the delivery that an earlier press made, if one did. */
+/** Press, delivery and its entry in the ledger are written together. @returns the id of the delivery that an earlier press made, if one did. */
 async function commitPress(
   world: World,
   delivery: StoredDelivery,
@@ -119,6 +120,7 @@ async function commitPress(
   const writes: Write[] = [
     { put: { ...windowKeys.press({ companyId, webhookId, registrationId, recordId }), ...press }, when: isFirst },
     { put: deliveryItem(delivery), when: absent },
+    ledgerPut(delivery),
   ];
   try {
     await world.commit(writes, { deliveryId: id });

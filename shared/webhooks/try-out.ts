@@ -4,6 +4,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { absent } from "#shared/db/expression.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
+import { ledgerPut } from "#shared/deliveries/ledger.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { newDelivery } from "#shared/deliveries/new-delivery.ts";
 import { deliveryItem, messageFor } from "#shared/deliveries/schema.ts";
@@ -27,7 +28,7 @@ export async function tryOut(world: World, queue: DeliveryQueue, caller: Caller,
   const occasion = { id, companyId, webhookId, registrationId: null, event, eventId, createdAt: iso(now), dueMs: now };
   const data = catalogue[event].parse({ webhook: { id: ownId, name } });
   const delivery = newDelivery({ ...occasion, trigger: "manual", triggeredBy: userSummary(user) }, data);
-  await world.commit([{ put: deliveryItem(delivery), when: absent }], { deliveryId: id });
+  await world.commit([{ put: deliveryItem(delivery), when: absent }, ledgerPut(delivery)], { deliveryId: id });
   await queue.send([{ message: messageFor(delivery), delaySeconds: 0 }]).catch(() => undefined);
   return { deliveryId: id };
 }

@@ -4,6 +4,7 @@ import type { Post } from "#shared/deliveries/exchange.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
 import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
+import { expectBalanced } from "./balance.ts";
 import {
   consume,
   deliveries,
@@ -50,6 +51,7 @@ test("undisturbed: one delivery, one post, nothing left", async () => {
   expect(more).toEqual([]);
   expect(delivery).toMatchObject({ state: "delivered", attempt: 1 });
   expect(delivery?.dueShard).toBeUndefined();
+  expect(await expectBalanced(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
 });
 
 describe("killed at each call, before and after it takes effect", () => {
@@ -67,6 +69,7 @@ describe("killed at each call, before and after it takes effect", () => {
         const [delivery, ...more] = await deliveries(at);
         expect(more, place).toEqual([]);
         expect(delivery?.state, place).toBe("delivered");
+        expect(await expectBalanced(at, place), place).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
         // What comes between the post and its settling cannot be told from a post that never was.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
@@ -92,6 +95,7 @@ describe("killed at each call, before and after it takes effect", () => {
         const [delivery] = await deliveries(at);
         expect(delivery, `${when} ${number} ${calls[number - 1]}`).toMatchObject({ state: "delivered", attempt: 3 });
         expectSame(at.posts);
+        expect(await expectBalanced(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 3 });
         const attempts = new Set(at.posts.map(({ headers }) => headers["X-Service-Attempt"]));
         expect([...attempts]).toEqual(["1", "2", "3"]);
         expect(at.posts.length).toBeLessThanOrEqual(4);
@@ -110,6 +114,7 @@ describe("repeats and reordering", () => {
     await drain(at);
     expect(at.posts).toHaveLength(1);
     expect(await deliveries(at)).toHaveLength(1);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 1, delivered: 1 });
   });
 
   test("two senders with the same message at the same time: one post", async () => {
@@ -173,6 +178,7 @@ describe("time", () => {
     for (let i = 0; i < 5 && at.queue.length > 0; i++) await drain(at).catch(() => undefined);
     expect((await deliveries(at))[0]).toMatchObject({ state: "exhausted", attempt: 10 });
     expect(at.posts).toHaveLength(10);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 1, exhausted: 1, attempts: 10 });
     const hours = (at.clock - START) / 3_600_000;
     expect(hours).toBeGreaterThan(75.6 * 0.8);
     expect(hours).toBeLessThan(75.6 * 1.2 + 1);
@@ -215,6 +221,7 @@ test("a sender that died with its message: the next one waits for the lease and 
   await drain(at);
   expect(at.posts).toHaveLength(1);
   expect((await deliveries(at))[0]?.state).toBe("delivered");
+  await expectBalanced(at);
 });
 
 describe("what is gone", () => {
@@ -225,6 +232,7 @@ describe("what is gone", () => {
     await drain(at);
     expect(at.posts).toHaveLength(0);
     expect((await deliveries(at))[0]?.state).toBe("cancelled");
+    expect(await expectBalanced(at)).toMatchObject({ matched: 1, cancelled: 1, attempts: 0 });
   });
 
   test("an event that nobody is registered for makes nothing", async () => {
@@ -232,5 +240,6 @@ describe("what is gone", () => {
     await publish(at);
     expect(at.queue).toEqual([]);
     expect(await deliveries(at)).toEqual([]);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 0 });
   });
 });

@@ -3,13 +3,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
-import { reconcile } from "#shared/deliveries/books.ts";
 import { BREAKER_FAILURES, slotsOf } from "#shared/deliveries/gate.ts";
 import { listDeliveries } from "#shared/deliveries/log.ts";
 import { retryGapsMs } from "#shared/deliveries/plan.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
+import { expectBalanced } from "./balance.ts";
 import { deliveriesOf, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { isolate } from "./isolation-scene.ts";
@@ -24,11 +24,7 @@ beforeEach(async () => {
 /** However a test has ended, the books of its companies balance. */
 afterEach(async () => {
   for (const senders of staged.splice(0)) {
-    const world = { table: db.direct, clock: senders.world.clock };
-    for (const { companyId } of senders.hooks) {
-      const { faults } = await reconcile(world, companyId, { again: 0, wait: () => Promise.resolve() });
-      expect(faults).toEqual([]);
-    }
+    for (const { companyId } of senders.hooks) await expectBalanced({ db, companyId, clock: senders.clock });
   }
   await db.stop();
 });

@@ -6,6 +6,7 @@ import { batchReads, publishChange } from "#shared/events/publish.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { StoredWebhook } from "#shared/webhooks/schema.ts";
 import { worldOn } from "#shared/world.ts";
+import { expectBalanced } from "./balance.ts";
 import {
   deliveries,
   drain,
@@ -67,6 +68,7 @@ test("what comes while a webhook is paused is kept, and sent in order of time wh
   await settle(at);
   expect(sentIds(at)).toEqual([1, 2]);
   expect((await deliveries(at)).filter(({ state }) => state === "waiting")).toHaveLength(70);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 72, delivered: 2, waiting: 70, held: 70 });
 
   const resumedAt = at.clock;
   expect((await resume(at)).status).toBe("active");
@@ -78,6 +80,7 @@ test("what comes while a webhook is paused is kept, and sent in order of time wh
   expect(Math.max(...times)).toBeLessThan(15_000);
   expect((await deliveries(at)).every(({ state }) => state === "delivered")).toBe(true);
   expect(await webhookRow(at)).not.toHaveProperty("dueShard");
+  expect(await expectBalanced(at)).toMatchObject({ matched: 72, delivered: 72, held: 0 });
 });
 
 test("a pause during the release keeps the rest; pausing and resuming twice changes nothing", async () => {
@@ -99,6 +102,7 @@ test("a pause during the release keeps the rest; pausing and resuming twice chan
   await resume(at);
   await settle(at);
   expect(sentIds(at).toSorted((a, b) => a - b)).toEqual(range(1, 60));
+  expect(await expectBalanced(at)).toMatchObject({ matched: 60, delivered: 60 });
 });
 
 describe("killed at each call, before and after it takes effect", () => {
@@ -132,6 +136,7 @@ describe("killed at each call, before and after it takes effect", () => {
       expect(at.posts.length, place).toBeGreaterThanOrEqual(1);
       expect(at.posts.length, place).toBeLessThanOrEqual(afterPost ? 2 : 1);
       expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(1);
+      await expectBalanced(at, place);
     }
   });
 });
@@ -163,6 +168,7 @@ test("a delivery that is put aside while its webhook is resumed goes on by itsel
   await drain({ ...at, world });
   await drain(at);
   expect(at.posts).toHaveLength(1);
+  await expectBalanced(at);
 });
 
 describe("a receiver", () => {
@@ -174,6 +180,7 @@ describe("a receiver", () => {
     expect((await webhookRow(at)).status).toBe("paused");
     expect(at.posts).toHaveLength(1);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 2 }]);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 1, waiting: 1, held: 1, attempts: 1 });
     await resume(at);
     await settle(at);
     expect(at.posts.map(({ headers }) => headers["X-Service-Attempt"])).toEqual(["1", "2"]);

@@ -7,6 +7,7 @@ import { pressAction } from "#shared/webhooks/actions.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { worldOn } from "#shared/world.ts";
+import { expectBalanced } from "./balance.ts";
 import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { strikesOf } from "./strikes.ts";
@@ -69,6 +70,7 @@ test.each(["before", "after"] as const)("killed at each call, %s it takes effect
     const told = await run(button);
     const place = `${when} ${calm.at.calls[number - 1]} (${number})`;
     expect(await deliveries(button.at), place).toMatchObject([{ id: told, state: "delivered", trigger: "manual" }]);
+    expect(await expectBalanced(button.at, place), place).toMatchObject({ matched: 1, delivered: 1 });
     const cutOff = number > calm.at.calls.indexOf("post");
     expect(button.at.posts.length, place).toBeGreaterThanOrEqual(1);
     expect(button.at.posts.length, place).toBeLessThanOrEqual(cutOff ? 2 : 1);
@@ -87,6 +89,7 @@ test("ten seconds after the first press the next one is another; before, whoever
   expect(await press()).toBe(second);
   await drain(at);
   expect(at.posts).toHaveLength(2);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 2, delivered: 2 });
 });
 
 test("waits for the registration's delay, is kept while the webhook is paused, and has the whole plan of retries", async () => {
@@ -102,4 +105,5 @@ test("waits for the registration's delay, is kept while the webhook is paused, a
   await drain(at);
   expect(at.posts).toHaveLength(10);
   expect(await deliveries(at)).toMatchObject([{ id: told, state: "exhausted", attempt: 10 }]);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 1, exhausted: 1 });
 });

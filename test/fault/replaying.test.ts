@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { ReplayRange } from "#shared/deliveries/replay-schema.ts";
+import type { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { startReplay } from "#shared/deliveries/start-replay.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
 import { batchReads, publishChange } from "#shared/events/publish.ts";
@@ -10,6 +11,7 @@ import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { deleteRegistration } from "#shared/webhooks/registrations.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
+import { expectBalanced } from "./balance.ts";
 import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { strikesOf } from "./strikes.ts";
@@ -49,6 +51,12 @@ async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
     const key = keys.delivery(at.companyId, at.webhookId, delivery.id);
     const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard"] };
     await db.direct.write({ update: key, change });
+    // As ten failed attempts leave it: some were made, others waited for the breaker.
+    const attempts = Array.from({ length: 10 }, (_, i) => ({
+      ...keys.attempt(at.companyId, at.webhookId, delivery.id, i + 1),
+      ...failedAttempt(i + 1, delivery),
+    }));
+    await db.direct.batchPut(attempts);
   }
   at.posts.length = 0;
   at.queue.length = 0;
@@ -57,6 +65,11 @@ async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
   at.answers = () => ({ status: 200 });
   return at;
 }
+
+const failedAttempt = (number: number, { createdAt, expiresAt }: StoredDelivery): StoredAttempt => {
+  const answer = { latencyMs: 1, status: 500, error: null, answer: "" };
+  return { type: "attempt", number, startedAt: createdAt, ...answer, expiresAt };
+};
 
 const prospectIn = (body: string): number => JSON.parse(body).data.prospect.id;
 const sent = (at: Scene): number[] => at.posts.map(({ body }) => prospectIn(body));
@@ -79,6 +92,7 @@ test("what failed goes out again: the same bytes, oldest first, ten in a second,
   expect(await replay(at)).toEqual({ count: 0 });
   await drain(at);
   expect(at.posts).toHaveLength(100);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 150, delivered: 150 });
 });
 
 test("asked for twice it goes out once; another one meanwhile is a conflict; what was delivered goes out if asked for", async () => {
@@ -93,6 +107,7 @@ test("asked for twice it goes out once; another one meanwhile is a conflict; wha
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 9 });
   await drain(at);
   expect(at.posts).toHaveLength(15);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 9, delivered: 9, waiting: 0 });
 });
 
 test("takes what was made between the two times, both included, and nothing else", async () => {
@@ -103,6 +118,7 @@ test("takes what was made between the two times, both included, and nothing else
   expect(await replay(at, { from: second(3), to: second(6) })).toEqual({ count: 4 });
   await drain(at);
   expect(sent(at)).toEqual([4, 5, 6, 7]);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 10, delivered: 4, exhausted: 6 });
 });
 
 test("what has not been tried, is kept for a paused webhook or has lost its registration is left alone", async () => {
@@ -117,6 +133,7 @@ test("what has not been tried, is kept for a paused webhook or has lost its regi
   await resumeWebhook(api(at), at.world.queue, at.companyId, at.webhookId);
   await drain(at);
   expect(sent(at).toSorted()).toEqual([1, 2, 3]);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3 });
 
   const { registrations } = await readWebhook(api(at), at.companyId, at.webhookId);
   await deleteRegistration(api(at), at.companyId, at.webhookId, registrations[0]?.id ?? 0);
@@ -171,6 +188,7 @@ describe("killed at each call, before and after it takes effect", () => {
           (await deliveries(at)).every(({ state }) => state === "delivered"),
           place,
         ).toBe(true);
+        await expectBalanced(at, place);
       }
     },
   );

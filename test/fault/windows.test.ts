@@ -12,6 +12,7 @@ import { deleteRegistration } from "#shared/webhooks/registrations.ts";
 import { updateRegistration } from "#shared/webhooks/update.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
+import { expectBalanced } from "./balance.ts";
 import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { strikesOf } from "./strikes.ts";
@@ -86,14 +87,16 @@ const Counted = z.object({ eventCount: z.int() });
 const namesIn = ({ events }: z.infer<typeof Body>): string[] => events.map(({ data }) => data.prospect.name);
 const names = (...versions: number[]): string[] => versions.map((version) => `name ${version}`);
 
-/** Every version is told exactly once. */
-function expectEachOnce(at: Scene, versions: readonly number[], place?: string): void {
+/** Every version is told exactly once, and the books balance. */
+async function expectEachOnce(at: Scene, versions: readonly number[], place?: string): Promise<void> {
   const told = bodies(at).flatMap(namesIn).toSorted();
   expect(told, place).toEqual(names(...versions).toSorted());
   for (const { eventCount, events, data } of bodies(at)) {
     expect(eventCount, place).toBe(events.length);
     expect(data, place).toEqual(events.at(-1)?.data);
   }
+  const { matched, delivered } = await expectBalanced(at, place);
+  expect({ matched, delivered }, place).toEqual({ matched: bodies(at).length, delivered: bodies(at).length });
 }
 
 describe("a window", () => {
@@ -106,6 +109,7 @@ describe("a window", () => {
     expect(more).toEqual([]);
     expect(first && namesIn(first)).toEqual(names(2, 3, 4));
     expect(first?.data.prospect.name).toBe("name 4");
+    await expectBalanced(at);
     expect(first?.createdAt).toBe(new Date(START).toISOString());
     expect(second && namesIn(second)).toEqual(names(5, 6));
     expect(other?.data.prospect.id).toBe(77);
@@ -124,7 +128,7 @@ describe("a window", () => {
       const shuffled = [...rows, ...rows, ...rows].sort(() => Math.random() - 0.5);
       await tell(at, ...shuffled);
       await drain(at);
-      expectEachOnce(at, [2, 3, 4, 5, 6, 7]);
+      await expectEachOnce(at, [2, 3, 4, 5, 6, 7]);
       expect(bodies(at).map(namesIn)).toEqual([names(2, 3, 4, 5, 6, 7)]);
       await tell(at, ...rows);
       await drain(at);
@@ -172,7 +176,7 @@ describe("racing the flush", () => {
         const work = () => tellIn({ ...at.world, table: db.direct }, change(at, 4, late));
         at.meanwhile = { at: number, work };
         await drain(at);
-        expectEachOnce(at, [2, 3, 4], `${late} before ${calm.calls[number - 1]} (${number})`);
+        await expectEachOnce(at, [2, 3, 4], `${late} before ${calm.calls[number - 1]} (${number})`);
         outcomes.add(`${late} ${bodies(at).length}`);
       }
     }
@@ -187,7 +191,7 @@ describe("racing the flush", () => {
       const versions = Array.from({ length: 20 }, (_, i) => i + 3);
       await Promise.all([drain(at), ...versions.map((version) => tell(at, change(at, version, 1)))]);
       await drain(at);
-      expectEachOnce(at, [2, ...versions]);
+      await expectEachOnce(at, [2, ...versions]);
     }
   });
 });
@@ -208,7 +212,7 @@ describe("killed at each call, before and after it takes effect", () => {
       at.kill = { at: number, when };
       await run(at);
       const place = `${when} ${calm.calls[number - 1]} (${number})`;
-      expectEachOnce(at, [2, 3, 4], place);
+      await expectEachOnce(at, [2, 3, 4], place);
       expect(bodies(at), place).toHaveLength(2);
       expect(
         (await deliveries(at)).map(({ state }) => state),
@@ -238,7 +242,7 @@ describe("killed at each call, before and after it takes effect", () => {
     // What other tests have left is none of this one's.
     at.queue.splice(0, at.queue.length, ...own());
     await drain(at);
-    expectEachOnce(at, [2, 3]);
+    await expectEachOnce(at, [2, 3]);
   });
 });
 
@@ -249,7 +253,7 @@ test("more events than a body may hold: bodies within their limit, due together,
   const reads = batchReads(at.world);
   for (const version of versions) await publishChange(at.world, reads, change(at, version, version / 1_000, 1, filler));
   await drain(at);
-  expectEachOnce(at, versions);
+  await expectEachOnce(at, versions);
   const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
   expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000_000);
   expect(Math.max(...sizes)).toBeGreaterThan(930_000);
@@ -264,7 +268,7 @@ test("days are made of hops, and the delivery is kept as long after them as any 
   const [delivery] = await deliveries(at);
   expect(delivery?.expiresAt).toBe((START + 33 * 86_400_000) / 1_000);
   await drain(at);
-  expectEachOnce(at, [2, 3]);
+  await expectEachOnce(at, [2, 3]);
   expect(at.posts).toHaveLength(1);
   expect(at.clock).toBe(START + 3 * 86_400_000);
 });
@@ -284,6 +288,7 @@ describe("what changes meanwhile", () => {
     await drain(at);
     expect(at.posts).toEqual([]);
     expect((await deliveries(at)).map(({ state }) => state)).toEqual(["cancelled"]);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 1, cancelled: 1 });
   });
 
   test("a pause keeps windows, and what was told in time is in them when the webhook is resumed", async () => {
@@ -295,6 +300,7 @@ describe("what changes meanwhile", () => {
     at.clock = START + 60 * MINUTE;
     await drain(at);
     expect(at.posts).toEqual([]);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 2, held: 2 });
     await resumeWebhook(api(at), at.world.queue, at.companyId, at.webhookId);
     await drain(at);
     expect(bodies(at).map(namesIn)).toEqual([names(2, 3), names(4)]);
@@ -314,6 +320,7 @@ describe("what changes meanwhile", () => {
       await drain(at);
       expect(at.posts.map(({ body }) => z.parse(Counted, JSON.parse(body)).eventCount).toSorted()).toEqual([1, 2]);
       expect(at.clock).toBe(START + (minutes === 0 ? 11 : 11 + minutes) * MINUTE);
+      expect(await expectBalanced(at)).toMatchObject({ matched: 2, delivered: 2 });
     },
   );
 
@@ -327,6 +334,7 @@ describe("what changes meanwhile", () => {
     await drain(at);
     expect(at.posts).toHaveLength(3);
     expect(z.parse(Counted, JSON.parse(at.posts[2]?.body ?? "")).eventCount).toBe(2);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3 });
   });
 
   test("sent by hand before it is due, it closes; what comes then opens the next", async () => {
