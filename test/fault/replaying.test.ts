@@ -1,6 +1,7 @@
 /** Replays: what failed is sent again, each once, oldest first and no faster than it should; kills lose and double nothing. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { ReplayRange } from "#shared/deliveries/replay-schema.ts";
 import type { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
@@ -58,6 +59,8 @@ async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
     }));
     await db.direct.batchPut(attempts);
   }
+  // Nobody waits at it any more.
+  await db.direct.batchRemove([gateKeys.gate(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;
   at.calls.length = 0;
