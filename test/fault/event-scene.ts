@@ -7,6 +7,7 @@ import type { Item, Table } from "#shared/db/table.ts";
 import { consume as consumeMessage } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import { type QueueMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { sweep } from "#shared/deliveries/sweep.ts";
 import { batchReads, publishChange, type RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
@@ -124,6 +125,8 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     return {
       ...table,
       get: (key) => strike("get", () => table.get(key)),
+      batchGet: (keys, consistency) => strike("batchGet", () => table.batchGet(keys, consistency)),
+      batchPut: (items) => strike("batchPut", () => table.batchPut(items)),
       write: (entry) => strike("write", () => table.write(entry)),
       transact: (writes) => strike("transact", () => table.transact(writes)),
       query: async function* (spec) {
@@ -201,6 +204,37 @@ export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {
       at.queue.push({ message: next.message, at: at.clock + VISIBILITY_MS, isRepeat: true });
     }
   }
+}
+
+/** What is visible goes out at once, to as many senders: in no order, and whoever is killed leaves its message to come back. */
+export async function drainTogether(at: Scene, maxSteps = 1_000): Promise<void> {
+  for (let steps = 0; at.queue.length > 0; steps++) {
+    if (steps > maxSteps) throw new Error("the queue does not come to rest");
+    at.clock = Math.max(at.clock, Math.min(...at.queue.map((entry) => entry.at)));
+    const visible = at.queue.filter((entry) => entry.at <= at.clock);
+    at.queue.splice(0, at.queue.length, ...at.queue.filter((entry) => entry.at > at.clock));
+    const ends = await Promise.allSettled(visible.map(({ message, isRepeat }) => consume(at, message, isRepeat)));
+    for (const [i, end] of ends.entries()) {
+      const entry = visible[i];
+      if (end.status === "fulfilled" || entry === undefined) continue;
+      if (!(end.reason instanceof Killed)) throw end.reason;
+      at.queue.push({ ...entry, at: at.clock + VISIBILITY_MS, isRepeat: true });
+    }
+  }
+}
+
+/** Nothing waits any more: the queue has come to rest, and the sweeper has found nothing to do for so many minutes. */
+export async function settleFor(at: Scene, minutes: number, empty = drain): Promise<void> {
+  for (let minute = 0; minute < minutes; minute++) {
+    await empty(at);
+    at.clock += 60_000;
+    await sweep(at.world, { assume: "messages-kept" }).catch((error: unknown) => {
+      if (!(error instanceof Killed)) throw error;
+    });
+    // What other tests of the table have left is none of this one's.
+    at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
+  }
+  await empty(at);
 }
 
 export const deliveries = ({ db, ...hook }: Scene): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
