@@ -52,6 +52,8 @@ test.each([
   ["1 GB of one cell in quotes", () => many("a\n", 1_000 * MB, `${header}"`), "more than"],
   ["1 GB of columns", () => many(",", 1_000 * MB), "more than"],
   ["1 GB of columns in a row", () => many(",", 1_000 * MB, header), "more than"],
+  ["200 MB of blank lines", () => many("\n", 200 * MB, header), "blank lines"],
+  ["200 MB of lines of blanks", () => many(" \r\n", 200 * MB, header), "blank lines"],
   ["a million columns", () => [Buffer.from(`${"c,".repeat(1_000_000)}\n1,2\n`)], "more than"],
   ["a gzip bomb", () => [gzipSync(Buffer.alloc(100 * MB))], "not text"],
   ["a zip", () => [Buffer.from("PK\u0003\u0004"), Buffer.from([0x14, 0, 0xff, 0xfe, 0x80])], "not text"],

@@ -2,7 +2,7 @@
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import Papa from "papaparse";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BadFile } from "#shared/csv/bad-file.ts";
 import { exportColumns } from "#shared/csv/columns.ts";
 import { decoded } from "#shared/csv/decode.ts";
@@ -149,6 +149,13 @@ describe("reading", () => {
       ["a", "b"],
       ['6" pipe', "x"],
     ]);
+  });
+
+  test("rows of any width, and blank lines, are read without an error made for each", async () => {
+    const made = vi.spyOn(Error, "captureStackTrace");
+    onTestFinished(() => made.mockRestore());
+    expect(await rowsOf([Buffer.from(`a,b\n${"\n".repeat(100)}${"x\n1,2,3\n".repeat(100)}`)])).toHaveLength(201);
+    expect(made).not.toHaveBeenCalled();
   });
 
   test.each([
