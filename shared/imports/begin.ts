@@ -49,7 +49,7 @@ function newImport({ clock }: World, caller: Caller, id: number, input: NewImpor
     headers: uploadHeaders(input),
     uploadUntil: nowMs + limits.fileLinkSeconds * 1_000,
     etag: null,
-    progress: { step: "check", row: 0, done: nothing, stretches: 0, report: null, newTags: [] },
+    progress: { step: "check", row: 0, done: nothing, skipped: 0, stretches: 0, report: null, newTags: [] },
     total: null,
     first: null,
     startedAt: null,

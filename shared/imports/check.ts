@@ -21,8 +21,9 @@ export async function checkFile({ objects }: JobWorld, held: HeldImport, { dicti
   const tags = new NewTags(dictionary, job.progress.newTags);
   const report = await Report.open(objects, place, job.progress.report);
   const shown = unpacked(z.array(RowFault), held.stored.errors);
-  let { processed, skipped } = held.stored;
-  let { done, row } = job.progress;
+  // The row's own counts may be ahead of where this run goes on: they are shown meanwhile.
+  let { done, row, skipped } = job.progress;
+  let processed = done.prospect + skipped;
   const bytes = objects.read(fileKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { dictionary, tags, mapping: held.mapping, after: row };
   const counts = () => ({ processed, skipped, errors: packed(shown) });
@@ -35,7 +36,8 @@ export async function checkFile({ objects }: JobWorld, held: HeldImport, { dicti
     shown.push(...batch.faults.slice(0, limits.jobErrors - shown.length));
     await report.add(batch.faults);
     if (held.isLate()) {
-      const progress = { ...job.progress, done, row, newTags: tags.values, report: await report.pause(row) };
+      const paused = await report.pause(row);
+      const progress = { ...job.progress, done, row, skipped, newTags: tags.values, report: paused };
       await held.release({ ...counts(), job: { ...job, progress } });
       return false;
     }

@@ -23,6 +23,6 @@ export class HeldImport extends Held<StoredImport> {
 
   /** The beginning of this step. */
   begun(step: Progress["step"]): Progress {
-    return { step, row: 0, done: nothing, stretches: 0, report: null, newTags: [] };
+    return { step, row: 0, done: nothing, skipped: 0, stretches: 0, report: null, newTags: [] };
   }
 }

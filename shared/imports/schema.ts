@@ -102,6 +102,8 @@ const Progress = z.object({
   row: z.int(),
   /** What the accepted ones among them become. */
   done: Counts,
+  /** How many of them have an error, while the file is checked. Rows of the table that are older than this do not say. */
+  skipped: z._default(z.int(), 0),
   /** Stretches of sorted rows that wait in the bucket. */
   stretches: z.int(),
   /** The report of errors: its parts in the bucket, and what waits there for the next part. Null: there is none yet. */

@@ -1,6 +1,7 @@
 /** Imports by an upload, on a table and a bucket that fail: after any death and a new run each row is there once, and before none is. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { listAddresses } from "#shared/addresses/addresses.ts";
+import { BucketUnavailable } from "#shared/bucket.ts";
 import { csvText } from "#shared/csv/write.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -190,6 +191,25 @@ describe("hand-over", () => {
     await scene.settle();
     await expectOnce(company, 10);
   });
+});
+
+test("a run that dies far into a slow file, when it has told how far it is: each row counts once", async () => {
+  const company = await newCompany(scene.sound());
+  const job = await scene.uploaded(company.caller, fileOf(5_000, 150));
+  const world = scene.sound();
+  const breaking = async function* (key: string, etag: string): AsyncGenerator<Uint8Array> {
+    let pieces = 0;
+    for await (const piece of scene.bucket.read(key, etag)) {
+      now.ms += 21_000;
+      if (++pieces === 5) throw new BucketUnavailable("as planned");
+      yield piece;
+    }
+  };
+  expect(await scene.run({ ...world, objects: { ...scene.bucket, read: breaking } }, job)).toBe(false);
+  expect((await told(job)).processed).toBeGreaterThan(2_000);
+  await scene.settle();
+  expect(await told(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });
+  await expectOnce(company, 5_000);
 });
 
 test("the run of an upload dies before it has written anything, and its message with it: another one comes by the sweeper", async () => {
