@@ -1,4 +1,5 @@
 /** One run of the work on an import by an upload: begins it, goes on where another run ended, or removes what it has left. */
+import { may } from "#shared/auth/caller.ts";
 import { FileGone } from "#shared/bucket.ts";
 import { iso } from "#shared/clock.ts";
 import { BadFile } from "#shared/csv/bad-file.ts";
@@ -15,6 +16,7 @@ import { JobLost } from "#shared/jobs/held.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
 import { limits } from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
+import { StoredUser } from "#shared/users/schema.ts";
 
 /** Runs that end without any progress: then it is given up. */
 const FRUITLESS_RUNS = 10;
@@ -61,6 +63,10 @@ async function work(world: JobWorld, held: HeldImport): Promise<void> {
     await fail(held, "The import could not be completed.");
     return clearAway(world, held);
   }
+  if (!(await mayBeDone(world, held.stored))) {
+    await fail(held, "Whoever began the import may not import any more.");
+    return clearAway(world, held);
+  }
   await held.save({ job: { ...held.job, runs: held.job.runs + 1 } });
   try {
     await step(world, held);
@@ -75,6 +81,12 @@ async function work(world: JobWorld, held: HeldImport): Promise<void> {
     await fail(held, error instanceof BadFile ? error.message : "The file is not there any more, or was replaced.");
     await clearAway(world, held);
   }
+}
+
+/** The link alone is no right: it may be used an hour after its maker was disabled. */
+async function mayBeDone({ table }: JobWorld, { companyId, createdBy }: StoredImport): Promise<boolean> {
+  const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
+  return user.isActive && may({ ...user, userId: user.id }, "canManageProspects");
 }
 
 /** As many steps as there is time for. */

@@ -1,6 +1,7 @@
 /** Imports by an upload, on a table and a bucket that fail: after any death and a new run each row is there once, and before none is. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { listAddresses } from "#shared/addresses/addresses.ts";
+import type { Caller } from "#shared/auth/caller.ts";
 import { BucketUnavailable } from "#shared/bucket.ts";
 import { csvText } from "#shared/csv/write.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -17,6 +18,7 @@ import { getNote } from "#shared/notes/notes.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { readAllProspects } from "#shared/prospects/plain-reading.ts";
+import { updateUser } from "#shared/users/write.ts";
 import type { World } from "#shared/world.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type JobScene, jobScene } from "./job-scene.ts";
@@ -317,6 +319,27 @@ describe("an import that comes to nothing", () => {
     await scene.settle();
     expect(await told(job)).toMatchObject({ state: "failed", failure: "The file was not uploaded in time." });
     expect(await left(company)).toEqual([]);
+  });
+
+  test("for whoever began it may not import any more, or is disabled, when the file comes", async () => {
+    const company = await newCompany(scene.sound());
+    const { companyId } = company.caller;
+    const permissions = ["canManageProspects" as const];
+    const rep: Caller = { companyId, userId: company.repId, role: "sales", permissions };
+    const change = (to: Parameters<typeof updateUser>[3]) =>
+      updateUser(scene.sound(), company.caller, company.repId, to);
+    await change({ permissions });
+    const good = await scene.uploaded(rep, Buffer.from("name,lat,lng\nn0,1,2\n"));
+    await scene.run(scene.sound(), good);
+    expect(await told(good)).toMatchObject({ state: "completed", imported: 1 });
+    for (const to of [{ permissions: [] }, { permissions, isActive: false }]) {
+      const job = await scene.uploaded(rep, fileOf(3));
+      await change(to);
+      await scene.run(scene.sound(), job);
+      expect(await told(job)).toMatchObject({ state: "failed", failure: expect.stringContaining("may not import") });
+      expect((await list(scene.sound(), company)).total).toBe(1);
+      expect([...scene.bucket.files.keys()].filter((key) => key.includes(`/${job.id}`))).toEqual([]);
+    }
   });
 
   test("cancelled at any call: a moment later nothing is left, and nothing was seen", async () => {
