@@ -1,6 +1,7 @@
 /** Finds or begins the import of a file: whatever happened before, no content is imported twice unless somebody asks for it. */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import type { Import } from "../../docs/client/api.ts";
 import { Failed, messageOf } from "./fault.ts";
 import { type KeptImport, KeptImports } from "./kept.ts";
@@ -29,6 +30,8 @@ export async function contentOf(file: string): Promise<Content> {
   const hash = createHash("sha256");
   let bytes = 0;
   try {
+    const isFile = (await stat(file)).isFile();
+    if (!isFile) throw new Error(`${file} is no regular file, and it has to be read more than once`);
     for await (const chunk of createReadStream(file)) {
       hash.update(chunk);
       bytes += chunk.length;
@@ -36,6 +39,7 @@ export async function contentOf(file: string): Promise<Content> {
   } catch (error) {
     throw new Failed(messageOf(error));
   }
+  if (bytes === 0) throw new Failed(`${file} is empty`);
   return { bytes, sha256: hash.digest("base64") };
 }
 

@@ -13,7 +13,7 @@ import { digits, type Progress } from "./progress.ts";
 import { RowCounter } from "./rows.ts";
 import { answered, problemText, type Service, waitAfter } from "./service.ts";
 import { receive } from "./transfer.ts";
-import { writeWhole } from "./whole.ts";
+import { placeOf, writeWhole } from "./whole.ts";
 
 /** More are made into a file first: a streamed answer cannot be gone on with where it broke, and ends at 200 MB. */
 const STREAMED_ROWS = 50_000;
@@ -24,6 +24,7 @@ const LOOK_EVERY_MS = 2_000;
 /** Gives the exit code. Throws Failed and CutOff. */
 export async function exportFile(service: Service, options: ExportOptions, progress: Progress): Promise<number> {
   const { client } = service;
+  await placeOf(options.file);
   const query = { ...options.filter, pageSize: 1 };
   const { total } = await answered(service, () => client.GET("/api/prospects", { params: { query } }));
   const kept = await keptFor(service, options);

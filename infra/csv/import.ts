@@ -1,4 +1,5 @@
 /** `import FILE`: sends the file to the service, follows what becomes of it, and tells. */
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { csvText } from "#shared/csv/write.ts";
 import type { Import } from "../../docs/client/api.ts";
@@ -9,7 +10,7 @@ import type { ImportOptions } from "./options.ts";
 import { digits, type Progress, type Step } from "./progress.ts";
 import type { Service } from "./service.ts";
 import { upload } from "./upload.ts";
-import { writeWhole } from "./whole.ts";
+import { placeOf, writeWhole } from "./whole.ts";
 
 const FIRST_LOOK_MS = 100;
 const LOOK_EVERY_MS = 2_000;
@@ -18,6 +19,7 @@ const ERRORS_SHOWN = 10;
 /** Gives the exit code. Throws Failed and CutOff. */
 export async function importFile(service: Service, options: ImportOptions, progress: Progress): Promise<number> {
   const content = await contentOf(options.file);
+  await checkErrorsPlace(options);
   const begun = await (options.dryRun ? beginDryRun : beginImport)(service, options, content);
   const { id, state } = begun.found;
   const wasOver = begun.isOld && state === "completed";
@@ -35,6 +37,13 @@ export async function importFile(service: Service, options: ImportOptions, progr
     const why = service.signal.aborted ? "" : `${messageOf(error)}\n`;
     throw new CutOff(`${why}${howToGoOn(id, options.dryRun, isSent)}`);
   }
+}
+
+/** Before anything is sent, not after. Throws Failed. */
+async function checkErrorsPlace({ file, errors }: ImportOptions): Promise<void> {
+  if (errors === undefined) return;
+  const [own, other] = [await placeOf(file), await placeOf(errors)];
+  if (resolve(own.path) === resolve(other.path)) throw new Failed(`${errors} is the file that is to be imported`);
 }
 
 function howToGoOn(id: number, isDryRun: boolean, isSent: boolean): string {

@@ -17,8 +17,12 @@ export interface Running {
   readonly ended: Promise<Ended>;
 }
 
-export function startCsv(...args: readonly string[]): Running {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../../infra/csv.ts"), ...args], {
+export const startCsv = (...args: readonly string[]): Running => startCsvWith(":", ...args);
+
+/** After a command of the shell, such as one that sets a limit. */
+export function startCsvWith(first: string, ...args: readonly string[]): Running {
+  const command = [process.execPath, join(import.meta.dirname, "../../infra/csv.ts"), ...args];
+  const child = spawn("sh", ["-c", `${first}; exec "$0" "$@"`, ...command], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, TOKEN: undefined },
   });

@@ -1,10 +1,21 @@
 /** The command-line client over poor lines: an exported file is whole or not there, whatever breaks. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { baseUrl } from "./client.ts";
-import { csv, startCsv } from "./csv-command.ts";
+import { csv, startCsv, startCsvWith } from "./csv-command.ts";
 import { startPoorLine } from "./poor-line.ts";
 import { uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
@@ -134,4 +145,41 @@ test("an answer of nothing but the header is whole; a filter that is wrong is to
     told: expect.stringContaining("bbox must be four numbers"),
   });
   expect(existsSync(wrong)).toBe(false);
+});
+
+test("a link goes on leading to its file, which nobody else may read afterwards either; what is no file stays what it is", async () => {
+  const file = newFile();
+  const link = `${file}.link`;
+  writeFileSync(file, "old", { mode: 0o600 });
+  symlinkSync(file, link);
+  expect(await run(link)).toMatchObject({ code: 0 });
+  expect(readFileSync(file, "utf8")).toBe(whole);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  const pipe = `${file}.pipe`;
+  execFileSync("mkfifo", [pipe]);
+  for (const other of [pipe, folder]) {
+    expect(await run(other)).toMatchObject({
+      code: 2,
+      told: `${other} is no regular file, and none can take its place\n`,
+    });
+  }
+  expect(statSync(pipe).isFIFO()).toBe(true);
+});
+
+test("what this machine refuses is told at once, and the service is asked for nothing more", async () => {
+  const file = newFile();
+  const asked = (): number => line.calls.filter((call) => call === STREAM || call === JOB).length;
+  const before = asked();
+  expect(await run(join(file, "..", "nowhere", "x.csv"))).toMatchObject({
+    code: 2,
+    told: expect.stringContaining("ENOENT"),
+  });
+  expect(asked()).toBe(before);
+  // A kilobyte at most, as on a disk that is full.
+  const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
+  expect(await full.ended).toMatchObject({ code: 2, told: expect.stringContaining("EFBIG") });
+  expect(asked()).toBe(before + 1);
+  expect(existsSync(file)).toBe(false);
+  expect(beside(file)).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /** The command-line client over poor lines: a file is imported once, however often the command is cut off, and it says what came of it. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -187,4 +188,24 @@ test("problems of the service are told in its own words, wrong usage with the ri
       told: expect.stringContaining("usage: npm run csv"),
     });
   }
+});
+
+test("a file that cannot be imported, or would be written over by its own errors, is told before anything is begun", async () => {
+  const { file } = newFile({ faulty: 1 });
+  const [empty, pipe, link] = [`${file}.empty`, `${file}.pipe`, `${file}.link`];
+  writeFileSync(empty, "");
+  execFileSync("mkfifo", [pipe]);
+  symlinkSync(file, link);
+  const content = readFileSync(file, "utf8");
+  const begunBefore = line.calls.filter((call) => call === `POST ${PLACE}`).length;
+  expect(await run(empty)).toMatchObject({ code: 2, told: `${empty} is empty\n` });
+  expect(await run(pipe)).toMatchObject({ code: 2, told: expect.stringContaining("is no regular file") });
+  for (const same of [file, link]) {
+    expect(await run(file, "--errors", same)).toMatchObject({
+      code: 2,
+      told: expect.stringContaining("to be imported"),
+    });
+  }
+  expect(readFileSync(file, "utf8")).toBe(content);
+  expect(line.calls.filter((call) => call === `POST ${PLACE}`)).toHaveLength(begunBefore);
 });
