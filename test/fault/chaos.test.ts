@@ -1,8 +1,10 @@
 /** The whole service on a DynamoDB that throttles, conflicts and loses replies: every accepted write is there, every event arrives, nothing twice. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
+import { systemClock } from "#shared/clock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { dynamoClient, openTable } from "#shared/db/table.ts";
+import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import { reconcile } from "#shared/deliveries/books.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { startReceiver } from "../api/receiver.ts";
@@ -116,16 +118,29 @@ test(`${WRITES} writes under faults`, async () => {
   expect(created.every((id) => toldIds.has(id))).toBe(true);
   expect(told().size).toBe(expected);
   await receiver.close();
-  await expectIndexed(z.parse(Me, (await call(token, "GET", "/api/me")).body).company.id);
+  await expectBooks(z.parse(Me, (await call(token, "GET", "/api/me")).body).company.id, expected);
 });
 
 const Me = z.object({ company: Identified });
 
-/** Entries were flushed under the same faults; the index says what the records say, those of the demo included. */
-async function expectIndexed(companyId: number): Promise<void> {
+function serviceTable(): Table {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const client = dynamoClient({ endpoint: db.endpoint, region: "us-east-1", credentials });
-  const table = openTable(service.outputs.TableName, client);
+  return openTable(service.outputs.TableName, client);
+}
+
+/** What the service says it has sent is what arrived, and the index is what the records are. */
+async function expectBooks(companyId: number, expected: number): Promise<void> {
+  const table = serviceTable();
+  const looks = { again: 20, wait: () => new Promise((resolve) => setTimeout(resolve, 1_000)) };
+  const books = await reconcile({ table, clock: systemClock }, companyId, looks);
+  expect(books).toMatchObject({ matched: expected, delivered: expected, waiting: 0, faults: [] });
+  await expectIndexed(companyId);
+}
+
+/** Entries were flushed under the same faults; the index says what the records say, those of the demo included. */
+async function expectIndexed(companyId: number): Promise<void> {
+  const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
   // A flush that is under way changes the places of entries, never what they say together.

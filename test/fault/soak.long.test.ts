@@ -15,13 +15,14 @@ afterAll(() => db.stop());
 test("nothing is lost or falsified, and what comes twice was cut off", { timeout: AN_HOUR }, async () => {
   const outcome = await soak(db, { changes: 5_000, faults: 0.2, seed: 11 });
   console.info(JSON.stringify(outcome));
-  expect(outcome).toMatchObject({ events: 11_250, lost: 0, falsified: 0, unforced: 0 });
+  expect(outcome).toMatchObject({ events: 11_250, lost: 0, falsified: 0, unforced: 0, faults: [] });
+  expect(outcome.matched).toBe(outcome.deliveries);
   expect(outcome.failed / outcome.calls).toBeGreaterThan(0.19);
 });
 
 test("without faults nothing comes twice", { timeout: AN_HOUR }, async () => {
   const outcome = await soak(db, { changes: 5_000, faults: 0, seed: 11 });
   console.info(JSON.stringify(outcome));
-  expect(outcome).toMatchObject({ events: 11_250, failed: 0, lost: 0, falsified: 0, duplicates: 0 });
-  expect(outcome.posts).toBe(outcome.deliveries);
+  expect(outcome).toMatchObject({ events: 11_250, failed: 0, lost: 0, falsified: 0, duplicates: 0, faults: [] });
+  expect(outcome).toMatchObject({ posts: outcome.deliveries, matched: outcome.deliveries });
 });

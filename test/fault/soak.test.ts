@@ -17,13 +17,22 @@ test("a fifth of all calls fails: nothing is lost or falsified, and what comes t
   timeout: LONG_MS,
 }, async () => {
   const outcome = await soak(db, { changes: 30, faults: 0.2, seed: 7 });
-  expect(outcome).toMatchObject({ events: 82, lost: 0, falsified: 0, unforced: 0 });
+  expect(outcome).toMatchObject({ events: 82, lost: 0, falsified: 0, unforced: 0, faults: [] });
+  expect(outcome.matched).toBe(outcome.deliveries);
   expect(outcome.failed / outcome.calls).toBeGreaterThan(0.15);
   expect(outcome.duplicates).toBeGreaterThan(0);
 });
 
 test("without faults nothing comes twice", { timeout: LONG_MS }, async () => {
   const outcome = await soak(db, { changes: 30, faults: 0, seed: 7 });
-  expect(outcome).toMatchObject({ events: 82, failed: 0, lost: 0, falsified: 0, duplicates: 0, unforced: 0 });
-  expect(outcome.posts).toBe(outcome.deliveries);
+  expect(outcome).toMatchObject({
+    events: 82,
+    failed: 0,
+    lost: 0,
+    falsified: 0,
+    duplicates: 0,
+    unforced: 0,
+    faults: [],
+  });
+  expect(outcome).toMatchObject({ posts: outcome.deliveries, matched: outcome.deliveries });
 });

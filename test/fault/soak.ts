@@ -15,6 +15,7 @@ import { createRegistration } from "#shared/webhooks/registrations.ts";
 import type { NewRegistration } from "#shared/webhooks/schema.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import { type World, worldOn } from "#shared/world.ts";
+import { booksOf } from "./balance.ts";
 import { consume, deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
 
@@ -48,6 +49,9 @@ export interface Outcome {
   /** Successful posts of one delivery beyond its first, and how many of them no fault explains. */
   readonly duplicates: number;
   readonly unforced: number;
+  /** What the books of the company find at fault, and how many deliveries they say had to be made. */
+  readonly faults: readonly string[];
+  readonly matched: number;
 }
 
 interface Registered {
@@ -299,7 +303,10 @@ async function outcomeOf(stage: Stage): Promise<Outcome> {
   const extra = [...told].filter(([entry, ids]) => !expected.has(entry) || ids.length > 1).length;
   const again = [...Map.groupBy(received, idOf)].map(([id, posts]) => ({ id, times: posts.length - 1 }));
   const unforced = again.filter(({ id, times }) => times > (cutOff.get(id) ?? 0)).length;
+  const { faults, matched } = await booksOf(at);
   return {
+    faults,
+    matched,
     events: expected.size,
     ...count,
     deliveries: rows.length,
