@@ -1,4 +1,5 @@
-/** Test run: laws and rules by themselves; the API suite on one local service that the global setup starts; soaks apart from both. */
+/** Test run: laws and rules by themselves; the API suite on one local service that the global setup starts; whole sizes and soaks apart. */
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 /** Many repetitions of a law that a shorter test states as well: `npm run test:long`, before a release. */
@@ -11,30 +12,41 @@ const shared = {
   isolate: false,
 };
 const short = { exclude: [`test/**/*.${LONG}`], provide: { tier: "short" as const }, ...shared };
-const long = { provide: { tier: "long" as const }, ...shared, testTimeout: 600_000 };
+const wide = { provide: { tier: "wide" as const }, ...shared, testTimeout: 600_000 };
+const long = { ...shared, testTimeout: 600_000 };
 const service = { globalSetup: "test/local-service.ts" };
 const quiet = { env: { LOG_LEVEL: "error" } };
-/** Tests of both tiers, which take their size from the tier that runs them (test/tier.ts). */
-const SIZED = `test/fault/{${[
-  "attached",
-  "chaos",
-  "company-index",
-  "concurrency",
-  "export",
-  "export-jobs",
-  "import",
-  "import-jobs",
-  "index-manifest",
-  "index-rebuild",
-  "pausing",
-  "presses",
-  "replaying",
-  "windows",
-].join()}}.test.ts`;
+/** Tests that take their size from the tier that runs them (test/tier.ts) and have the tag `sized`. */
+const SIZED_API = "test/api/{hostile,matrix}.test.ts";
+const SIZED = [
+  "test/unit/company-index.test.ts",
+  "test/bench/budgets.test.ts",
+  "test/infra/app.test.ts",
+  `test/fault/{${[
+    "attached",
+    "chaos",
+    "company-index",
+    "concurrency",
+    "export",
+    "export-jobs",
+    "import",
+    "import-jobs",
+    "index-manifest",
+    "index-rebuild",
+    "pausing",
+    "presses",
+    "replaying",
+    "windows",
+  ].join()}}.test.ts`,
+];
+
+// Processes that tests start find each module compiled, and rid of its types, by the first of them that loads it.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/canvassing-tests");
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    tags: [{ name: "sized", description: "its size is the tier's" }],
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], ...short } },
       {
@@ -43,7 +55,9 @@ export default defineConfig({
       { test: { name: "bench", include: ["test/bench/**/*.test.ts"], ...short } },
       { test: { name: "infra", include: ["test/infra/**/*.test.ts"], ...short } },
       { test: { name: "api", include: ["test/api/**/*.test.ts"], ...service, ...short } },
-      { test: { name: "long", include: [SIZED, `test/{unit,fault,bench,infra}/**/*.${LONG}`], ...quiet, ...long } },
+      { test: { name: "wide", include: SIZED, ...quiet, ...wide } },
+      { test: { name: "wide-api", include: [SIZED_API], ...service, ...wide } },
+      { test: { name: "long", include: [`test/{unit,fault,bench,infra}/**/*.${LONG}`], ...quiet, ...long } },
       { test: { name: "long-api", include: [`test/api/**/*.${LONG}`], ...service, ...long } },
     ],
   },

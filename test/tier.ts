@@ -1,7 +1,7 @@
-/** The tier that a test runs in: `npm test` states a law at a small size, `npm run test:long` repeats it at a large one. */
+/** The tier that a test runs in: `npm test` states a law at a size that can still fail, `npm run test:wide` at its whole size. */
 import { inject } from "vitest";
 
-type Tier = "short" | "long";
+type Tier = "short" | "wide";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -9,5 +9,5 @@ declare module "vitest" {
   }
 }
 
-/** How often, or how much, in the tier that runs. */
+/** How often, or how much, in the tier that runs. What asks for it has the tag `sized`: the wide tier runs nothing else. */
 export const sized = (sizes: Readonly<Record<Tier, number>>): number => sizes[inject("tier")];

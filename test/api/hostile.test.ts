@@ -1,14 +1,17 @@
-/** Hostile input: for every endpoint hundreds of generated bodies, queries and paths. Never a 5xx, always a documented problem. */
+/** Hostile input: for every endpoint generated bodies, queries and paths, hundreds of them in the wide tier. Never a 5xx, always a documented problem. */
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Method, routes } from "../../infra/routes.ts";
+import { sized } from "../tier.ts";
 import { send, tokenOf } from "./client.ts";
 import { dataOf, problemOf } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
 const as = await newTeam();
 
-const RUNS = 500;
+const EXAMPLES = 500;
+/** Of those for each endpoint. */
+const RUNS = sized({ short: 50, wide: EXAMPLES });
 
 const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
 const withBody: readonly Method[] = ["POST", "PATCH", "PUT"];
@@ -148,8 +151,10 @@ const query = fc.array(
 );
 
 const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
-/** The same for every endpoint. */
-const examples = fc.sample(request, { numRuns: RUNS, seed: 7 });
+const examples = fc.sample(request, { numRuns: EXAMPLES, seed: 7 });
+/** From endpoint to endpoint others, until all have had their turn. */
+const examplesOf = (endpoint: number) =>
+  Array.from({ length: RUNS }, (_, n) => examples[(endpoint * RUNS + n) % EXAMPLES]).filter((one) => one !== undefined);
 
 /** The client has checked the answer against the document; what is left is that it was no fault of ours. */
 function assertHarmless(status: number, text: string, sent: unknown): void {
@@ -159,11 +164,12 @@ function assertHarmless(status: number, text: string, sent: unknown): void {
 }
 
 /** Endpoints side by side, the requests of each in turn: so each starts one environment, and all are kept busy. */
-describe.concurrent.each(guarded.map(({ method, path }) => [method, path] as const))("%s %s", (method, path) => {
-  test(`${RUNS} hostile requests`, async () => {
+const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
+describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
+  test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
     // Reads are asked by the company that nobody fills meanwhile.
     const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
-    for (const example of examples) {
+    for (const example of examplesOf(at)) {
       const [first, second] = example.segments;
       const place = path.replace("{id}", first).replace("{registrationId}", second);
       const search = new URLSearchParams(

@@ -229,7 +229,7 @@ const cases = Object.keys(operations)
   .flatMap((name) => Object.keys(faults).map((fault) => [name, fault] as const))
   .map((names, turn) => [...names, turn] as const);
 
-test.each(cases)("%s, %s at each call", async (name, fault, turn) => {
+test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, turn) => {
   const [operation, planAt] = [operations[name], faults[fault]];
   if (operation === undefined || planAt === undefined) throw new Error("no such case");
   const caller = await company();

@@ -12,7 +12,7 @@ import { sized } from "../tier.ts";
 import { conflict, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
 
 /** More than a flush waits for: the company index is flushed under the same faults. */
-const WRITES = sized({ short: 140, long: 250 });
+const WRITES = sized({ short: 140, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
 
@@ -50,7 +50,7 @@ async function call(token: string, method: string, path: string, body?: unknown,
   return { status: answer.status, body: await answer.json() };
 }
 
-test(`${WRITES} writes under faults`, async () => {
+test(`${WRITES} writes under faults`, { tags: "sized" }, async () => {
   const token = (await service.tokenOf("rep@acme.test")) ?? "";
   const admin = (await service.tokenOf("admin@acme.test")) ?? "";
   const receiver = await startReceiver();

@@ -228,28 +228,32 @@ describe("a flush", () => {
     ["after its call took effect", 1, { kind: "lose reply" }],
   ];
 
-  test.each(faults)("killed at any call %s leaves reads exact, and the next one finishes", async (_, turn, fault) => {
-    for (const at of strikes(turn)) {
-      const records = new Records();
-      for (let seed = 0; seed < 3; seed++) {
-        await change(records, seed);
-        if (seed < 2) await flushAll(db.direct, records.companyId);
+  test.each(faults)(
+    "killed at any call %s leaves reads exact, and the next one finishes",
+    { tags: "sized" },
+    async (_, turn, fault) => {
+      for (const at of strikes(turn)) {
+        const records = new Records();
+        for (let seed = 0; seed < 3; seed++) {
+          await change(records, seed);
+          if (seed < 2) await flushAll(db.direct, records.companyId);
+        }
+        db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
+        const outcome = await flushAll(db.table, records.companyId).catch((error: unknown) => error);
+        const calls = db.calls.length;
+        db.plan(() => pass);
+        await records.expectFound();
+        await change(records, 9);
+        await flushAll(db.direct, records.companyId);
+        await records.expectFound();
+        await records.expectClean({ orphans: true });
+        if (calls < at) {
+          expect(outcome).toMatchObject({ entries: expect.any(Number) });
+          break;
+        }
       }
-      db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
-      const outcome = await flushAll(db.table, records.companyId).catch((error: unknown) => error);
-      const calls = db.calls.length;
-      db.plan(() => pass);
-      await records.expectFound();
-      await change(records, 9);
-      await flushAll(db.direct, records.companyId);
-      await records.expectFound();
-      await records.expectClean({ orphans: true });
-      if (calls < at) {
-        expect(outcome).toMatchObject({ entries: expect.any(Number) });
-        break;
-      }
-    }
-  });
+    },
+  );
 
   test("killed while it removes what it has flushed brings nothing back that was deleted", async () => {
     const records = new Records();

@@ -44,9 +44,9 @@ function expectChain({ statusHistory, currentStatus }: ProspectDetail): (number 
 }
 
 const PATCHES = 50;
-const PROSPECTS = sized({ short: 2, long: 20 });
+const PROSPECTS = sized({ short: 2, wide: 20 });
 
-test(`the history has one entry per change when ${PATCHES} come to a prospect at once`, async () => {
+test(`the history has one entry per change when ${PATCHES} come to a prospect at once`, { tags: "sized" }, async () => {
   const { world, caller } = await company();
   const ids = await Promise.all(
     Array.from({ length: PATCHES }, async (_, i) => {

@@ -92,6 +92,7 @@ test.each([
   ["after", { kind: "lose reply" }],
 ] satisfies [string, Fault][])(
   "killed %s each call of the table takes effect: the whole file after the next run",
+  { tags: "sized" },
   async (_, death) => {
     const company = await newFilled(12);
     let all = 0;
@@ -115,6 +116,7 @@ test.each([
 
 test.each(["before", "after"] as const)(
   "killed %s each call of the bucket takes effect: the whole file after the next run",
+  { tags: "sized" },
   async (death) => {
     const company = await newFilled(12);
     const before = scene.bucket.calls;

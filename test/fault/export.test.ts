@@ -141,7 +141,7 @@ test("what others write meanwhile is written as it is then, and left out where i
   expect(names(rows)).not.toContain("too late");
 });
 
-test("a table that fails for good breaks the file off, at whatever call", async () => {
+test("a table that fails for good breaks the file off, at whatever call", { tags: "sized" }, async () => {
   const company = await demoCompany(1_500);
   const world = worldOn(db.table, clock);
   const whole = await exported(world, company);
@@ -153,7 +153,7 @@ test("a table that fails for good breaks the file off, at whatever call", async 
   expect(await exported(world, company)).toEqual(whole);
   const all = calls;
   expect(all).toBeGreaterThan(5);
-  for (let last = 0; last < all; last += sized({ short: 9, long: 2 })) {
+  for (let last = 0; last < all; last += sized({ short: 9, wide: 1 })) {
     let seen = 0;
     db.plan((operation) => (operation === "Query" && seen++ >= last ? throttle : pass));
     await expect(exported(world, company), `after ${last} calls`).rejects.toThrow();

@@ -104,6 +104,7 @@ describe("killed", () => {
 
   test.each(deaths)(
     "%s each call of the table takes effect: no row before it is completed, each once after the next run",
+    { tags: "sized" },
     async (_, death) => {
       const counting = await newCompany(scene.sound());
       const first = await scene.uploaded(counting.caller, fileOf(COUNT, 120));
@@ -134,6 +135,7 @@ describe("killed", () => {
 
   test.each(["before", "after"] as const)(
     "%s each call of the bucket takes effect: no row before it is completed, each once after the next run",
+    { tags: "sized" },
     async (death) => {
       const counting = await newCompany(scene.sound());
       const first = await scene.uploaded(counting.caller, fileOf(COUNT, 120));
@@ -341,7 +343,7 @@ describe("an import that comes to nothing", () => {
     }
   });
 
-  test("cancelled at any call: a moment later nothing is left, and nothing was seen", async () => {
+  test("cancelled at any call: a moment later nothing is left, and nothing was seen", { tags: "sized" }, async () => {
     for (const last of strikes(turn++)) {
       const company = await newCompany(scene.sound());
       const job = await scene.uploaded(company.caller, fileOf(40));

@@ -110,6 +110,7 @@ describe("killed", () => {
 
   test.each(deaths)(
     "%s each call of the table takes effect: no row before, each once after the retry",
+    { tags: "sized" },
     async (_, turn, death) => {
       let calls = 0;
       const counting = await newCompany(newFunction());
@@ -251,7 +252,9 @@ async function copyNames(from: Company, to: Company): Promise<void> {
   await db.direct.batchPut(users.map((user) => ({ ...user, pk, sk: String(user.sk) })));
 }
 
-test("what is exported from one company and imported into an empty one is the same, in the same order", async () => {
+test("what is exported from one company and imported into an empty one is the same, in the same order", {
+  tags: "sized",
+}, async () => {
   const awkward = (max: number) =>
     fc.oneof(
       fc.constantFrom(
@@ -310,6 +313,6 @@ test("what is exported from one company and imported into an empty one is the sa
     expect(contentOf(await exportOf(newFunction(), two))).toEqual(contentOf(text));
   };
   await fc.assert(fc.asyncProperty(fc.array(prospect, { minLength: 1, maxLength: 6 }), holds), {
-    numRuns: sized({ short: 20, long: 60 }),
+    numRuns: sized({ short: 12, wide: 60 }),
   });
 });

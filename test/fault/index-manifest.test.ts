@@ -125,6 +125,7 @@ describe("a flush", () => {
   ];
   test.each(faults)(
     "that takes runs in, killed at any call %s: lists are exact, the next one finishes, and a day later nothing is left of it",
+    { tags: "sized" },
     async (_, fault) => {
       for (const at of strikes(fault === dead ? 0 : 2)) {
         const { company, ids } = await companyWithLargeRun();

@@ -86,7 +86,7 @@ describe("a rebuild", () => {
     },
   };
   const acts = Object.entries(meanwhile).map(([what, act], turn) => [what, turn, act] as const);
-  test.each(acts)("is exact when, at any of its calls, %s", async (_, turn, act) => {
+  test.each(acts)("is exact when, at any of its calls, %s", { tags: "sized" }, async (_, turn, act) => {
     for (const at of strikes(turn)) {
       const company = newCompany();
       const staged = await company.stage(flushAll);
@@ -105,27 +105,31 @@ describe("a rebuild", () => {
     // After a read all is as it is before the next call.
     ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
   ];
-  test.each(faults)("killed %s leaves lists exact, and a later one does its work", async (_, fault, operations) => {
-    const undisturbed = newCompany();
-    await undisturbed.stage(flushAll);
-    db.plan(() => pass);
-    await rebuildOf(undisturbed, db.table);
-    const struck = [...db.calls.entries()].filter(([, operation]) => operations.test(operation)).map(([i]) => i);
-    for (const strike of strikesOf(struck.length, 0)) {
-      const i = struck[strike - 1] ?? 0;
-      const company = newCompany();
-      const { ids } = await company.stage(flushAll);
-      db.plan((__, number) => (number <= i ? pass : number === i + 1 ? fault : dead));
-      await rebuildOf(company, db.table).catch(() => undefined);
-      await company.expectListsExact();
-      await company.change(ids[1] ?? 0, 50);
-      await flushAll(company);
-      await company.expectListsExact();
-      clock.ms += REST_MS + 1;
-      expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1 });
-      await expectExact(company);
-    }
-  });
+  test.each(faults)(
+    "killed %s leaves lists exact, and a later one does its work",
+    { tags: "sized" },
+    async (_, fault, operations) => {
+      const undisturbed = newCompany();
+      await undisturbed.stage(flushAll);
+      db.plan(() => pass);
+      await rebuildOf(undisturbed, db.table);
+      const struck = [...db.calls.entries()].filter(([, operation]) => operations.test(operation)).map(([i]) => i);
+      for (const strike of strikesOf(struck.length, 0)) {
+        const i = struck[strike - 1] ?? 0;
+        const company = newCompany();
+        const { ids } = await company.stage(flushAll);
+        db.plan((__, number) => (number <= i ? pass : number === i + 1 ? fault : dead));
+        await rebuildOf(company, db.table).catch(() => undefined);
+        await company.expectListsExact();
+        await company.change(ids[1] ?? 0, 50);
+        await flushAll(company);
+        await company.expectListsExact();
+        clock.ms += REST_MS + 1;
+        expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1 });
+        await expectExact(company);
+      }
+    },
+  );
 
   test("that never learns whether the head moved takes nothing away that the head may lead to", async () => {
     const company = newCompany();

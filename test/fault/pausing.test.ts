@@ -110,7 +110,7 @@ describe("killed at each call, before and after it takes effect", () => {
     ["before", 0],
     ["after", 1],
   ] as const;
-  test.each(deaths)("%s: each event is sent once", async (when, turn) => {
+  test.each(deaths)("%s: each event is sent once", { tags: "sized" }, async (when, turn) => {
     const run = async (at: Scene): Promise<void> => {
       await pause(at);
       await publishUntilDone(at);

@@ -43,7 +43,7 @@ async function newButton(delayMinutes = 0): Promise<Button> {
   return { at, press };
 }
 
-test.each(["before", "after"] as const)("killed at each call, %s it takes effect", async (when) => {
+test.each(["before", "after"] as const)("killed at each call, %s it takes effect", { tags: "sized" }, async (when) => {
   const run = async ({ at, press }: Button): Promise<string> => {
     let told: string | undefined;
     while (told === undefined) {

@@ -164,6 +164,7 @@ async function startUntilAnswered(at: Scene): Promise<void> {
 describe("killed at each call, before and after it takes effect", () => {
   test.each(["before", "after"] as const)(
     "%s: each delivery goes out, twice only where its post was cut off",
+    { tags: "sized" },
     async (when) => {
       const fates: Fate[] = ["delivered", "failing"];
       const run = async (at: Scene): Promise<void> => {

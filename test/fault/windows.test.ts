@@ -162,7 +162,9 @@ describe("a window", () => {
 });
 
 describe("racing the flush", () => {
-  test("an event that is told between any two calls of the sender either joins or opens the next", async () => {
+  test("an event that is told between any two calls of the sender either joins or opens the next", {
+    tags: "sized",
+  }, async () => {
     const calm = await scene();
     await tell(calm, change(calm, 2, 0), change(calm, 3, 1));
     const before = calm.calls.length;
@@ -197,36 +199,40 @@ describe("racing the flush", () => {
 });
 
 describe("killed at each call, before and after it takes effect", () => {
-  test.each(["before", "after"] as const)("%s: every event is told once, in bytes that stay the same", async (when) => {
-    const run = async (at: Scene): Promise<void> => {
-      at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
-      await tell(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 12));
-      await drain(at);
-    };
-    const calm = await scene();
-    await run(calm);
-    expect(calm.posts).toHaveLength(3);
-    let doubled = 0;
-    for (const number of strikesOf(calm.calls.length, when === "before" ? 0 : 2)) {
-      const at = await scene();
-      at.kill = { at: number, when };
-      await run(at);
-      const place = `${when} ${calm.calls[number - 1]} (${number})`;
-      await expectEachOnce(at, [2, 3, 4], place);
-      expect(bodies(at), place).toHaveLength(2);
-      expect(
-        (await deliveries(at)).map(({ state }) => state),
-        place,
-      ).toEqual(["delivered", "delivered"]);
-      // Once more only where the kill cut off a post from what is written of it.
-      expect(at.posts.length, place).toBeGreaterThanOrEqual(3);
-      expect(at.posts.length, place).toBeLessThanOrEqual(4);
-      doubled += at.posts.length - 3;
-    }
-    expect(doubled).toBeGreaterThan(0);
-    // Before each of three writes, the last of which settles the attempt: of three posts.
-    expect(doubled).toBeLessThanOrEqual(3 * 3);
-  });
+  test.each(["before", "after"] as const)(
+    "%s: every event is told once, in bytes that stay the same",
+    { tags: "sized" },
+    async (when) => {
+      const run = async (at: Scene): Promise<void> => {
+        at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
+        await tell(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 12));
+        await drain(at);
+      };
+      const calm = await scene();
+      await run(calm);
+      expect(calm.posts).toHaveLength(3);
+      let doubled = 0;
+      for (const number of strikesOf(calm.calls.length, when === "before" ? 0 : 2)) {
+        const at = await scene();
+        at.kill = { at: number, when };
+        await run(at);
+        const place = `${when} ${calm.calls[number - 1]} (${number})`;
+        await expectEachOnce(at, [2, 3, 4], place);
+        expect(bodies(at), place).toHaveLength(2);
+        expect(
+          (await deliveries(at)).map(({ state }) => state),
+          place,
+        ).toEqual(["delivered", "delivered"]);
+        // Once more only where the kill cut off a post from what is written of it.
+        expect(at.posts.length, place).toBeGreaterThanOrEqual(3);
+        expect(at.posts.length, place).toBeLessThanOrEqual(4);
+        doubled += at.posts.length - 3;
+      }
+      expect(doubled).toBeGreaterThan(0);
+      // Before each of three writes, the last of which settles the attempt: of three posts.
+      expect(doubled).toBeLessThanOrEqual(3 * 3);
+    },
+  );
 
   test("with the messages lost, the sweeper finds every window that is due", async () => {
     const at = await scene();

@@ -1,5 +1,12 @@
-/** Reads of the company index equal a plain look at the records, in some random sequences of steps; the long run takes more. */
+/** Reads of the company index equal a plain look at the records, in random sequences of steps; the long run takes more. */
 import { test } from "vitest";
+import { sized } from "../tier.ts";
 import { expectIndexLaw } from "./company-index-law.ts";
 
-test("totals, ids and order equal a plain look at the records, in 400 random sequences", () => expectIndexLaw(400));
+const SEQUENCES = sized({ short: 200, wide: 2_000 });
+
+test(
+  `totals, ids and order equal a plain look at the records, in ${SEQUENCES} random sequences`,
+  { tags: "sized" },
+  () => expectIndexLaw(SEQUENCES),
+);
