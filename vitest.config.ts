@@ -27,6 +27,7 @@ const SIZED = [
     "chaos",
     "company-index",
     "concurrency",
+    "events",
     "export",
     "export-jobs",
     "import",
@@ -36,6 +37,7 @@ const SIZED = [
     "pausing",
     "presses",
     "replaying",
+    "upcoming",
     "windows",
   ].join()}}.test.ts`,
 ];

@@ -1,5 +1,5 @@
 /** Bundles the functions and synthesizes the stack in this process: for the local runtime, the tests and `cdk`. */
-import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { App, type AppProps } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
@@ -37,7 +37,7 @@ const featureFlags = {
 /** Writes the cloud assembly into `outDir`, replacing an earlier one there, and gives the parsed template. */
 export async function synthesize(config: DeployConfig, outDir: string): Promise<CloudFormationTemplate> {
   assertConsistent(config);
-  removeEarlierAssembly(outDir);
+  mkdirSync(outDir, { recursive: true });
   const bundles = resolve(outDir, "bundles");
   await bundle(functionFiles(), bundles);
   const app = createApp({
@@ -46,6 +46,8 @@ export async function synthesize(config: DeployConfig, outDir: string): Promise<
     analyticsReporting: false,
     // CloudFormation's own rules take 1.5 s to load: the command line and a test apply them, a start on a laptop does not.
     builtinCloudFormationValidation: false,
+    // The bundles are beside the template already: nobody uploads a copy of them from here.
+    context: { "aws:cdk:disable-asset-staging": true },
   });
   const stack = createStack(app, config, bundles);
   app.synth();
@@ -59,12 +61,4 @@ export function createApp(props: AppProps = {}): App {
 /** Functions that routes and event sources name. */
 export function functionFiles(): string[] {
   return [...routes, ...Object.values(eventFunctions)].map(({ file }) => file);
-}
-
-/** Only what an assembly consists of is removed: the directory may be one that holds other things too. */
-function removeEarlierAssembly(outDir: string): void {
-  mkdirSync(outDir, { recursive: true });
-  for (const name of readdirSync(outDir)) {
-    if (name.startsWith("asset.")) rmSync(join(outDir, name), { recursive: true, force: true });
-  }
 }

@@ -80,7 +80,7 @@ export function readStack(source: unknown, sqsEndpoint: string, assets: string):
     buckets: of("AWS::S3::Bucket", Bucket),
     functions: of("AWS::Lambda::Function", LambdaFunction).map((spec) => ({
       ...spec,
-      directory: path.join(assets, metadata(spec.id, "aws:asset:path", template)),
+      directory: path.resolve(assets, metadata(spec.id, "aws:asset:path", template)),
       file: metadata(spec.id, "file", template),
     })),
     eventSources: of("AWS::Lambda::EventSourceMapping", EventSourceMapping),

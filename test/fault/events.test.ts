@@ -17,6 +17,7 @@ import {
   START,
 } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { strikesOf } from "./strikes.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -57,10 +58,11 @@ test("undisturbed: one delivery, one post, nothing left", async () => {
 describe("killed at each call, before and after it takes effect", () => {
   test.each(["before", "after"] as const)(
     "%s: the delivery arrives, again only if its post was cut off",
+    { tags: "sized" },
     async (when) => {
       const calls = await callsOf();
       expect(calls.filter((name) => name === "post")).toHaveLength(1);
-      for (let number = 1; number <= calls.length; number++) {
+      for (const number of strikesOf(calls.length, when === "before" ? 0 : 2)) {
         const at = await scene();
         at.kill = { at: number, when };
         await publishUntilDone(at);
@@ -81,12 +83,13 @@ describe("killed at each call, before and after it takes effect", () => {
 
   test.each(["before", "after"] as const)(
     "%s: with a receiver that fails twice, three attempts are made and no more",
+    { tags: "sized" },
     async (when) => {
       const failTwice = (at: Scene): void => {
         at.answers = (post) => ({ status: Number(post.headers["X-Service-Attempt"]) < 3 ? 500 : 204 });
       };
       const calls = await callsOf(failTwice);
-      for (let number = 1; number <= calls.length; number++) {
+      for (const number of strikesOf(calls.length, when === "before" ? 1 : 3)) {
         const at = await scene();
         failTwice(at);
         at.kill = { at: number, when };

@@ -7,6 +7,7 @@ import { ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import type { World } from "#shared/world.ts";
+import { sized } from "../tier.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "./warm-function.ts";
 
@@ -99,7 +100,9 @@ const steps = fc.array(
   { minLength: 3, maxLength: 14 },
 );
 
-test("law: a list shows the soonest of all that are to come, whatever was made, moved, completed and deleted", async () => {
+test("law: a list shows the soonest of all that are to come, whatever was made, moved, completed and deleted", {
+  tags: "sized",
+}, async () => {
   const company = await newCompany(newFunction());
   const world = newFunction();
   await fc.assert(
@@ -137,6 +140,6 @@ test("law: a list shows the soonest of all that are to come, whatever was made, 
         ]);
       }
     }),
-    { numRuns: 40 },
+    { numRuns: sized({ short: 16, wide: 40 }) },
   );
 });

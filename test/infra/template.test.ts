@@ -1,6 +1,6 @@
 /** What the deployed service is made of, as rules that hold for every resource of a kind. */
 import { statSync } from "node:fs";
-import { join } from "node:path";
+import { resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
@@ -229,7 +229,7 @@ describe("functions", () => {
 
   it("have bundles within the budget of a cold start", () => {
     for (const { properties, resource } of template.all("AWS::Lambda::Function")) {
-      const bundle = join(template.directory, String(resource.Metadata["aws:asset:path"]), "index.mjs");
+      const bundle = resolve(template.directory, String(resource.Metadata["aws:asset:path"]), "index.mjs");
       expect(statSync(bundle).size, String(properties.Description)).toBeLessThanOrEqual(BUNDLE_BUDGET_BYTES);
     }
   });
