@@ -3,8 +3,7 @@ import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { STACK_NAME } from "./stack-name.ts";
-import { deployedTable, localTable } from "./table-in-use.ts";
+import { tableInUse } from "./table-in-use.ts";
 
 /** Gives the exit code: 0 all is well, 1 faults. */
 export type CompanyWork = (table: Table, companyId: number) => Promise<number>;
@@ -21,8 +20,7 @@ class WrongUsage extends Error {}
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
   try {
     const { work, company, stack } = readInput(usage, commands);
-    const local = stack === undefined ? await localTable() : undefined;
-    const { table, label } = local ?? (await deployedTable(stack ?? STACK_NAME));
+    const { table, label } = await tableInUse(stack);
     const companyId = Number(company);
     if ((await table.get(keys.company(companyId))) === undefined) {
       throw new WrongUsage(`there is no company ${companyId} on ${label}`);

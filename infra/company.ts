@@ -11,7 +11,7 @@ import { limits } from "#shared/limits.ts";
 import { Email, text } from "#shared/schema.ts";
 import { worldOn } from "#shared/world.ts";
 import { STACK_NAME } from "./stack-name.ts";
-import { deployedTable, localTable } from "./table-in-use.ts";
+import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL
     [--first-name TEXT] [--last-name TEXT]
@@ -34,17 +34,18 @@ interface Target {
   readonly identities: IdentityProvider;
 }
 
-/** The running local service, whose issuer signs in everybody whom the directory knows. */
-async function localTarget(): Promise<Target | undefined> {
-  const found = await localTable();
-  return found === undefined ? undefined : { ...found, identities: directoryOnly };
+/** A subject is of use on a deployed stack alone: the local issuer signs in everybody whom the directory knows. */
+async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
+  if (sub !== undefined) {
+    const identities = { takesSubjects: true, invite: async () => ({ sub }) };
+    return { ...(await deployedTable(stack ?? STACK_NAME)), identities };
+  }
+  const found = await tableInUse(stack);
+  return { ...found, identities: identitiesOf(found) };
 }
 
-async function deployedTarget(stackName: string, sub: string | undefined): Promise<Target> {
-  const { userPoolId, ...found } = await deployedTable(stackName);
-  const identities = sub === undefined ? ownPool(userPoolId) : { takesSubjects: true, invite: async () => ({ sub }) };
-  return { ...found, identities };
-}
+const identitiesOf = ({ isLocal, userPoolId }: TableInUse): IdentityProvider =>
+  isLocal ? directoryOnly : ownPool(userPoolId);
 
 function ownPool(userPoolId: string | undefined): IdentityProvider {
   if (userPoolId === undefined) throw new Error("this stack has an identity provider of its own: name --sub");
@@ -65,8 +66,7 @@ async function main(): Promise<void> {
     throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
   }
   const { name, owner: email, stack, sub } = input.data;
-  const local = stack === undefined && sub === undefined ? await localTarget() : undefined;
-  const target = local ?? (await deployedTarget(stack ?? STACK_NAME, sub));
+  const target = await targetOf(stack, sub);
   const { table } = target;
   const owner = { email, firstName: input.data["first-name"], lastName: input.data["last-name"] };
   const made = await createCompany(worldOn(table), {

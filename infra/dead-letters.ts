@@ -6,7 +6,7 @@ import { sqsClient } from "#shared/queue.ts";
 import { countMessages, redrive } from "./dead-letters/redrive.ts";
 import { redoings, stations } from "./dead-letters/stations.ts";
 import { STACK_NAME } from "./stack-name.ts";
-import { deployedTable, localTable } from "./table-in-use.ts";
+import { tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run dead-letters -- list
     how many messages each queue of dead letters holds
@@ -31,8 +31,7 @@ async function main(): Promise<number> {
     return 2;
   }
   const { stack, queue } = input;
-  const local = stack === undefined ? await localTable() : undefined;
-  const inUse = local ?? (await deployedTable(stack ?? STACK_NAME));
+  const inUse = await tableInUse(stack);
   const sqs = sqsClient({ ...inUse.sqs, ...patient });
   const redo = redoings(inUse, sqs, new DynamoDBStreamsClient({ ...inUse.dynamoDb, ...patient }));
   if (queue === undefined) {

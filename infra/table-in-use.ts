@@ -1,8 +1,9 @@
 /** The table that an admin's command works on: that of the running local service, or of a deployed stack. */
-import { CloudFormationClient, DescribeStacksCommand } from "@aws-sdk/client-cloudformation";
+import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
 import { serviceUrl } from "./local/address.ts";
+import { STACK_NAME } from "./stack-name.ts";
 
 export interface TableInUse {
   /** For people. */
@@ -13,6 +14,7 @@ export interface TableInUse {
   /** For clients of the same deployment; what is not set they find as the SDK does. */
   readonly dynamoDb: ClientSettings;
   readonly sqs: ClientSettings;
+  readonly isLocal: boolean;
   /** Of the stack's own user pool, if it has one. */
   readonly userPoolId: string | undefined;
 }
@@ -29,8 +31,19 @@ const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.
 /** Nobody waits for one answer of an admin's command, and many calls at once may be slow. */
 const patient = { maxAttempts: 6, requestHandler: { connectionTimeout: 5_000, requestTimeout: 30_000 } };
 
+/** Without a name it is the local service's, or where none runs that of the default stack. */
+export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
+  const local = stackName === undefined ? await localTable() : undefined;
+  try {
+    return local ?? (await deployedTable(stackName ?? STACK_NAME));
+  } catch (error) {
+    if (stackName !== undefined || !(error instanceof NoWayToAws)) throw error;
+    throw new Error(`no local service answers at ${serviceUrl()}: start it with npm start; and ${error.message}`);
+  }
+}
+
 /** Undefined where no local service runs. */
-export async function localTable(): Promise<TableInUse | undefined> {
+async function localTable(): Promise<TableInUse | undefined> {
   const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
   if (answer === undefined || !answer.ok) return undefined;
@@ -42,14 +55,33 @@ export async function localTable(): Promise<TableInUse | undefined> {
   });
   const [dynamoDb, sqs] = [at(outputs.DynamoDbEndpoint), at(outputs.SqsEndpoint)];
   const table = openTable(outputs.TableName, dynamoClient({ ...dynamoDb, ...patient }));
-  return { label: base, table, outputs, dynamoDb, sqs, userPoolId: undefined };
+  return { label: base, table, outputs, dynamoDb, sqs, isLocal: true, userPoolId: undefined };
 }
 
 export async function deployedTable(stackName: string): Promise<TableInUse> {
-  const { Stacks } = await new CloudFormationClient().send(new DescribeStacksCommand({ StackName: stackName }));
+  const { Stacks } = await describe(stackName);
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
   const table = openTable(TableName, dynamoClient(patient));
-  return { label: `stack ${stackName}`, table, outputs, dynamoDb: {}, sqs: {}, userPoolId: UserPoolId };
+  return { label: `stack ${stackName}`, table, outputs, dynamoDb: {}, sqs: {}, isLocal: false, userPoolId: UserPoolId };
+}
+
+class NoWayToAws extends Error {}
+
+async function describe(StackName: string): Promise<DescribeStacksOutput> {
+  try {
+    return await new CloudFormationClient().send(new DescribeStacksCommand({ StackName }));
+  } catch (error) {
+    const missing = error instanceof Error ? missingOf(error) : undefined;
+    if (missing === undefined) throw error;
+    throw new NoWayToAws(`the stack ${StackName} cannot be looked for without ${missing}`, { cause: error });
+  }
+}
+
+/** The SDK's own words tell neither what it is needed for nor what to do. */
+function missingOf({ name, message }: Error): string | undefined {
+  if (message === "Region is missing") return "an AWS region: set AWS_REGION";
+  if (name !== "CredentialsProviderError") return undefined;
+  return "AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
 }

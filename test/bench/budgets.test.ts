@@ -1,5 +1,6 @@
-/** The budgets that count units, rounds and bytes, at 10 k and 100 k prospects: they are the same in each run. */
+/** The budgets that count units, rounds and bytes, at 10 k and, in the wide tier, 100 k prospects: they are the same in each run. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sized } from "../tier.ts";
 import { type Budget, isHeld } from "./budget.ts";
 import { type Counted, countReads, countWrites } from "./size-budgets.ts";
 import { setStage } from "./stage.ts";
@@ -14,19 +15,16 @@ afterAll(() => table.stop());
 /** Creates whose background is counted. */
 const CREATES = 1_024;
 
+const sizes = [10_000, 100_000].slice(0, sized({ short: 1, wide: 2 }));
+
 const broken = (budgets: readonly Budget[]): Budget[] => budgets.filter((budget) => !isHeld(budget));
 
 describe("budgets are held", () => {
-  let small: Counted;
-  test("at 10 k prospects", async () => {
-    small = await countReads(await setStage(table, 10_000));
-    expect(broken(small.budgets)).toEqual([]);
-    expect(broken(await countWrites(small.stage, CREATES))).toEqual([]);
-  });
-
-  test("at 100 k, where reads cost no more", async () => {
-    const large = await countReads(await setStage(table, 100_000), small);
-    expect(broken(large.budgets)).toEqual([]);
-    expect(broken(await countWrites(large.stage, CREATES))).toEqual([]);
+  let smaller: Counted | undefined;
+  test.each(sizes)("at %d prospects, where reads cost no more than at fewer", { tags: "sized" }, async (size) => {
+    const counted = await countReads(await setStage(table, size), smaller);
+    expect(broken(counted.budgets)).toEqual([]);
+    expect(broken(await countWrites(counted.stage, CREATES))).toEqual([]);
+    smaller = counted;
   });
 });

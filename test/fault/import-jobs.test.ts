@@ -20,6 +20,7 @@ import { ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { readAllProspects } from "#shared/prospects/plain-reading.ts";
 import { updateUser } from "#shared/users/write.ts";
 import type { World } from "#shared/world.ts";
+import { sized } from "../tier.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type JobScene, jobScene } from "./job-scene.ts";
 import { strikes, strikesOf } from "./strikes.ts";
@@ -82,16 +83,21 @@ async function left({ caller: { companyId } }: Company): Promise<string[]> {
   return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|XM|X|[PA]R) /.test(key));
 }
 
-test("a file becomes prospects in its order, within 1.1 write units each and one for each note", async () => {
+/** More than a batch, which has 2 048. */
+const MANY = sized({ short: 2_500, wide: 5_000 });
+
+test(`${MANY} rows become prospects in their order, within 1.1 write units each and one for each note`, {
+  tags: "sized",
+}, async () => {
   const company = await newCompany(scene.sound());
-  const job = await scene.uploaded(company.caller, fileOf(5_000, 150));
+  const job = await scene.uploaded(company.caller, fileOf(MANY, 150));
   const { usage } = await metered(() => scene.run(scene.sound(), job));
-  expect(await told(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });
-  await expectOnce(company, 5_000);
-  expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * 5_000 + Math.ceil(5_000 / 3));
+  expect(await told(job)).toMatchObject({ state: "completed", processed: MANY + 150, imported: MANY, skipped: 150 });
+  await expectOnce(company, MANY);
+  expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * MANY + Math.ceil(MANY / 3));
   const report = Buffer.from(scene.bucket.files.get(fileKeys.report(job.companyId, job.id)) ?? []).toString();
   expect(report.split("\r\n")).toHaveLength(152);
-  expect(report).toContain("5002,");
+  expect(report).toContain(`${MANY + 2},`);
   expect([...scene.bucket.files.keys()].filter((key) => key.includes("rows-"))).toEqual([]);
 });
 
@@ -162,9 +168,12 @@ describe("killed", () => {
 });
 
 describe("hand-over", () => {
-  test("run after run that has time for one batch alone: each row once, in the order of the file", async () => {
+  test("run after run that has time for one batch alone: each row once, in the order of the file", {
+    tags: "sized",
+  }, async () => {
+    const count = sized({ short: 2_400, wide: 4_500 });
     const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, fileOf(4_500, 130));
+    const job = await scene.uploaded(company.caller, fileOf(count, 130));
     let runs = 0;
     for (scene.queue.push(job); scene.queue.length > 0; runs++) {
       const [message = job] = scene.queue.splice(0, 1);
@@ -174,11 +183,16 @@ describe("hand-over", () => {
       expect(await scene.run(scene.sound(), message, () => (isLast ? 900_000 : 1_000))).toBe(true);
       expect(runs).toBeLessThan(20);
     }
-    expect(runs).toBeGreaterThan(7);
-    expect(await told(job)).toMatchObject({ state: "completed", processed: 4_630, imported: 4_500, skipped: 130 });
-    await expectOnce(company, 4_500);
+    expect(runs).toBeGreaterThan(sized({ short: 5, wide: 7 }));
+    expect(await told(job)).toMatchObject({
+      state: "completed",
+      processed: count + 130,
+      imported: count,
+      skipped: 130,
+    });
+    await expectOnce(company, count);
     const notes = (await db.keysOf(`C#${job.companyId}#P#`)).filter(({ sk }) => sk.includes("#N#"));
-    expect(notes).toHaveLength(1_500);
+    expect(notes).toHaveLength(count / 3);
     for (const { sk } of notes.filter((_, i) => i % 50 === 0)) {
       const id = Number(sk.split("#").at(-1));
       expect(await getNote(scene.sound(), company.caller, id)).toMatchObject({ id });
