@@ -1,4 +1,5 @@
 /** The rows of an export with their newest notes: each block of ids is read once, as a whole, where enough of it is wanted. */
+import * as z from "zod/mini";
 import type { Place } from "#shared/company-index/page.ts";
 import type { Consistency } from "#shared/db/batch.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
@@ -7,10 +8,34 @@ import { StoredNote } from "#shared/notes/schema.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
+/** What a file needs of a prospect. */
+const Exported = z.pick(StoredProspect, {
+  type: true,
+  id: true,
+  name: true,
+  phoneNumber: true,
+  emailAddress: true,
+  lat: true,
+  lng: true,
+  address: true,
+  statusId: true,
+  assignedToUserId: true,
+  tagIds: true,
+  source: true,
+  createdAt: true,
+  createdBy: true,
+  version: true,
+  deletedAt: true,
+});
+const ExportedNote = z.pick(StoredNote, { type: true, id: true, prospectId: true, body: true, createdAt: true });
+
+/** Fields that are read: answers of half the size, at the same price. */
+const fields = Object.keys({ ...Exported.shape, ...ExportedNote.shape });
+
 /** A prospect and the newest of its notes, as they are when they are read. */
 export interface ExportRow {
-  readonly prospect: StoredProspect;
-  readonly note: StoredNote | undefined;
+  readonly prospect: z.infer<typeof Exported>;
+  readonly note: z.infer<typeof ExportedNote> | undefined;
 }
 
 /** A block of rows of usual size costs about so many half units; fewer prospects are cheaper one by one. */
@@ -87,13 +112,13 @@ function rowsWith(companyId: number, id: number): QuerySpec {
 
 async function read(table: Table, spec: QuerySpec, consistency: Consistency): Promise<Rows> {
   const rows: Rows = new Map();
-  for await (const item of table.query({ ...spec, consistency })) {
+  for await (const item of table.query({ ...spec, fields, consistency })) {
     // A prospect stands before its notes.
     if (item.type === "prospect") {
-      const prospect = StoredProspect.parse(item);
+      const prospect = Exported.parse(item);
       rows.set(prospect.id, { prospect, note: undefined });
     } else if (item.type === "note") {
-      const note = StoredNote.parse(item);
+      const note = ExportedNote.parse(item);
       const row = rows.get(note.prospectId);
       const isNewest = row?.note === undefined || newestFirst(note, row.note) < 0;
       if (row !== undefined && isNewest) rows.set(note.prospectId, { ...row, note });

@@ -6,7 +6,10 @@ import type { Write } from "#shared/db/table.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
 /** Is there such a prospect for the caller? Another company's rows are never read in the first place. */
-export function isVisible(caller: Caller, { deletedAt, assignedToUserId }: StoredProspect): boolean {
+export function isVisible(
+  caller: Caller,
+  { deletedAt, assignedToUserId }: Pick<StoredProspect, "deletedAt" | "assignedToUserId">,
+): boolean {
   const assignee = visibleAssignee(caller);
   return deletedAt === undefined && (assignee === undefined || assignedToUserId === assignee);
 }
