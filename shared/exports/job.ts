@@ -125,7 +125,7 @@ async function writeParts(
     await part.write(text);
     processed += places;
     if (part.bytes < partBytes) {
-      await held.keep({});
+      await held.keep({ read: Math.max(held.stored.read ?? 0, processed) });
       continue;
     }
     parts = await putPart(world, held.stored, parts, part, false);
@@ -180,7 +180,7 @@ async function partsGone(world: JobWorld, held: Held<StoredExport>, error: FileG
     return complete(world, held, { processed: total ?? 0, parts: { ...parts, fileBytes: file.bytes } });
   }
   log.warn("export begins anew", { id, ...errorFields(error) });
-  await held.release({ parts: null, total: null, processed: 0 });
+  await held.release({ parts: null, total: null, processed: 0, read: 0 });
   await world.jobs.send({ kind: "export", companyId, id });
 }
 

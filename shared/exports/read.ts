@@ -33,13 +33,13 @@ function mayHave(caller: Caller, { createdBy, assignee }: StoredExport): boolean
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
 
 export function presentExport(stored: StoredExport, file: Link | null): Export {
-  const { id, state, total, processed, parts, failure = null, createdAt, updatedAt } = stored;
+  const { id, state, total, processed, read = 0, parts, failure = null, createdAt, updatedAt } = stored;
   const isDone = state === "completed";
   return {
     id,
     state,
     total,
-    processed,
+    processed: Math.max(processed, read),
     bytes: isDone ? (parts?.fileBytes ?? 0) : null,
     file,
     keptUntil: isDone ? iso(keptUntil(stored)) : null,

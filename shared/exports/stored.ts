@@ -26,6 +26,8 @@ export const StoredExport = z.object({
   /** Null until it is known which prospects it holds. */
   total: z.nullable(z.int()),
   processed: z.int(),
+  /** How many have been read, as was last told: mostly some that are in no part of the file yet. */
+  read: z.optional(z.int()),
   parts: z.nullable(Parts),
   failure: z.optional(z.string()),
   createdAt: Timestamp,

@@ -61,8 +61,8 @@ export function summaryOf(stored: StoredImport): ImportSummary {
 }
 
 /** Rows that are in the table, whether they can be seen yet or not. */
-function writtenBy({ state, imported, job }: StoredImport): number {
+function writtenBy({ state, imported, written = 0, job }: StoredImport): number {
   if (state === "completed") return imported;
   if (state !== "running" || job === undefined || job.progress.step === "check") return 0;
-  return job.progress.done.prospect;
+  return Math.max(written, job.progress.done.prospect);
 }

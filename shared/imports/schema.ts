@@ -159,6 +159,8 @@ export const StoredImport = z.object({
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
+  /** Rows that are in the table already, as was last told: mostly some after the last place to go on from. */
+  written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });
 export type StoredImport = z.infer<typeof StoredImport>;

@@ -9,7 +9,7 @@ import { type KnownNames, nameTags } from "#shared/imports/names.ts";
 import { fileKeys } from "#shared/imports/places.ts";
 import { NewTags, readRows } from "#shared/imports/read-file.ts";
 import { type ImportRows, importRows } from "#shared/imports/rows.ts";
-import type { Counts } from "#shared/imports/schema.ts";
+import type { Counts, Progress } from "#shared/imports/schema.ts";
 import { keepStretch } from "#shared/imports/stretch.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
 
@@ -35,40 +35,83 @@ export async function planRows(world: JobWorld, held: HeldImport, names: KnownNa
   return known;
 }
 
-/** False: it was handed over. */
+/** False: it was handed over. While one batch is being written, the next is read. */
 export async function writeRows(world: JobWorld, held: HeldImport, names: KnownNames): Promise<boolean> {
-  const { companyId, id } = held.stored;
   const { job } = held;
   const tags = new NewTags(names.dictionary, job.progress.newTags);
-  let { done, stretches } = job.progress;
-  let [waiting, text]: [RowWithNotes[], number] = [[], 0];
-  const bytes = world.objects.read(fileKeys.uploaded(companyId, id), job.etag ?? "");
-  const reading = { dictionary: names.dictionary, tags, mapping: held.mapping, after: job.progress.row };
-  const keep = async (row: number): Promise<void> => {
-    await keepStretch(world.objects, { companyId, id }, stretches++, waiting);
-    [waiting, text] = [[], 0];
-    const progress = { ...job.progress, done, row, stretches, newTags: tags.values };
-    await held.save({ job: { ...job, runs: 0, progress } });
+  let writing: Promise<void> = Promise.resolve();
+  const stretch = new Stretch(world, held);
+  let { done, row } = job.progress;
+  const bytes = world.objects.read(fileKeys.uploaded(held.stored.companyId, held.stored.id), job.etag ?? "");
+  const reading = { dictionary: names.dictionary, tags, mapping: held.mapping, after: row };
+  const keep = async (): Promise<void> => {
+    await writing;
+    await stretch.keep({ done, row, newTags: tags.values });
   };
-  let last = job.progress.row;
-  for await (const batch of batchesOf(readRows(bytes, reading))) {
-    await held.keep({});
-    const { items, indexed } = rowsOf(held, names, done, batch);
-    await world.table.batchPut(items);
-    done = plus(done, batch);
-    last = batch.row;
-    for (const entry of indexed) {
-      waiting.push(entry);
-      text += entry.row.text.length + entry.notes.reduce((sum, note) => sum + note.text.length, 0);
+  try {
+    for await (const batch of batchesOf(readRows(bytes, reading))) {
+      const { items, indexed } = rowsOf(held, names, done, batch);
+      await writing;
+      await held.keep({ written: Math.max(held.stored.written ?? 0, done.prospect) });
+      writing = world.table.batchPut(items);
+      // Thrown where it is awaited.
+      writing.catch(() => undefined);
+      done = plus(done, batch);
+      row = batch.row;
+      stretch.add(indexed);
+      if (!stretch.isFull && !held.isLate()) continue;
+      await keep();
+      if (!held.isLate()) continue;
+      await held.release({});
+      return false;
     }
-    if (waiting.length < STRETCH_ROWS && text < STRETCH_TEXT && !held.isLate()) continue;
-    await keep(last);
-    if (!held.isLate()) continue;
-    await held.release({});
-    return false;
+    if (!stretch.isEmpty) await keep();
+    return true;
+  } finally {
+    // Nothing is written any more when the run is over, however it ends.
+    await writing.catch(() => undefined);
   }
-  if (waiting.length > 0) await keep(last);
-  return true;
+}
+
+/** Rows that are in the table and wait to be sorted. */
+class Stretch {
+  readonly #world: JobWorld;
+  readonly #held: HeldImport;
+  #rows: RowWithNotes[] = [];
+  #text = 0;
+  #stretches: number;
+
+  constructor(world: JobWorld, held: HeldImport) {
+    this.#world = world;
+    this.#held = held;
+    this.#stretches = held.job.progress.stretches;
+  }
+
+  get isFull(): boolean {
+    return this.#rows.length >= STRETCH_ROWS || this.#text >= STRETCH_TEXT;
+  }
+
+  get isEmpty(): boolean {
+    return this.#rows.length === 0;
+  }
+
+  add(entries: readonly RowWithNotes[]): void {
+    for (const entry of entries) {
+      this.#rows.push(entry);
+      this.#text += entry.row.text.length + entry.notes.reduce((sum, note) => sum + note.text.length, 0);
+    }
+  }
+
+  /** Sorted, into the bucket; whoever goes on begins after these. */
+  async keep(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
+    const { companyId, id } = this.#held.stored;
+    const { job } = this.#held;
+    await keepStretch(this.#world.objects, { companyId, id }, this.#stretches++, this.#rows);
+    this.#rows = [];
+    this.#text = 0;
+    const progress = { ...job.progress, ...at, stretches: this.#stretches };
+    await this.#held.save({ job: { ...job, runs: 0, progress } });
+  }
 }
 
 /** Of ids in ascending order the first rows of the file get the highest. */
