@@ -20,7 +20,6 @@ const quiet = { env: { LOG_LEVEL: "error" } };
 const SIZED_API = "test/api/{hostile,matrix}.test.ts";
 const SIZED = [
   "test/unit/company-index.test.ts",
-  "test/bench/budgets.test.ts",
   "test/infra/app.test.ts",
   `test/fault/{${[
     "attached",

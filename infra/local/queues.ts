@@ -49,8 +49,9 @@ export async function startQueues(): Promise<QueueServer> {
   let endpoint = "";
   // The server knows a queue only by a host name that not every resolver finds; clients use the address it listens on.
   app.addHook("preHandler", (request, _reply, done) => {
-    const call = z.safeParse(QueueRequest, request.body);
-    if (call.success && call.data.QueueUrl.startsWith(`${endpoint}/`)) {
+    // The bytes of a file are an object, too: of one key each.
+    const call = request.body instanceof Uint8Array ? undefined : z.safeParse(QueueRequest, request.body);
+    if (call?.success === true && call.data.QueueUrl.startsWith(`${endpoint}/`)) {
       request.body = { ...withGroups(call.data), QueueUrl: serversUrl(endpoint, call.data.QueueUrl) };
     }
     done();

@@ -1,131 +1,90 @@
 /** Budgets 9 and 10: a company moves in and out as CSV, at what price, how fast beside bare calls of the table, and in how much memory. */
 import { execFile } from "node:child_process";
-import { createWriteStream, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
-import { csvText, decimal } from "#shared/csv/write.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
-import type { Item } from "#shared/db/table.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { worldOn } from "#shared/world.ts";
 import { type Budget, sizeOf } from "./budget.ts";
-import { taken } from "./clock.ts";
-import { type Blocks, Exported, Imported } from "./csv-figures.ts";
-import { type BenchCompany, type Made, makeProspect } from "./prospects.ts";
+import { Exported, Imported, Turns } from "./csv-figures.ts";
+import { writeCsvFile } from "./csv-file.ts";
+import type { CsvJob } from "./csv-world.ts";
+import type { BenchCompany } from "./prospects.ts";
 import { foundCompany } from "./stage.ts";
 import type { BenchTable } from "./table.ts";
 
 const IMPORT_HEAP_MB = 256;
 const EXPORT_HEAP_MB = 64;
+/** Of the heap, for what is young: by itself V8 would give it too little to work in so small a heap, or more than all of it. */
+const YOUNG_MB = 4;
 const MB = 2 ** 20;
-/** Rows that are made, or written without the service, at a time. */
-const PORTION = 4_000;
 
-export async function csvBudgets(table: BenchTable, count: number): Promise<Budget[]> {
+/** What does not depend on what else the machine does, but for the rows a second. */
+export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> =>
+  withCompany(table, `csv-${count}`, count, async (job, notes) => {
+    const come = Imported.parse(await inOwnProcess("csv-job.ts", { ...job, work: "import" }, IMPORT_HEAP_MB));
+    if (come.imported !== count) throw new Error(`${come.imported} of ${count} rows were imported`);
+    const { blocks } = come;
+    const gone = Exported.parse(await inOwnProcess("csv-job.ts", { ...job, work: "export", blocks }, EXPORT_HEAP_MB));
+    if (gone.processed !== count) throw new Error(`${gone.processed} of ${count} rows were exported`);
+    return [...importLines(count, notes, come), ...exportLines(count, gone)];
+  });
+
+const line = (count: number, number: number, text: string, limit: number | null, measured: number): Budget => ({
+  number,
+  text,
+  size: sizeOf(count),
+  limit,
+  measured,
+});
+
+const importLines = (count: number, notes: number, come: Imported): Budget[] => [
+  line(count, 9, "import, write units a row beside one for each note", 1.1, (come.writeUnits - notes) / count),
+  line(count, 9, "import, rows a second", null, (count / come.ms) * 1_000),
+  line(count, 9, "import, heap at its peak, MB", IMPORT_HEAP_MB, come.peakHeapBytes / MB),
+  line(count, 9, "import, memory of its process at its peak, MB", null, come.peakBytes / MB),
+];
+
+const exportLines = (count: number, gone: Exported): Budget[] => [
+  line(count, 10, "export, read units by bytes of rows / 8 KB", 1.05, gone.readUnits / (gone.rowBytes / 8_192)),
+  line(count, 10, "export, rows a second, streamed", null, (count / gone.ms) * 1_000),
+  line(count, 10, "export, rows a second, into a file", null, (count / gone.jobMs) * 1_000),
+  line(count, 10, "export, heap at its peak, MB", EXPORT_HEAP_MB, gone.peakHeapBytes / MB),
+  line(count, 10, "export, memory of its process at its peak, MB", null, gone.peakBytes / MB),
+];
+
+/** Times, of work of this size, beside those of bare calls. */
+export const csvTurns = (table: BenchTable, count: number): Promise<Budget[]> =>
+  withCompany(table, "csv-turns", count, async (job) => {
+    const told = Turns.parse(await inOwnProcess("csv-turns.ts", job));
+    const [come, gone] = [told.importMs / told.bareWriteMs, told.exportMs / told.bareReadMs];
+    return [
+      line(count, 9, "import, times as long as bare BatchWriteItem of the same rows", 2, come),
+      line(count, 10, "export, times as long as bare pages of Query of the same rows", 1.25, gone),
+    ];
+  });
+
+async function withCompany<T>(
+  table: BenchTable,
+  name: string,
+  count: number,
+  work: (job: CsvJob, notes: number) => Promise<T>,
+): Promise<T> {
   const world = worldOn(table.open());
-  const company: BenchCompany = { ...(await foundCompany(world, 0, `csv-${count}`)), count };
+  const company: BenchCompany = { ...(await foundCompany(world, 0, name)), count };
   const folder = mkdtempSync(join(tmpdir(), "canvassing-bench-"));
   try {
-    const notes = await writeFile(world, company, join(folder, "in.csv"));
-    const job = { endpoint: table.endpoint, companyId: company.id, ownerId: company.ownerId, folder };
-    const come = Imported.parse(await inOwnProcess(IMPORT_HEAP_MB, { ...job, work: "import" }));
-    if (come.imported !== count) throw new Error(`${come.imported} of ${count} rows were imported`);
-    const bareMs = await writeBare(world, company.id, come.blocks);
-    const { blocks } = come;
-    const gone = Exported.parse(await inOwnProcess(EXPORT_HEAP_MB, { ...job, work: "export", blocks }));
-    return linesOf(count, notes, come, bareMs, gone);
+    const notes = await writeCsvFile(world, company, join(folder, "in.csv"));
+    return await work({ endpoint: table.endpoint, companyId: company.id, ownerId: company.ownerId, folder }, notes);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function linesOf(count: number, notes: number, come: Imported, bareWriteMs: number, gone: Exported): Budget[] {
-  const size = sizeOf(count);
-  const line = (number: number, text: string, limit: number | null, measured: number): Budget => ({
-    number,
-    text,
-    size,
-    limit,
-    measured,
-  });
-  const perSecond = (ms: number): number => Math.round((count / ms) * 1_000);
-  return [
-    line(9, "import, write units a row beside one for each note", 1.1, (come.writeUnits - notes) / count),
-    line(9, "import, times as long as bare BatchWriteItem of the same rows", 2, come.ms / bareWriteMs),
-    line(9, "import, rows a second", null, perSecond(come.ms)),
-    line(9, "import, heap at its peak, MB", IMPORT_HEAP_MB, come.peakHeapBytes / MB),
-    line(10, "export, read units by bytes of rows / 8 KB", 1.05, gone.readUnits / (gone.rowBytes / 8_192)),
-    line(10, "export, times as long as bare pages of Query of the same rows", 1.25, gone.ms / gone.bareMs),
-    line(10, "export, rows a second", null, perSecond(gone.ms)),
-    line(10, "export, heap at its peak, MB", EXPORT_HEAP_MB, gone.peakHeapBytes / MB),
-  ];
-}
-
-/** Ends by itself when it needs more. */
-async function inOwnProcess(heapMb: number, job: object): Promise<unknown> {
-  const script = join(import.meta.dirname, "csv-job.ts");
-  const flags = [`--max-heap-size=${heapMb}`];
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, script, JSON.stringify(job)]);
+/** One with a heap of its own ends by itself when it needs more. */
+async function inOwnProcess(script: string, job: object, heapMb?: number): Promise<unknown> {
+  const flags = heapMb === undefined ? [] : [`--max-heap-size=${heapMb}`, `--max-semi-space-size=${YOUNG_MB}`];
+  const file = join(import.meta.dirname, script);
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, file, JSON.stringify(job)]);
   return JSON.parse(stdout);
-}
-
-/** Gives the number of notes in it. */
-async function writeFile(world: World, company: BenchCompany, file: string): Promise<number> {
-  const { statuses, tags, users } = await loadDictionary(world.table, company.id);
-  let notes = 0;
-  const text = function* (): Generator<string> {
-    yield csvText([columns]);
-    for (let at = 0; at < company.count; at += PORTION) {
-      const made = Array.from({ length: Math.min(PORTION, company.count - at) }, (_, i) =>
-        makeProspect(company, at + i),
-      );
-      notes += made.filter(({ note }) => note !== undefined).length;
-      yield csvText(made.map(cellsOf));
-    }
-  };
-  const cellsOf = ({ prospect, note }: Made): string[] => [
-    prospect.name ?? "",
-    prospect.phoneNumber ?? "",
-    prospect.emailAddress ?? "",
-    ...[prospect.lat, prospect.lng].map((degrees) => (degrees === null ? "" : decimal(degrees))),
-    prospect.address?.address1 ?? "",
-    prospect.address?.address2 ?? "",
-    prospect.address?.city ?? "",
-    prospect.address?.state ?? "",
-    prospect.address?.zip ?? "",
-    statuses.get(prospect.statusId ?? 0)?.value ?? "",
-    users.get(prospect.assignedToUserId ?? 0)?.email ?? "",
-    prospect.tagIds.map((id) => tags.get(id)?.value ?? "").join(";"),
-    note?.body ?? "",
-  ];
-  await pipeline(Readable.from(text()), createWriteStream(file));
-  return notes;
-}
-
-const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedToEmail,tags,notes".split(
-  ",",
-);
-
-/** The rows that the import has written, once more, for a company that there is not; reading them takes no part in it. */
-async function writeBare({ table }: World, companyId: number, { from, to }: Blocks): Promise<number> {
-  const elsewhere = companyId + 1_000_000_000;
-  let ms = 0;
-  let waiting: (Key & Item)[] = [];
-  const write = async (): Promise<void> => {
-    const items = waiting;
-    waiting = [];
-    ms += (await taken(() => table.batchPut(items))).wallMs;
-  };
-  for (let block = from; block <= to; block++) {
-    const { pk } = keys.prospectBlock(elsewhere, block);
-    for await (const item of table.query(keys.prospectBlock(companyId, block))) {
-      waiting.push({ ...item, pk, sk: String(item.sk) });
-    }
-    if (waiting.length >= PORTION) await write();
-  }
-  await write();
-  return ms;
 }

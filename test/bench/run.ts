@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Budget, sizeOf } from "./budget.ts";
-import { csvBudgets } from "./csv-budgets.ts";
+import { csvBudgets, csvTurns } from "./csv-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
@@ -41,6 +41,9 @@ const progress = (text: string): void => console.error(`${new Date().toISOString
 /** The background of a create is a mean over a long run: where the design sets its budget, one that doubles the company. */
 const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
 
+/** Rows of an import that takes turns with bare calls. */
+const TURN_ROWS = 10_000;
+
 async function measureAll(table: BenchTable, postgres: Postgres | undefined): Promise<Measured> {
   const budgets: Budget[] = [];
   const times: ListTimes[] = [];
@@ -48,6 +51,10 @@ async function measureAll(table: BenchTable, postgres: Postgres | undefined): Pr
   if (parts.webhooks) progress("webhooks");
   const webhooks = parts.webhooks ? await measureWebhooks() : undefined;
   if (parts.index) await measureIndex(table, postgres, { budgets, times, comparisons });
+  if (parts.csv) {
+    progress("CSV beside bare calls");
+    budgets.push(...(await csvTurns(table, TURN_ROWS)));
+  }
   for (const count of parts.csv ? sizes : []) {
     progress(`${sizeOf(count)}: CSV`);
     budgets.push(...(await csvBudgets(table, count)));

@@ -1,0 +1,49 @@
+/** A company as a CSV file, in the words that an import knows. */
+import { createWriteStream } from "node:fs";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { csvText, decimal } from "#shared/csv/write.ts";
+import type { World } from "#shared/world.ts";
+import { type BenchCompany, type Made, makeProspect } from "./prospects.ts";
+
+/** Rows that are made at a time. */
+const PORTION = 4_000;
+
+const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedToEmail,tags,notes".split(
+  ",",
+);
+
+/** Gives the number of notes in it. */
+export async function writeCsvFile(world: World, company: BenchCompany, file: string): Promise<number> {
+  const dictionary = await loadDictionary(world.table, company.id);
+  let notes = 0;
+  const text = function* (): Generator<string> {
+    yield csvText([columns]);
+    for (let at = 0; at < company.count; at += PORTION) {
+      const made = Array.from({ length: Math.min(PORTION, company.count - at) }, (_, i) =>
+        makeProspect(company, at + i),
+      );
+      notes += made.filter(({ note }) => note !== undefined).length;
+      yield csvText(made.map((one) => cellsOf(one, dictionary)));
+    }
+  };
+  await pipeline(Readable.from(text()), createWriteStream(file));
+  return notes;
+}
+
+const cellsOf = ({ prospect, note }: Made, { statuses, tags, users }: Dictionary): string[] => [
+  prospect.name ?? "",
+  prospect.phoneNumber ?? "",
+  prospect.emailAddress ?? "",
+  ...[prospect.lat, prospect.lng].map((degrees) => (degrees === null ? "" : decimal(degrees))),
+  prospect.address?.address1 ?? "",
+  prospect.address?.address2 ?? "",
+  prospect.address?.city ?? "",
+  prospect.address?.state ?? "",
+  prospect.address?.zip ?? "",
+  statuses.get(prospect.statusId ?? 0)?.value ?? "",
+  users.get(prospect.assignedToUserId ?? 0)?.email ?? "",
+  prospect.tagIds.map((id) => tags.get(id)?.value ?? "").join(";"),
+  note?.body ?? "",
+];
