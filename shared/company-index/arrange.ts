@@ -1,18 +1,15 @@
 /** Rows into segments: neighbours on the map together, so that a map's window meets few segments. */
-import ngeohash from "ngeohash";
 import type { IndexRow } from "#shared/company-index/row.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { GEOHASH_BITS, placeOf } from "#shared/company-index/window.ts";
 
 /** Rows of a segment: row numbers fit 16 bits, and its columns one item of the table. */
 export const SEGMENT_ROWS = 4_096;
 /** Characters of a segment's texts, all notes included. */
 const SEGMENT_TEXT = 2_000_000;
 
-const GEOHASH_BITS = 52;
-
 /** Place along the geohash curve; what is not on the map comes first. */
-export const curvePlace = ({ lat, lng }: IndexRow): number =>
-  lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);
+export const curvePlace = ({ lat, lng }: IndexRow): number => placeOf(lat, lng);
 
 export const byPlace = (a: { place: number; id: number }, b: { place: number; id: number }): number =>
   a.place - b.place || a.id - b.id;

@@ -1,6 +1,6 @@
 /** What a read wants: the filters of a request and the visibility of its caller, as sets of ids and ranges. All must hold. */
 import type { IndexRow } from "#shared/company-index/row.ts";
-import type { Box } from "#shared/company-index/zone.ts";
+import { type Box, meetsBox, meetsSet, type Zone } from "#shared/company-index/zone.ts";
 
 /** Some text must contain `text`, or a phone's digits contain `digits` (where it is not empty). */
 export interface SearchWord {
@@ -26,6 +26,20 @@ export interface Criteria {
   readonly onMap?: boolean | undefined;
   /** Each word must be found. */
   readonly words: readonly SearchWord[];
+}
+
+/** Whether any row of such a segment can pass; words are not looked at. */
+export function canMeet(zone: Zone, criteria: Criteria): boolean {
+  const { box, onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
+  const [first, last] = zone.createdAt;
+  return (
+    (box === undefined || meetsBox(zone, box)) &&
+    (onMap !== true || zone.box !== null) &&
+    (createdFrom === undefined || last >= createdFrom) &&
+    (createdTo === undefined || first <= createdTo) &&
+    (statusIds === undefined || meetsSet(zone.statusIds, statusIds)) &&
+    (assigneeIds === undefined || meetsSet(zone.assigneeIds, assigneeIds))
+  );
 }
 
 /** Edges are inside. */

@@ -1,4 +1,5 @@
-/** A segment in memory: the column groups that were needed so far, and the order of its ids. */
+/** A segment in memory: the column groups that were needed so far, and orders of its rows that reads have asked for. */
+import { listOrder } from "#shared/company-index/list-order.ts";
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type Postings, postingsOf } from "#shared/company-index/postings.ts";
 import type { GeoColumns, MainColumns } from "#shared/company-index/segment.ts";
@@ -12,7 +13,10 @@ export class LoadedSegment {
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
   text: SegmentTexts | undefined;
+  /** Whether a read has looked for rows in it. */
+  isRead = false;
   #byId: Uint16Array | undefined;
+  #newest: Uint16Array | undefined;
   readonly #postings = new Map<PostedColumn, Postings>();
 
   constructor(entry: SegmentEntry, main: MainColumns) {
@@ -24,10 +28,25 @@ export class LoadedSegment {
     return this.main.count;
   }
 
+  /** Its rows as a list shows them; undefined as long as they have not been put in that order. */
+  get newest(): Uint16Array | undefined {
+    return this.#newest;
+  }
+
+  /** Rows that wait to be put in the order of a list; none before the first read, which is to answer soon. */
+  get waiting(): number {
+    return this.isRead && this.#newest === undefined ? this.count : 0;
+  }
+
+  putInOrder(): void {
+    this.#newest = listOrder(this.main);
+    this.#postings.clear();
+  }
+
   postings(column: PostedColumn): Postings {
     const known = this.#postings.get(column);
     if (known !== undefined) return known;
-    const made = postingsOf(this.main[column]);
+    const made = postingsOf(this.main[column], this.#newest);
     this.#postings.set(column, made);
     return made;
   }
@@ -51,12 +70,12 @@ export class LoadedSegment {
     return -1;
   }
 
-  /** Bytes of memory, as the cache counts them. */
+  /** Bytes of memory, as the cache counts them: with the orders and postings that later reads make. */
   get bytes(): number {
-    const { geo, text, count } = this;
-    let postingBytes = 0;
-    for (const { starts } of this.#postings.values()) postingBytes += count * 2 + starts.length * 4 + 300;
-    return count * (24 + 8 + 2) + (geo === undefined ? 0 : count * 16) + (text?.byteLength ?? 0) + postingBytes + 2_000;
+    const { geo, text, count, main } = this;
+    const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
+    const postings = columns.reduce((sum, { values }) => sum + count * 2 + values.length * 80 + 300, 0);
+    return count * (24 + 8 + 4) + (geo === undefined ? 0 : count * 16) + (text?.byteLength ?? 0) + postings + 2_000;
   }
 }
 

@@ -1,18 +1,20 @@
 /** Finds what a read wants: of each segment the rows that pass, and the unflushed prospects that do. */
-import type { Coded } from "#shared/company-index/columns.ts";
-import { type Criteria, passes } from "#shared/company-index/criteria.ts";
+import { type Criteria, canMeet, passes } from "#shared/company-index/criteria.ts";
 import type { LoadedSegment, PostedColumn } from "#shared/company-index/loaded-segment.ts";
-import { codedFilter } from "#shared/company-index/postings.ts";
+import { codedFilter, type Wanted } from "#shared/company-index/postings.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
 import { allRows, keepRows, noRows, type RowFilter } from "#shared/company-index/row-filter.ts";
-import { findWord, makeSomeWords } from "#shared/company-index/text-search.ts";
+import { findWords, makeSomeWords, type WordHits } from "#shared/company-index/text-search.ts";
 import { type IndexView, liveRows, type SegmentInView } from "#shared/company-index/view.ts";
-import { type Box, meetsBox, meetsSet, withinBox, type Zone } from "#shared/company-index/zone.ts";
+import { type Stretch, stretchesOf, WindowFilter } from "#shared/company-index/window.ts";
+import { withinBox } from "#shared/company-index/zone.ts";
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
-  /** Numbers of the rows that pass, in no order. Not to be changed. */
+  /** Numbers of the rows that pass. Not to be changed. */
   readonly rows: Uint16Array;
+  /** Whether they come as a list shows them: newest first. Otherwise in no order. */
+  readonly inListOrder: boolean;
 }
 
 export interface Matches {
@@ -22,66 +24,102 @@ export interface Matches {
   readonly unflushed: readonly IndexRow[];
   /** Exact. */
   readonly total: number;
-}
-
-/** Whether any row of such a segment can pass; words are not looked at. */
-export function canMeet(zone: Zone, criteria: Criteria): boolean {
-  const { box, onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
-  const [first, last] = zone.createdAt;
-  return (
-    (box === undefined || meetsBox(zone, box)) &&
-    (onMap !== true || zone.box !== null) &&
-    (createdFrom === undefined || last >= createdFrom) &&
-    (createdTo === undefined || first <= createdTo) &&
-    (statusIds === undefined || meetsSet(zone.statusIds, statusIds)) &&
-    (assigneeIds === undefined || meetsSet(zone.assigneeIds, assigneeIds))
-  );
+  /** Rows of segments whose coordinates were compared with the window of a map. */
+  readonly compared: number;
 }
 
 /** Every segment that can meet the criteria must be in the view with the columns they look at; with words, every segment. */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) makeSomeWords(view);
-  const words = criteria.words.map((word) => findWord(view, word));
+  putSomeInOrder(view);
+  const words = findWords(view, criteria);
+  const search = new Search(criteria, words);
   const segments: SegmentMatches[] = [];
   let total = 0;
   for (const [i, inView] of view.segments.entries()) {
     if (!canMeet(inView.segment.entry.zone, criteria)) continue;
-    const hits = words.map(({ rows }) => rows[i] ?? noRows);
-    const rows = passingRows(inView, criteria, hits);
-    if (rows.length > 0) segments.push({ inView, rows });
-    total += rows.length;
+    const matches = search.matchesIn(inView, i);
+    if (matches.rows.length > 0) segments.push(matches);
+    total += matches.rows.length;
   }
   const unflushed: IndexRow[] = [];
   for (const row of liveRows(view.delta)) {
     if (passes(criteria, row, (word) => words[word]?.unflushed.has(row.id) === true)) unflushed.push(row);
   }
-  return { segments, unflushed, total: total + unflushed.length };
+  return { segments, unflushed, total: total + unflushed.length, compared: search.compared };
 }
 
-/** Begins with the filter that lets the fewest rows pass, so that the others look at no more than these. */
-function passingRows({ segment, dead }: SegmentInView, criteria: Criteria, hits: readonly RowFilter[]): Uint16Array {
-  const filters = [...codedFilters(segment, criteria), ...hits].sort((a, b) => a.size - b.size);
-  const [narrowest, ...others] = filters;
-  let rows = narrowest?.rows() ?? allRows(segment.count);
-  if (dead !== undefined) rows = keepRows(rows, (row) => dead[row] === 0);
-  for (const filter of others) rows = keepRows(rows, (row) => filter.has(row));
-  rows = keepCreated(rows, segment, criteria);
-  return keepPlaced(rows, segment, criteria);
+/** Rows that one read puts in the order of lists: some 10 ms of work. In order, a page is found without a look at all matches. */
+const ORDERED_AT_ONCE = 100_000;
+
+function putSomeInOrder({ segments }: IndexView): void {
+  let rows = 0;
+  for (const { segment } of segments) {
+    const { waiting } = segment;
+    if (waiting === 0 || rows >= ORDERED_AT_ONCE) continue;
+    segment.putInOrder();
+    rows += waiting;
+  }
+}
+
+/** The criteria as filters of one segment after the other. */
+class Search {
+  readonly #criteria: Criteria;
+  readonly #words: readonly WordHits[];
+  #stretches: readonly Stretch[] | undefined;
+  #compared = 0;
+
+  constructor(criteria: Criteria, words: readonly WordHits[]) {
+    this.#criteria = criteria;
+    this.#words = words;
+  }
+
+  get compared(): number {
+    return this.#compared;
+  }
+
+  /** Of number `at` of the view. Begins with the filter that lets the fewest rows pass, so that the others look at no more than these. */
+  matchesIn(inView: SegmentInView, at: number): SegmentMatches {
+    const { segment, dead } = inView;
+    const window = this.#windowIn(segment);
+    const filters = codedFilters(segment, this.#criteria);
+    for (const { rows } of this.#words) filters.push(rows[at] ?? noRows);
+    if (window !== undefined) filters.push(window);
+    if (filters.length > 1) filters.sort((a, b) => a.size - b.size);
+    const [narrowest, ...others] = filters;
+    let rows = narrowest?.rows() ?? allRows(segment.count);
+    if (dead !== undefined) rows = keepRows(rows, (row) => dead[row] === 0);
+    for (const filter of others) rows = keepRows(rows, (row) => filter.has(row));
+    rows = keepCreated(rows, segment, this.#criteria);
+    if (window === undefined) rows = keepPlaced(rows, segment, this.#criteria);
+    this.#compared += window?.compared ?? 0;
+    segment.isRead = true;
+    return { inView, rows, inListOrder: narrowest?.inListOrder === true };
+  }
+
+  /** Undefined where all that is on the map is within the box. */
+  #windowIn({ geo, entry }: LoadedSegment): WindowFilter | undefined {
+    const { box } = this.#criteria;
+    if (box === undefined || withinBox(entry.zone, box)) return undefined;
+    if (geo === undefined) throw coordinatesMissing();
+    this.#stretches ??= stretchesOf(box);
+    return new WindowFilter(geo, box, this.#stretches);
+  }
 }
 
 /** Those that do not hold for the whole segment. */
 function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
-  const { statusIds, assigneeIds, tagIds, cities } = criteria;
-  const { statusId, assignedToUserId, tagIds: tagIdsOf, city } = segment.main;
-  const filters: (RowFilter | undefined)[] = [];
-  const add = <T>(name: PostedColumn, column: Coded<T>, isWanted: (value: T) => boolean): void => {
-    filters.push(codedFilter(column, () => segment.postings(name), isWanted));
+  const filters: RowFilter[] = [];
+  const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {
+    if (wanted === undefined) return;
+    const filter = codedFilter(segment.main[column], segment.postings(column), wanted);
+    if (filter !== undefined) filters.push(filter);
   };
-  if (statusIds !== undefined) add("statusId", statusId, (id) => statusIds.has(id));
-  if (assigneeIds !== undefined) add("assignedToUserId", assignedToUserId, (id) => assigneeIds.has(id));
-  if (tagIds !== undefined) add("tagIds", tagIdsOf, (ids) => ids.some((id) => tagIds.has(id)));
-  if (cities !== undefined) add("city", city, (name) => name !== null && cities.has(name));
-  return filters.filter((filter) => filter !== undefined);
+  add("statusId", criteria.statusIds);
+  add("assignedToUserId", criteria.assigneeIds);
+  add("tagIds", criteria.tagIds);
+  add("city", criteria.cities);
+  return filters;
 }
 
 function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria: Criteria): Uint16Array {
@@ -94,22 +132,12 @@ function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria
   });
 }
 
-const WORLD: Box = [-180, -90, 180, 90];
-
-/** NaN fails each comparison: what has no coordinate is in no box. */
-function keepPlaced(rows: Uint16Array, { geo, entry }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
+/** What has both coordinates, where that is asked for. */
+function keepPlaced(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
   if (box === undefined && onMap !== true) return rows;
-  if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
-  const { lat: lats, lng: lngs } = geo;
-  const [minLng, minLat, maxLng, maxLat] = box ?? WORLD;
-  const crosses = minLng > maxLng;
-  if (withinBox(entry.zone, box ?? WORLD)) {
-    return keepRows(rows, (row) => !(Number.isNaN(lats[row]) || Number.isNaN(lngs[row])));
-  }
-  return keepRows(rows, (row) => {
-    const lat = lats[row] ?? Number.NaN;
-    const lng = lngs[row] ?? Number.NaN;
-    if (!(lat >= minLat && lat <= maxLat)) return false;
-    return crosses ? lng >= minLng || lng <= maxLng : lng >= minLng && lng <= maxLng;
-  });
+  if (geo === undefined) throw coordinatesMissing();
+  const { lat, lng } = geo;
+  return keepRows(rows, (row) => !(Number.isNaN(lat[row]) || Number.isNaN(lng[row])));
 }
+
+const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");

@@ -21,6 +21,12 @@ export function pageOf(matches: Matches, offset: number, count: number): Place[]
   return first.from(offset);
 }
 
+/** Where all rows of a segment are found, their order is known once the segment is in order. */
+function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMatches, "rows" | "inListOrder"> {
+  const { count, newest } = inView.segment;
+  return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
+}
+
 /** Room for some more than are wanted, so that they are seldom parted. */
 const SPARE = 512;
 
@@ -42,15 +48,21 @@ class FirstPlaces {
     this.#versions = new Float64Array(room);
   }
 
-  offerAll({ inView, rows }: SegmentMatches): void {
-    const { main, entry } = inView.segment;
+  /** Of rows in list order, no more than the wanted ones can be among them; and none behind one that comes too late. */
+  offerAll(matches: SegmentMatches): void {
+    const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;
     let earliest = this.#earliest;
     if (entry.zone.createdAt[1] < earliest) return;
-    for (let i = 0; i < rows.length; i++) {
+    const { rows, inListOrder } = ordered(matches);
+    const end = inListOrder ? Math.min(rows.length, this.#wanted) : rows.length;
+    for (let i = 0; i < end; i++) {
       const row = rows[i] ?? 0;
       const at = createdAt[row] ?? 0;
-      if (at < earliest) continue;
+      if (at < earliest) {
+        if (inListOrder) return;
+        continue;
+      }
       this.offer(at, ids[row] ?? 0, versions[row] ?? 0);
       earliest = this.#earliest;
     }

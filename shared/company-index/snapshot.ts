@@ -1,14 +1,13 @@
 /** One version of a company's index in memory, as far as reads have needed it so far. */
-import type { Criteria } from "#shared/company-index/criteria.ts";
+import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
+import { type Load, loadAll } from "#shared/company-index/load-pieces.ts";
 import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
-import { canMeet } from "#shared/company-index/match.ts";
 import type { IndexEntry, NoteEntry } from "#shared/company-index/row.ts";
 import { decodeNotes, decodeOverrides } from "#shared/company-index/run.ts";
 import { type Aside, fewOverridesOf, noAside } from "#shared/company-index/run-pieces.ts";
 import { decodeGeo, decodeMain, decodeText } from "#shared/company-index/segment.ts";
 import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
-import { type Piece, readPieces } from "#shared/company-index/store.ts";
 import {
   deadRows,
   deadUnder,
@@ -16,14 +15,9 @@ import {
   newestUnflushed,
   type RunsInView,
   runsInView,
+  type SegmentInView,
 } from "#shared/company-index/view.ts";
 import type { Table } from "#shared/db/table.ts";
-
-/** A piece that is not in memory yet, and what becomes of its bytes. */
-interface Load {
-  readonly piece: Piece;
-  readonly keep: (bytes: Uint8Array, label: string) => void;
-}
 
 export class Snapshot {
   readonly manifest: Manifest;
@@ -32,6 +26,9 @@ export class Snapshot {
   readonly #overrides = new Map<string, Aside["overrides"]>();
   readonly #looseNotes = new Map<string, Aside["looseNotes"]>();
   readonly #dead = new Map<string, Uint8Array | undefined>();
+  #bytes: number | undefined;
+  #makesWords = false;
+  #inView: readonly SegmentInView[] | undefined;
   #runs: RunsInView | undefined;
   #runsWithNotes: RunsInView | undefined;
 
@@ -62,6 +59,11 @@ export class Snapshot {
 
   /** As the cache counts them. */
   get bytes(): number {
+    this.#bytes ??= this.#countBytes();
+    return this.#bytes;
+  }
+
+  #countBytes(): number {
     let bytes = 0;
     for (const segment of this.#segments.values()) bytes += segment.bytes + segment.count;
     for (const { prospects, notes } of this.#overrides.values())
@@ -70,24 +72,18 @@ export class Snapshot {
     return bytes;
   }
 
-  /** Loads what the criteria look at and is not here yet: one round, or none. What has come is decoded while the rest is on its way. */
-  async load(table: Table, criteria: Criteria): Promise<void> {
-    const batches = batchesOf(this.#missing(criteria));
-    const work = async (): Promise<void> => {
-      for (let loads = batches.shift(); loads !== undefined; loads = batches.shift()) await this.#loadAll(table, loads);
-    };
-    await Promise.all(Array.from({ length: PARALLEL }, work));
+  /** Searches make the words of some texts each: what that takes is counted with the next one. */
+  #expectWords(): void {
+    const grew = this.#makesWords;
+    this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.waiting > 0);
+    if (grew || this.#makesWords) this.#bytes = undefined;
   }
 
-  async #loadAll(table: Table, loads: readonly Load[]): Promise<void> {
-    const pieces = loads.map(({ piece }) => piece);
-    const bytes = await readPieces(table, this.#companyId, pieces);
-    // A segment's main columns come before its other ones.
-    for (const [i, { piece, keep }] of loads.entries()) {
-      keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${this.#companyId}`);
-      // Stored bytes are of no use any more, and many are decoded one after the other.
-      bytes[i] = new Uint8Array();
-    }
+  /** Loads what the criteria look at and is not here yet: one round, or none. What has come is decoded while the rest is on its way. */
+  async load(table: Table, criteria: Criteria): Promise<void> {
+    if (criteria.words.length > 0) this.#expectWords();
+    const isMore = await loadAll(table, this.#companyId, this.#missing(criteria));
+    if (isMore) this.#bytes = undefined;
   }
 
   *#missing(criteria: Criteria): Generator<Load> {
@@ -105,9 +101,21 @@ export class Snapshot {
           keep: (bytes, label) => this.#looseNotes.set(id, decodeNotes(label, bytes)),
         };
       }
-      for (const entry of segments)
+      for (const entry of segments) {
+        if (this.#isWhole(entry.id, criteria)) continue;
         if (searches || canMeet(entry.zone, criteria)) yield* this.#missingOf(entry, criteria);
+      }
     }
+  }
+
+  /** Whether a segment has all that the criteria may look at. */
+  #isWhole(id: string, criteria: Criteria): boolean {
+    const loaded = this.#segments.get(id);
+    return (
+      loaded !== undefined &&
+      (loaded.geo !== undefined || !looksAtPlaces(criteria)) &&
+      (loaded.text !== undefined || criteria.words.length === 0)
+    );
   }
 
   *#missingOf(entry: SegmentEntry, criteria: Criteria): Generator<Load> {
@@ -127,8 +135,7 @@ export class Snapshot {
         },
       };
     }
-    const looksAtPlaces = criteria.box !== undefined || criteria.onMap === true;
-    if (looksAtPlaces && loaded?.geo === undefined) {
+    if (looksAtPlaces(criteria) && loaded?.geo === undefined) {
       yield {
         piece: { owner: id, name: "geo", parts: parts.geo },
         keep: (bytes, label) => {
@@ -146,19 +153,32 @@ export class Snapshot {
     }
   }
 
-  /** What a read with these criteria sees, after `load` with the same. */
+  /** What a read sees, after `load` with its criteria. Segments that hold nothing for it may be among the others. */
   view(criteria: Criteria, entries: Iterable<IndexEntry>, notes: Iterable<NoteEntry>): IndexView {
     const runs = this.#known(criteria);
     const delta = newestUnflushed(runs, entries, notes);
-    const segments = this.manifest.runs.flatMap((run, age) =>
-      run.segments.flatMap((entry) => {
-        const segment = this.#segments.get(entry.id);
-        const isNeeded = criteria.words.length > 0 || canMeet(entry.zone, criteria);
-        if (!isNeeded || segment === undefined) return [];
-        return [{ segment, age, dead: deadUnder(segment, this.#deadOf(segment, age, runs), delta) }];
+    const flushed = this.#flushed(runs);
+    const segments =
+      delta.prospects.size === 0
+        ? flushed
+        : flushed.map((inView) => {
+            const dead = deadUnder(inView.segment, inView.dead, delta);
+            return dead === inView.dead ? inView : { ...inView, dead };
+          });
+    return { ...runs, segments, delta };
+  }
+
+  /** All that is loaded, as it is seen where nothing is unflushed: the same for each read until more is loaded. */
+  #flushed(runs: RunsInView): readonly SegmentInView[] {
+    if (this.#inView?.length === this.#segments.size) return this.#inView;
+    const inView = this.manifest.runs.flatMap((run, age) =>
+      run.segments.flatMap(({ id }) => {
+        const segment = this.#segments.get(id);
+        return segment === undefined ? [] : [{ segment, age, dead: this.#deadOf(segment, age, runs) }];
       }),
     );
-    return { ...runs, segments, delta };
+    this.#inView = inView;
+    return inView;
   }
 
   /** Loose notes are there once a search has loaded them. */
@@ -188,28 +208,7 @@ export class Snapshot {
   }
 }
 
-/** Calls at a time: more would only wait for a socket. */
-const PARALLEL = 40;
-
-/** Items of the table that are asked for in one call: what comes at once is in memory twice, as it is stored and as it is used. */
-const BATCH_PARTS = 32;
-
-/** All that is loaded of a segment is in one of them. */
-function batchesOf(loads: Iterable<Load>): Load[][] {
-  const batches: Load[][] = [];
-  let parts = BATCH_PARTS;
-  let owner = "";
-  for (const load of loads) {
-    if (parts >= BATCH_PARTS && load.piece.owner !== owner) {
-      batches.push([]);
-      parts = 0;
-    }
-    batches.at(-1)?.push(load);
-    parts += load.piece.parts;
-    owner = load.piece.owner;
-  }
-  return batches;
-}
+const looksAtPlaces = ({ box, onMap }: Criteria): boolean => box !== undefined || onMap === true;
 
 function carry<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string): void {
   const found = from.get(id);

@@ -1,8 +1,10 @@
 /**
  * Texts as a search needs them: each distinct word once, and which texts it stands in. A word that is looked for holds no blank, so
- * that it occurs in a text exactly where it occurs in one of the text's words.
+ * that it occurs in a text exactly where it occurs in one of the text's words. Most words of one text alone are numbers and e-mail
+ * addresses; what is looked for is mostly letters: of these words there is a second list, of the names that their letters make.
  */
 import { Grams, PARTS } from "#shared/company-index/grams.ts";
+import { areLetters, letterRuns } from "#shared/company-index/letter-runs.ts";
 import type { PlainTexts } from "#shared/company-index/plain-texts.ts";
 import { WordList } from "#shared/company-index/word-list.ts";
 
@@ -18,8 +20,10 @@ export class Words {
   readonly #grams: Grams;
   /** Words between two bits of the grams. */
   readonly #wordsOfPart: number;
+  /** Of the words of one text, by their number among these; undefined where the words are such letters themselves. */
+  readonly #runs: Words | undefined;
 
-  constructor(texts: PlainTexts) {
+  constructor(texts: PlainTexts, areRuns = false) {
     const { bytes, starts } = texts;
     const list = new WordList(bytes);
     for (let text = 0; text + 1 < starts.length; text++) list.addText(starts[text] ?? 0, starts[text + 1] ?? 0, text);
@@ -33,24 +37,39 @@ export class Words {
     const parts = Math.ceil(order.length / this.#wordsOfPart);
     const partStarts = Uint32Array.from({ length: parts + 1 }, (_, part) => this.#startOf(part * this.#wordsOfPart));
     this.#grams = new Grams(this.#bytes, partStarts);
+    if (!areRuns) this.#runs = new Words(letterRuns(this.#bytes, this.#starts.subarray(shared)), true);
   }
 
   get byteLength(): number {
-    const own = [this.#bytes, this.#starts, this.#texts, this.#textStarts, this.#grams];
-    return own.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const own = [this.#bytes, this.#starts, this.#texts, this.#textStarts, this.#grams, this.#runs];
+    return own.reduce((sum, part) => sum + (part?.byteLength ?? 0), 0);
   }
 
   /** Texts in which the bytes stand side by side, some of them several times. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
+    const byRuns = this.#runs !== undefined && areLetters(wanted);
+    this.#visitWords(byRuns ? this.#shared : this.#starts.length - 1, wanted, visit);
+    if (!byRuns) return;
+    const singles = this.#textStarts[this.#shared] ?? 0;
+    this.#runs?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
+  }
+
+  /** How many words stand in several texts. */
+  get #shared(): number {
+    return this.#textStarts.length - 1;
+  }
+
+  /** Looks through the first `size` words. */
+  #visitWords(size: number, wanted: Buffer, visit: (text: number) => void): void {
     const [low, high] = this.#grams.partsWith(wanted);
-    const size = this.#starts.length - 1;
+    if (low === 0 && high === 0) return;
     for (let part = 0; part < PARTS; part++) {
       if (!hasBit(low, high, part)) continue;
       const first = part;
       while (part + 1 < PARTS && hasBit(low, high, part + 1)) part++;
-      const from = Math.min(size, first * this.#wordsOfPart);
-      const to = Math.min(size, (part + 1) * this.#wordsOfPart);
-      if (from < to) this.#visitBetween(from, to, wanted, visit);
+      const from = first * this.#wordsOfPart;
+      if (from >= size) return;
+      this.#visitBetween(from, Math.min(size, (part + 1) * this.#wordsOfPart), wanted, visit);
     }
   }
 
@@ -66,7 +85,7 @@ export class Words {
   }
 
   #visitTexts(word: number, visit: (text: number) => void): void {
-    const shared = this.#textStarts.length - 1;
+    const shared = this.#shared;
     const singles = this.#textStarts[shared] ?? 0;
     const from = word < shared ? (this.#textStarts[word] ?? 0) : singles + word - shared;
     const end = word < shared ? (this.#textStarts[word + 1] ?? 0) : from + 1;

@@ -44,10 +44,16 @@ function* pieces({ segments, unflushed }: Matches, endOf: EndOf): Generator<Uint
   yield segments.length + unflushed.length === 0 ? "[]" : "]";
 }
 
-function segmentPins(opening: "[" | ",", { inView, rows }: SegmentMatches, endOf: EndOf): Uint8Array {
+function segmentPins(
+  opening: "[" | ",",
+  { inView, rows: found, inListOrder }: SegmentMatches,
+  endOf: EndOf,
+): Uint8Array {
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
+  // Neighbours on the map, one after the other, are a third smaller once they are compressed.
+  const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   const text = new PinText(opening, rows.length, longest(ends));
   for (let i = 0; i < rows.length; i++) {

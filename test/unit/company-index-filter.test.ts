@@ -1,6 +1,7 @@
 /** Law: of a segment the filters find the rows that they find one by one among the unflushed, and none that is dead. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { arranged } from "#shared/company-index/arrange.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/match.ts";
@@ -47,6 +48,9 @@ function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
   return segment;
 }
 
+const byList = (a?: IndexRow, b?: IndexRow): number =>
+  (b?.createdAt ?? 0) - (a?.createdAt ?? 0) || (b?.id ?? 0) - (a?.id ?? 0);
+
 test("rows that pass, each once", () => {
   fc.assert(
     fc.property(
@@ -54,7 +58,12 @@ test("rows that pass, each once", () => {
       fc.array(criteria, { minLength: 8, maxLength: 8 }),
       fc.boolean(),
       (given, asked, anyDead) => {
-        const rows = given.map(([row], at) => ({ ...row, id: at + 1, version: 1, text: "", phoneDigits: "\n" }));
+        const rows = arranged(
+          given.map(([row], at) => ({
+            row: { ...row, id: at + 1, version: 1, text: "", phoneDigits: "\n" },
+            notes: [],
+          })),
+        ).map(({ row }) => row);
         const dead = anyDead ? Uint8Array.from(given, ([, isDead]) => isDead) : undefined;
         const segment = segmentOf(rows);
         const delta = { prospects: new Map(), notes: new Map() };
@@ -66,6 +75,9 @@ test("rows that pass, each once", () => {
           const live = rows.flatMap((row, at) => (dead?.[at] !== 1 && passes(wanted, row, () => false) ? [at] : []));
           expect(found).toEqual(live);
           expect(total).toBe(live.length);
+          for (const { rows: inOrder, inListOrder } of segments) {
+            if (inListOrder) expect([...inOrder]).toEqual([...inOrder].sort((a, b) => byList(rows[a], rows[b])));
+          }
         }
       },
     ),

@@ -6,10 +6,10 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { arranged } from "#shared/company-index/arrange.ts";
 import { buildAside, buildSegments } from "#shared/company-index/build.ts";
-import type { Criteria } from "#shared/company-index/criteria.ts";
+import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
 import { inOrder } from "#shared/company-index/in-order.ts";
 import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
-import { canMeet, findMatches } from "#shared/company-index/match.ts";
+import { findMatches } from "#shared/company-index/match.ts";
 import { mergeRuns } from "#shared/company-index/merge.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import {

@@ -22,7 +22,7 @@ const row = (id: number, createdAt: number): IndexRow => ({
 });
 
 /** Segments of these rows, of which only those with `isMatch` are found. */
-function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean): SegmentMatches {
+function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, inOrder: boolean): SegmentMatches {
   const none = { values: [null], codes: new Uint16Array(rows.length) };
   const main = {
     count: rows.length,
@@ -45,8 +45,10 @@ function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean):
     zone: { box: null, createdAt, ids, statusIds: null, assigneeIds: null },
   };
   const segment = new LoadedSegment(entry, main);
-  const matching = rows.flatMap(({ id }, at) => (isMatch(id) ? [at] : []));
-  return { inView: { segment, age: 0, dead: undefined }, rows: Uint16Array.from(matching) };
+  if (inOrder) segment.putInOrder();
+  const order = inOrder ? (segment.newest ?? new Uint16Array()) : Uint16Array.from(rows, (_, at) => at);
+  const matching = order.filter((at) => isMatch(rows[at]?.id ?? 0));
+  return { inView: { segment, age: 0, dead: undefined }, rows: matching, inListOrder: inOrder };
 }
 
 const listed = (rows: readonly IndexRow[]) =>
@@ -65,16 +67,20 @@ test("of any length, at any offset, whatever was created at the same instant", (
         segments: fc.integer({ min: 1, max: 5 }),
         from: fc.double({ min: 0, max: 1.1, noNaN: true }),
         size: fc.constantFrom(1, 7, 500),
+        inOrder: fc.boolean(),
+        areAll: fc.boolean(),
       }),
-      ({ seed, count, instants, segments, from, size }) => {
+      ({ seed, count, instants, segments, from, size, inOrder, areAll }) => {
         const random = randomSequence(seed);
         const rows = Array.from({ length: count }, (_, i) => row(i + 1, Math.floor(random() * instants)));
         const parts = Map.groupBy(rows, () => Math.floor(random() * (segments + 1)));
         const unflushed = parts.get(segments) ?? [];
-        const isMatch = (id: number): boolean => id % 5 !== 0;
-        const found = [...parts].flatMap(([at, part]) => (at === segments ? [] : [segmentOf(part, isMatch)]));
+        const isMatch = (id: number): boolean => areAll || id % 5 !== 0;
+        const found = [...parts].flatMap(([at, part]) =>
+          at === segments ? [] : [segmentOf(part, isMatch, inOrder && at % 3 !== 2)],
+        );
         const total = found.reduce((sum, one) => sum + one.rows.length, unflushed.length);
-        const matches: Matches = { segments: found, unflushed, total };
+        const matches: Matches = { segments: found, unflushed, total, compared: 0 };
         const isUnflushed = new Set(unflushed);
         const all = listed(rows.filter((one) => isUnflushed.has(one) || isMatch(one.id)));
         const offset = Math.floor(from * count);

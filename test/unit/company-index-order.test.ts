@@ -1,0 +1,41 @@
+/** Laws of a segment's orders: rows as a list shows them, whatever their dates and ids are. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { listOrder } from "#shared/company-index/list-order.ts";
+
+const columns = fc
+  .record({
+    // Of an import, of some days, and too far apart to be put in one number with a row.
+    instants: fc.constantFrom([5], [1_700_000_000_000, 1_700_000_000_001], [-8e15, 0, 8e15]),
+    ids: fc.uniqueArray(fc.oneof(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 2 ** 52 })), {
+      minLength: 1,
+      maxLength: 200,
+    }),
+    seed: fc.nat(),
+  })
+  .map(({ instants, ids, seed }) => ({
+    ids: Float64Array.from(ids),
+    createdAt: Float64Array.from(ids, (id) => instants[(id + seed) % instants.length] ?? 0),
+  }));
+
+test("newest first; of the same instant, the higher id first", () => {
+  fc.assert(
+    fc.property(columns, ({ ids, createdAt }) => {
+      const rows = [...ids.keys()].sort(
+        (a, b) => (createdAt[b] ?? 0) - (createdAt[a] ?? 0) || (ids[b] ?? 0) - (ids[a] ?? 0),
+      );
+      expect([...listOrder({ ids, createdAt })]).toEqual(rows);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("of the most rows that a segment has room for", () => {
+  const ids = Float64Array.from({ length: 4_096 }, (_, row) => (row * 2_731) % 4_096);
+  const createdAt = Float64Array.from(ids, (id) => 1_700_000_000_000 + (id % 7));
+  const order = listOrder({ ids, createdAt });
+  const expected = [...ids.keys()].sort(
+    (a, b) => (createdAt[b] ?? 0) - (createdAt[a] ?? 0) || (ids[b] ?? 0) - (ids[a] ?? 0),
+  );
+  expect([...order]).toEqual(expected);
+});

@@ -1,0 +1,89 @@
+/** Laws of a map's window: its stretches of the curve hold all that lies in it and little else, and rows are found by them. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { insideBox } from "#shared/company-index/criteria.ts";
+import { GEOHASH_BITS, placeOf, stretchesOf, WindowFilter } from "#shared/company-index/window.ts";
+import type { Box } from "#shared/company-index/zone.ts";
+
+const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, -45, 0, 33.448, 45, 90));
+const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, -90, 0, 90, 180));
+/** Any box, and small ones: west may lie east of east. */
+const box: fc.Arbitrary<Box> = fc.oneof(
+  fc.tuple(lng, lat, lng, lat).map(([a, b, c, d]): Box => [a, Math.min(b, d), c, Math.max(b, d)]),
+  fc
+    .tuple(lng, lat, fc.double({ min: 0, max: 1, noNaN: true }))
+    .map(([x, y, size]): Box => [x, y, Math.min(180, x + size), Math.min(90, y + size)]),
+);
+
+const isCovered = (stretches: ReturnType<typeof stretchesOf>, place: number): boolean =>
+  stretches.some(({ from, to }) => from <= place && place < to);
+
+/** Points of a box, its corners among them. */
+const within = ([minLng, minLat, maxLng, maxLat]: Box, x: number, y: number): [lat: number, lng: number] => {
+  const width = minLng <= maxLng ? maxLng - minLng : maxLng - minLng + 360;
+  const east = minLng + x * width;
+  return [minLat + y * (maxLat - minLat), east > 180 ? east - 360 : east];
+};
+
+describe("stretches", () => {
+  const part = fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(0, 1));
+  test("hold every point of the box, in the order of the curve and apart from each other", () => {
+    fc.assert(
+      fc.property(box, fc.array(fc.tuple(part, part), { minLength: 20, maxLength: 20 }), (window, points) => {
+        const stretches = stretchesOf(window);
+        for (const [x, y] of points) {
+          const [atLat, atLng] = within(window, x, y);
+          if (insideBox(window, atLat, atLng)) expect(isCovered(stretches, placeOf(atLat, atLng))).toBe(true);
+        }
+        for (const [i, { from, to }] of stretches.entries()) {
+          expect(from).toBeGreaterThan(stretches[i - 1]?.to ?? -1);
+          expect(to).toBeGreaterThan(from);
+          expect(to).toBeLessThanOrEqual(2 ** GEOHASH_BITS);
+        }
+        expect(stretches.length).toBeLessThan(220);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("hold little else: a sixth of the area of a window that is as wide as high", () => {
+    for (const [west, south, size] of [
+      [-105.09, 39.639, 0.2],
+      [-0.1, -0.1, 0.2],
+      [12.3, 45.6, 5],
+      [179.8, 10, 0.01],
+    ] as const) {
+      const window: Box = [west, south, west + size, south + size];
+      const places = stretchesOf(window).reduce((sum, { from, to }) => sum + to - from, 0);
+      const area = (size / 360) * (size / 180) * 2 ** GEOHASH_BITS;
+      expect(places / area, `${window}`).toBeLessThan(1 + 1 / 6);
+    }
+  });
+});
+
+const rows = fc.array(
+  fc.tuple(fc.option(lat, { freq: 9, nil: Number.NaN }), fc.option(lng, { freq: 9, nil: Number.NaN })),
+  { minLength: 1, maxLength: 300, size: "max" },
+);
+
+test("rows in the box, no others, and few more than these are compared with it", () => {
+  fc.assert(
+    fc.property(rows, box, (given, window) => {
+      const sorted = given.toSorted((a, b) => placed(a) - placed(b));
+      const geo = { lat: Float64Array.from(sorted, ([y]) => y), lng: Float64Array.from(sorted, ([, x]) => x) };
+      const stretches = stretchesOf(window);
+      const filter = new WindowFilter(geo, window, stretches);
+      const expected = sorted.flatMap(([y, x], row) =>
+        !Number.isNaN(y) && !Number.isNaN(x) && insideBox(window, y, x) ? [row] : [],
+      );
+      expect([...filter.rows()]).toEqual(expected);
+      expect(filter.compared).toBe(filter.size);
+      const covered = sorted.filter((row) => isCovered(stretches, placed(row)));
+      expect(filter.size).toBe(covered.length);
+      for (const row of sorted.keys()) expect(filter.has(row)).toBe(expected.includes(row));
+    }),
+    { numRuns: 400 },
+  );
+});
+
+const placed = ([y, x]: [number, number]): number => (Number.isNaN(y) || Number.isNaN(x) ? -1 : placeOf(y, x));
