@@ -24,8 +24,8 @@ export interface Matches {
   readonly unflushed: readonly IndexRow[];
   /** Exact. */
   readonly total: number;
-  /** Rows of segments whose coordinates were compared with the window of a map. */
-  readonly compared: number;
+  /** Rows of segments that were looked at for the window of a map: compared with it, or taken with their whole segment. */
+  readonly looked: number;
 }
 
 /** Every segment that can meet the criteria must be in the view with the columns they look at; with words, every segment. */
@@ -46,7 +46,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   for (const row of liveRows(view.delta)) {
     if (passes(criteria, row, (word) => words[word]?.unflushed.has(row.id) === true)) unflushed.push(row);
   }
-  return { segments, unflushed, total: total + unflushed.length, compared: search.compared };
+  return { segments, unflushed, total: total + unflushed.length, looked: search.looked };
 }
 
 /** Rows that one read puts in the order of lists: some 10 ms of work. In order, a page is found without a look at all matches. */
@@ -67,15 +67,15 @@ class Search {
   readonly #criteria: Criteria;
   readonly #words: readonly WordHits[];
   #stretches: readonly Stretch[] | undefined;
-  #compared = 0;
+  #looked = 0;
 
   constructor(criteria: Criteria, words: readonly WordHits[]) {
     this.#criteria = criteria;
     this.#words = words;
   }
 
-  get compared(): number {
-    return this.#compared;
+  get looked(): number {
+    return this.#looked;
   }
 
   /** Of number `at` of the view. Begins with the filter that lets the fewest rows pass, so that the others look at no more than these. */
@@ -91,8 +91,8 @@ class Search {
     if (dead !== undefined) rows = keepRows(rows, (row) => dead[row] === 0);
     for (const filter of others) rows = keepRows(rows, (row) => filter.has(row));
     rows = keepCreated(rows, segment, this.#criteria);
+    if (this.#criteria.box !== undefined) this.#looked += window?.compared ?? rows.length;
     if (window === undefined) rows = keepPlaced(rows, segment, this.#criteria);
-    this.#compared += window?.compared ?? 0;
     segment.isRead = true;
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }

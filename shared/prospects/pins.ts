@@ -52,7 +52,7 @@ function segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // Neighbours on the map, one after the other, are a third smaller once they are compressed.
+  // Neighbours on the map, one after the other, are smaller once they are compressed.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   const text = new PinText(opening, rows.length, longest(ends));

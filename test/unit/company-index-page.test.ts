@@ -80,7 +80,7 @@ test("of any length, at any offset, whatever was created at the same instant", (
           at === segments ? [] : [segmentOf(part, isMatch, inOrder && at % 3 !== 2)],
         );
         const total = found.reduce((sum, one) => sum + one.rows.length, unflushed.length);
-        const matches: Matches = { segments: found, unflushed, total, compared: 0 };
+        const matches: Matches = { segments: found, unflushed, total, looked: 0 };
         const isUnflushed = new Set(unflushed);
         const all = listed(rows.filter((one) => isUnflushed.has(one) || isMatch(one.id)));
         const offset = Math.floor(from * count);
