@@ -41,7 +41,7 @@ export interface Access {
 
 export type TableAccess = NonNullable<Access["table"]>;
 
-/** What every signed-in request needs: the subject's company and user, then the user's row. */
+/** What every signed-in request needs: the subject's place and rights; they may stand in the user's row alone. */
 export const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem"] };
 /** And with the names of the company's statuses, tags and users. */
 export const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };

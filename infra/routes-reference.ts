@@ -14,9 +14,11 @@ const valueWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
 };
+/** A sign-in reads its rights beside the subject's place. */
 const userWrites: TableAccess = {
   ...caller,
   ...namesChange,
+  identity: ["GetItem", "UpdateItem"],
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
 

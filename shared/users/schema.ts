@@ -72,6 +72,10 @@ export const UserPatch = named(
 );
 export type UserPatch = z.output<typeof UserPatch>;
 
+/** What a sign-in looks at. It stands in the user's row and beside the place of the token subject, written together. */
+export const UserRights = z.pick(User, { role: true, permissions: true, isActive: true });
+export type UserRights = z.infer<typeof UserRights>;
+
 /** As the table holds it. `sub` is the identity provider's name for the user. */
 export const StoredUser = z.extend(User, { type: z.literal("user"), companyId: Id, sub: z.string(), version: z.int() });
 export type StoredUser = z.infer<typeof StoredUser>;

@@ -9,7 +9,7 @@ import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import type { IdentityProvider } from "#shared/identity/provider.ts";
-import { newUserWrites } from "#shared/users/new-user.ts";
+import { newUserWrites, rightsWrite } from "#shared/users/new-user.ts";
 import { outOfOffice, requireOwnerFor, requireSoundSelf, stillInOffice } from "#shared/users/rules.ts";
 import type { NewUser, StoredUser, UserPatch } from "#shared/users/schema.ts";
 import { getUser } from "#shared/users/users.ts";
@@ -69,7 +69,7 @@ export function updateUser(world: World, caller: Caller, id: number, patch: User
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
     // A transaction names each row once, and the caller's own row is under its own condition already.
     const office = id === caller.userId ? [] : [stillInOffice(caller)];
-    await world.table.transact([put, ...office, ...namesChange(caller.companyId)]);
+    await world.table.transact([put, ...office, rightsWrite(written), ...namesChange(caller.companyId)]);
     return written;
   };
   const isConflict = ({ failed }: ConditionFailed) => failed.every(({ index }) => index === 0);

@@ -1,9 +1,13 @@
-/** A user's rights are looked up afresh each minute: whoever is disabled is out by then, whatever the token says. */
+/** A user's rights are looked up afresh each minute, by one read: whoever is disabled is out by then, whatever the token says. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/http/problem.ts";
+import { directoryOnly } from "#shared/identity/directory-only.ts";
+import type { StoredUser } from "#shared/users/schema.ts";
+import { createUser, updateUser } from "#shared/users/write.ts";
 import { worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
@@ -12,6 +16,8 @@ beforeAll(async () => {
   db = await startFaultyDynamoDb();
 });
 afterAll(() => db.stop());
+
+const callerOf = ({ companyId, id, role }: StoredUser): Caller => ({ companyId, userId: id, role, permissions: [] });
 
 test("a disabled user is out within 60 s; until then one look-up serves all requests", async () => {
   let now = Date.UTC(2026, 0, 1);
@@ -23,15 +29,37 @@ test("a disabled user is out within 60 s; until then one look-up serves all requ
   for (let i = 0; i < 5; i++) {
     expect(await lookUpCaller(world, "subject-1")).toMatchObject({ companyId: company.id, role: "owner" });
   }
-  expect(db.calls).toEqual(["GetItem", "GetItem"]);
+  expect(db.calls).toEqual(["GetItem"]);
 
-  const user = keys.user(company.id, made.id);
-  await db.direct.write({ update: user, change: { set: { isActive: false } } });
-  now += 60_000;
+  const secondOwner = { ...owner, email: "second@x.test", sub: "subject-1b", role: "owner" as const, permissions: [] };
+  const second = await createUser(world, directoryOnly, callerOf(made), secondOwner);
+  await updateUser(world, callerOf(second), made.id, { isActive: false });
+  now += 59_999;
+  expect(await lookUpCaller(world, "subject-1")).toMatchObject({ role: "owner" });
+  now += 1;
   await expect(lookUpCaller(world, "subject-1")).rejects.toMatchObject({ code: "unauthenticated" });
-  // Nor is the refusal kept: who is enabled again is in again.
-  await db.direct.write({ update: user, change: { set: { isActive: true, role: "sales" } } });
-  expect(await lookUpCaller(world, "subject-1")).toMatchObject({ role: "sales" });
+  // Nor is the refusal kept: who is enabled again is in again, with the rights of now.
+  const permissions = ["canViewAllProspects" as const];
+  await updateUser(world, callerOf(second), made.id, { isActive: true, role: "sales", permissions });
+  const caller = { companyId: company.id, userId: made.id, role: "sales", permissions };
+  expect(await lookUpCaller(world, "subject-1")).toEqual(caller);
+});
+
+test("a user whose rights stand in the user's own row alone signs in by them, until the next change of them", async () => {
+  let now = Date.UTC(2026, 0, 1);
+  const world = worldOn(db.table, { now: () => now });
+  const owner = { email: "owner@old.test", firstName: "A", lastName: "B", sub: "subject-old" };
+  const { owner: made } = await createCompany(world, { name: "Old", owner });
+  await db.direct.write({ update: keys.identity("subject-old"), change: { remove: ["rights"] } });
+
+  db.plan(() => pass);
+  expect(await lookUpCaller(world, "subject-old")).toMatchObject({ userId: made.id, role: "owner" });
+  expect(db.calls).toEqual(["GetItem", "GetItem"]);
+  await updateUser(world, callerOf(made), made.id, { firstName: "C" });
+  now += 60_000;
+  db.plan(() => pass);
+  expect(await lookUpCaller(world, "subject-old")).toMatchObject({ userId: made.id, role: "owner" });
+  expect(db.calls).toEqual(["GetItem"]);
 });
 
 test("an unknown subject is refused, and one e-mail address or subject serves one user only", async () => {
