@@ -40,7 +40,7 @@ async function create(world: World, caller: Caller, input: NewProspect): Promise
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;
   const [{ dictionary, checks }, id, changeId, { address = null, link }] = await Promise.all([
-    requireNamed(world, companyId, input),
+    requireNamed(world, caller, input),
     world.ids.nextProspect(companyId),
     statusId === null ? null : world.ids.next(),
     resolveAddress(world, companyId, input, null),

@@ -1,17 +1,20 @@
 /** Budgets 1 to 5 and 8, as far as they count what is asked of the table and what comes of it: the same in each run. */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { readManifest } from "#shared/company-index/store.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import { newGzip } from "#shared/http/stream-body.ts";
+import { limits } from "#shared/limits.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { atMoment } from "#shared/prospects/moment.ts";
 import { mapPins } from "#shared/prospects/pins.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { worldOn } from "#shared/world.ts";
+import { type World, worldOn } from "#shared/world.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { median } from "./clock.ts";
 import { counting } from "./counting.ts";
@@ -184,4 +187,26 @@ export async function pinBudgets({ company, caller, world }: Stage): Promise<Bud
 export async function detailBudgets({ company, caller, world }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(world, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
+}
+
+/** The same of a function that knows nothing, not even who is calling: its sign-in is one round more. */
+export async function signInBudgets(stage: Stage, id: number): Promise<Budget[]> {
+  const { company, clock, sub } = stage;
+  const rounds = async (work: (world: World, caller: Caller) => Promise<unknown>): Promise<number> => {
+    clock.ms += limits.callerCacheMs;
+    const world = stage.cold();
+    return (await metered(async () => work(world, await lookUpCaller(world, sub)))).usage.rounds;
+  };
+  const line = (text: string, limit: number, measured: number): Budget => ({
+    number: 3,
+    text: `cold ${text} with its sign-in, rounds`,
+    size: sizeOf(company.count),
+    limit,
+    measured,
+  });
+  return [
+    line("list", 4, await rounds((world, caller) => listProspects(world, caller, listQuery(company, "one rep")))),
+    line("pins", 3, await rounds((world, caller) => mapPins(world, caller, {}))),
+    line("get", 2, await rounds((world, caller) => readProspect(world, caller, id))),
+  ];
 }

@@ -6,6 +6,7 @@ import {
   fillLists,
   growthBudgets,
   pinBudgets,
+  signInBudgets,
   type WarmUsage,
   warmBudgets,
   warmUsage,
@@ -32,6 +33,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await windowBudgets(stage)),
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
+    ...(await signInBudgets(stage, firstId + count - 1)),
   ];
   return { stage, warm, budgets };
 }

@@ -30,6 +30,8 @@ export interface Stage {
   readonly company: BenchCompany;
   /** Sees the whole company. */
   readonly caller: Caller;
+  /** The subject of the caller's tokens. */
+  readonly sub: string;
   readonly world: World;
   /** Moves on when told to. */
   readonly clock: Clock & { ms: number };
@@ -42,13 +44,15 @@ export interface Stage {
 export async function setStage(table: BenchTable, count: number): Promise<Stage> {
   const clock = { ms: Date.UTC(2026, 4, 2), now: () => clock.ms };
   const world = worldOn(table.open(), clock);
-  const company = await foundCompany(world, count);
+  const sub = `bench-${count}`;
+  const company = await foundCompany(world, count, sub);
   await fillIndex(world, company);
   const caller: Caller = { companyId: company.id, userId: company.ownerId, role: "owner", permissions: [] };
   const written = new Set<number>();
   return {
     company,
     caller,
+    sub,
     world,
     clock,
     cold: () => worldOn(table.open(), clock),

@@ -19,6 +19,8 @@ function atTheDoor(company: BenchCompany, at: number): NewProspect {
   return { name, phoneNumber, emailAddress, lat, lng, currentStatusId: status?.id };
 }
 
+const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix", state: "AZ", zip: "85018" };
+
 /** Unflushed entries that a list is measured with. */
 const UNFLUSHED = 56;
 
@@ -30,7 +32,12 @@ export async function writeBudgets({ company, caller, world }: Stage): Promise<B
   const before = await list();
   const { id } = await createProspect(world, caller, atTheDoor(company, 0));
   const create = await metered(() => createProspect(world, caller, atTheDoor(company, 1)));
-  for (let made = 2; made < UNFLUSHED; made++) await createProspect(world, caller, atTheDoor(company, made));
+  const assignedToUserId = company.repIds[0];
+  const assigned = await metered(() => createProspect(world, caller, { ...atTheDoor(company, 2), assignedToUserId }));
+  const whole = { ...atTheDoor(company, 3), assignedToUserId, address: ADDRESS };
+  await createProspect(world, caller, { address: ADDRESS });
+  const all = await metered(() => createProspect(world, caller, whole));
+  for (let made = 5; made < UNFLUSHED; made++) await createProspect(world, caller, atTheDoor(company, made));
   const after = await list();
   const currentStatusId = company.statuses[1]?.id;
   const patch = await metered(() => updateProspect(world, caller, id, { currentStatusId }));
@@ -48,6 +55,8 @@ export async function writeBudgets({ company, caller, world }: Stage): Promise<B
     line(3, "patch, rounds", 2, patch.usage.rounds),
     line(3, "delete, rounds", 2, removal.usage.rounds),
     line(6, "create with status, write units", 6, create.usage.writeUnits),
+    line(6, "create with status and assignee, write units", 6, assigned.usage.writeUnits),
+    line(6, "create with status, assignee and a new address, write units", 8, all.usage.writeUnits),
     line(6, "patch of the status, write units", 6, patch.usage.writeUnits),
     line(6, "delete, write units", 4, removal.usage.writeUnits),
   ];

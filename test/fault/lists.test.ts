@@ -248,6 +248,23 @@ describe("names that another process changes", () => {
     await expect(create(warm, company, { assignedToUserId: company.repId })).rejects.toMatchObject(refused);
     expect((await list(warm, company)).total).toBe(3);
   });
+
+  test.each(["status", "user"] as const)("refuse one that refers to two names, where the %s is gone", async (gone) => {
+    const company = await newCompany(newFunction());
+    const { companyId } = company.caller;
+    const [warm, other] = [newFunction(), newFunction()];
+    const status = await newStatus(other, company, "Open");
+    const both = { currentStatusId: status.id, assignedToUserId: company.repId };
+    await create(warm, company, both);
+    await newStatus(other, company, "Another name: what is in memory is older, and this one is taken all the same");
+    await create(warm, company, both);
+    if (gone === "status") await deactivateStatus(other, companyId, status.id);
+    else await disableUser(other, company.caller, company.repId);
+    const field = gone === "status" ? "currentStatusId" : "assignedToUserId";
+    const refused = { code: "validation_failed", message: expect.stringContaining(field) };
+    await expect(create(warm, company, both)).rejects.toMatchObject(refused);
+    expect((await list(warm, company)).total).toBe(2);
+  });
 });
 
 const damages: [string, (table: Table, companyId: number, run: Run) => Promise<unknown>][] = [
