@@ -1,11 +1,11 @@
 /**
  * `npm run bench`: measures every budget at 10 k and 100 k prospects; `--large` at 1 M too, `--postgres` beside Postgres, `--write`
- * into the docs. `--index`, `--csv`, `--webhooks` leave out the parts that are not named.
+ * into the docs. `--index`, `--csv`, `--webhooks` leave out the parts that are not named. Ends with 1 where a budget is not held.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { type Budget, sizeOf } from "./budget.ts";
+import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
 import { csvBudgets, csvTurns } from "./csv-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
 import { type Comparison, compare } from "./postgres.ts";
@@ -103,12 +103,18 @@ async function measureIndex(
 const postgres = options.postgres === true ? await startPostgres() : undefined;
 const table = await startBenchTable();
 try {
-  const text = report(await measureAll(table, postgres));
+  const measured = await measureAll(table, postgres);
+  const text = report(measured);
   console.log(text);
   if (options.write === true) {
     const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`;
     const head = `# Benchmarks\n\nWritten by \`${command}\`. Units, rounds, rows and bytes are the same in each run and asserted by\n\`npm test\`; times depend on what else the machine does.\n\n`;
     writeFileSync(join(import.meta.dirname, "../../docs/benchmarks.md"), `${head}${text}`);
+  }
+  const broken = [...measured.budgets, ...(measured.webhooks?.budgets ?? [])].filter((budget) => !isHeld(budget));
+  for (const { text: what, size, limit, measured: found } of broken) {
+    progress(`not held: ${what}${size === "" ? "" : ` (${size})`}: ${inDigits(found)} instead of ${limit}`);
+    process.exitCode = 1;
   }
 } finally {
   postgres?.stop();
