@@ -1,5 +1,7 @@
 /** Work on a file says every few seconds how far it is, long before a place is reached from which another run could go on. */
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { BucketUnavailable } from "#shared/bucket.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { beginExport } from "#shared/exports/begin.ts";
@@ -95,4 +97,32 @@ test("an export tells of rows that it has read, though no part of the file is fu
   expect(isRising(seen)).toBe(true);
   const stored = StoredExport.parse(await world.table.get(keys.export(caller.companyId, id)));
   expect(stored).toMatchObject({ state: "completed", processed: 1_700 });
+});
+
+test("a run that fails while rows are on their way to the table ends when they have arrived", async () => {
+  const scene = jobScene(db, { ms: Date.parse("2030-01-01T00:00:00.000Z") });
+  const { caller } = await newCompany(scene.sound());
+  const job = await scene.uploaded(caller, fileOf(7_000));
+  const { table, objects, ...world } = scene.sound();
+  let underWay = 0;
+  let batches = 0;
+  const batchPut: JobWorld["table"]["batchPut"] = async (items) => {
+    batches++;
+    underWay++;
+    await table.batchPut(items);
+    await setTimeout(100);
+    underWay--;
+  };
+  /** Breaks off within the second batch, when the file is read to be written. */
+  let readings = 0;
+  const read: JobWorld["objects"]["read"] = async function* (key, etag) {
+    const isSecond = ++readings === 2;
+    for await (const chunk of objects.read(key, etag)) {
+      yield chunk;
+      if (isSecond && batches > 0) throw new BucketUnavailable("as planned");
+    }
+  };
+  expect(await scene.run({ ...world, table: { ...table, batchPut }, objects: { ...objects, read } }, job)).toBe(false);
+  expect(batches).toBeGreaterThan(0);
+  expect(underWay).toBe(0);
 });
