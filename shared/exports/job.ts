@@ -77,8 +77,8 @@ async function callerOf({ table }: JobWorld, stored: StoredExport): Promise<Call
 }
 
 async function work(world: JobWorld, held: Held<StoredExport>, caller: Caller, partBytes: number): Promise<void> {
-  const chosen = await choose(world, held, caller);
   try {
+    const chosen = await choose(world, held, caller);
     const parts = held.stored.parts ?? (await begin(world, held));
     if (await writeParts(world, held, caller, chosen, { ...parts, partBytes })) return;
   } catch (error) {
@@ -172,7 +172,7 @@ async function removeOrder(objects: Objects, { companyId, id }: Place): Promise<
   });
 }
 
-/** The upload is over: by a run that died when it had put the file together, or long ago. */
+/** The upload is over: by a run that died when it had put the file together, or long ago. Or the order is lost. */
 async function partsGone(world: JobWorld, held: Held<StoredExport>, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = held.stored;
   const file = await world.objects.info(exportKeys.file(companyId, id));
@@ -180,6 +180,7 @@ async function partsGone(world: JobWorld, held: Held<StoredExport>, error: FileG
     return complete(world, held, { processed: total ?? 0, parts: { ...parts, fileBytes: file.bytes } });
   }
   log.warn("export begins anew", { id, ...errorFields(error) });
+  if (parts !== null) await world.objects.abortParts(exportKeys.file(companyId, id), parts.upload);
   await held.release({ parts: null, total: null, processed: 0, read: 0 });
   await world.jobs.send({ kind: "export", companyId, id });
 }

@@ -135,6 +135,24 @@ test.each(["before", "after"] as const)(
   },
 );
 
+test("what the bucket kept between two runs is lost, all of it or the order alone: the file is made anew", async () => {
+  const company = await newFilled(6);
+  for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
+    const job = await begun(company.caller);
+    const from = scene.bucket.calls;
+    // Dead when it has decided what is in the file, and begun it.
+    scene.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
+    await scene.run(scene.sound(), job);
+    scene.bucket.plan = () => undefined;
+    for (const key of scene.bucket.files.keys()) if (isLost(key)) scene.bucket.files.delete(key);
+    if (isLost("")) scene.bucket.uploads.clear();
+    await scene.settle();
+    expect(await stored(job)).toMatchObject({ state: "completed", total: 6 });
+    expect(gunzipSync(fileOf(job) ?? Buffer.alloc(0)).toString()).toBe(await streamed(company));
+    expect(scene.bucket.uploads.size).toBe(0);
+  }
+});
+
 test("a rep's file holds what the rep sees; who sees less by the time of the work gets none", async () => {
   const company = await newFilled(6);
   const rep: Caller = { companyId: company.caller.companyId, userId: company.repId, role: "sales", permissions: [] };
