@@ -1,7 +1,7 @@
 /** A file of the service behind a link: received from where a connection broke, until all of its bytes are there. */
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CutOff, reasonOf } from "./fault.ts";
+import { CutOff, Gone, reasonOf } from "./fault.ts";
 import { waitAfter } from "./service.ts";
 import { receive } from "./transfer.ts";
 
@@ -49,7 +49,7 @@ async function* bytesFrom(source: Source, first: IncomingMessage): AsyncGenerato
   }
 }
 
-/** A success, after as many tries as it takes. */
+/** A success, after as many tries as it takes. Throws Gone where none will help. */
 async function answerFrom(
   { link, signal, onBreak }: Source,
   headers: Record<string, string>,
@@ -60,9 +60,11 @@ async function answerFrom(
       const answer = await receive(await link(), headers, signal);
       if (answer.statusCode === ("range" in headers ? 206 : 200)) return answer;
       answer.destroy();
+      if (answer.statusCode === 404) throw new Gone("the bucket has no such file any more");
       why = `the bucket answered ${answer.statusCode}`;
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof Gone) throw error;
       why = reasonOf(error);
     }
     if (attempt === FRUITLESS_TRIES) throw new CutOff(why);

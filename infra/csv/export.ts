@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 import type { Export } from "../../docs/client/api.ts";
 import { openDownload } from "./download.ts";
-import { CutOff, exitCodes, Failed, reasonOf } from "./fault.ts";
+import { CutOff, exitCodes, Failed, Gone, reasonOf } from "./fault.ts";
 import { forgetExport, type KeptExport, keepExport, keptExport } from "./kept.ts";
 import type { ExportOptions } from "./options.ts";
 import { digits, type Progress } from "./progress.ts";
@@ -84,14 +84,21 @@ function parsed(body: string): unknown {
 const byJob: Way = async (service, options, progress, total) => {
   const job = await exported(service, options, progress);
   const link = async (): Promise<string> => (await exportNow(service, job.id)).file?.url ?? gone(job.id);
-  const { isGzipped, bytes } = await openDownload({ link, signal: service.signal, onBreak: progress.say });
-  const rows = await save(service, options.file, bytes, isGzipped, progress, job.total ?? total);
-  await forgetExport(options.file);
-  return rows;
+  try {
+    const { isGzipped, bytes } = await openDownload({ link, signal: service.signal, onBreak: progress.say });
+    const rows = await save(service, options.file, bytes, isGzipped, progress, job.total ?? total);
+    await forgetExport(options.file);
+    return rows;
+  } catch (error) {
+    if (!(error instanceof Gone)) throw error;
+    // Else the same command would look for the same file for ever.
+    await forgetExport(options.file);
+    return gone(job.id);
+  }
 };
 
 function gone(id: number): never {
-  throw new Failed(`the file of export ${id} is not kept any more`);
+  throw new Gone(`the file of export ${id} is not kept any more: the same command has another one made`);
 }
 
 /** The export of an earlier command, where one was cut off, or a new one; completed. */

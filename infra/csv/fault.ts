@@ -9,6 +9,11 @@ export class WrongUsage extends Failed {
   override readonly name = "WrongUsage";
 }
 
+/** What was to be fetched is not there any more, and will not be. */
+export class Gone extends Failed {
+  override readonly name = "Gone";
+}
+
 /** No answer came, or somebody pressed Ctrl-C: the same command goes on. */
 export class CutOff extends Error {
   override readonly name = "CutOff";

@@ -114,6 +114,15 @@ test("a download that breaks goes on where it was", async () => {
   expect(readFileSync(file, "utf8")).toBe(whole);
 });
 
+test("a file that the bucket does not have any more is told; the same command has another one made", async () => {
+  const file = newFile();
+  line.trouble(DOWNLOAD, { answer: 404 });
+  expect(await run(file, "--job")).toMatchObject({ code: 2, told: expect.stringContaining("not kept any more") });
+  expect(beside(file)).toEqual([]);
+  expect(await run(file, "--job")).toMatchObject({ code: 0 });
+  expect(readFileSync(file, "utf8")).toBe(whole);
+});
+
 test("killed while it waits, and stopped while it receives: the same command goes on with the same export", async () => {
   const file = newFile();
   const count = (): number => line.calls.filter((call) => call === JOB).length;
