@@ -70,8 +70,8 @@ export const limits = {
   csvHeader: 255,
   /** A row of a CSV file, characters: the longest texts of all columns take a tenth of it. */
   csvRow: 1_000_000,
-  /** They are no rows, and so no limit of rows holds for them; but each takes as long to read. */
-  csvBlankLines: 1_000_000,
+  /** Beside one for each row. They are no rows, and so no limit of rows holds for them; but each takes as long to read. */
+  csvBlankLines: 100_000,
   /** Records that an export reads and writes at a time. */
   exportBatch: 500,
 

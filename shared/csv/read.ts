@@ -37,8 +37,8 @@ export async function* csvRows(text: AsyncIterable<string>): AsyncGenerator<CsvR
     for await (const cells of recordsOf(parser)) {
       row++;
       if (cells.length > 1 || cells[0]?.trim() !== "") yield { row, cells };
-      else if (++blank > limits.csvBlankLines) {
-        throw new BadFile(`The file has more than ${limits.csvBlankLines} blank lines.`);
+      else if (2 * ++blank - row > limits.csvBlankLines) {
+        throw new BadFile(`The file has more than ${limits.csvBlankLines} blank lines beside one for each row.`);
       }
     }
   } catch (error) {

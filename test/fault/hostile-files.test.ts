@@ -76,3 +76,9 @@ test("160 000 rows take no more memory than a few", async () => {
   expect(rows).toBeGreaterThan(160_000);
   expect(peak).toBeLessThan(256 * MB);
 });
+
+test("a blank line after each row is no harm", async () => {
+  const { rows, failure } = await read(many("n,39.5,-105\n\n", 2 * MB, header));
+  expect(failure).toBeUndefined();
+  expect(rows).toBeGreaterThan(150_000);
+});
