@@ -1,11 +1,14 @@
-/** Rows of a segment in the order of a list: newest created first; of the same instant, the higher id first. */
+/** Orders of a segment's rows: by id, and as a list shows them, newest created first; of the same instant, the higher id first. */
 
 /** Exact whole numbers of a `number`, as a power of two. */
 const EXACT_BITS = 53;
 
-/** Row numbers in that order: two bytes a row. */
+/** Row numbers in the order of their ids. */
+export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, (row) => row);
+
+/** Row numbers in the order of a list: two bytes a row. */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
-  const byId = ascending(ids, (row) => row);
+  const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
   for (let rank = 0; rank < byId.length; rank++) ranks[byId[rank] ?? 0] = rank;
   const byRank = ascending(createdAt, (row) => ranks[row] ?? 0);

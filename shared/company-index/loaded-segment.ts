@@ -1,5 +1,5 @@
 /** A segment in memory: the column groups that were needed so far, and orders of its rows that reads have asked for. */
-import { listOrder } from "#shared/company-index/list-order.ts";
+import { idOrder, listOrder } from "#shared/company-index/list-order.ts";
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type Postings, postingsOf } from "#shared/company-index/postings.ts";
 import type { GeoColumns, MainColumns } from "#shared/company-index/segment.ts";
@@ -56,7 +56,7 @@ export class LoadedSegment {
     const [first, last] = this.entry.zone.ids;
     if (id < first || id > last) return -1;
     const { ids } = this.main;
-    this.#byId ??= rowNumbers(this.count).sort((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0));
+    this.#byId ??= idOrder(ids);
     let low = 0;
     let high = this.count - 1;
     while (low <= high) {
@@ -78,5 +78,3 @@ export class LoadedSegment {
     return count * (24 + 8 + 4) + (geo === undefined ? 0 : count * 16) + (text?.byteLength ?? 0) + postings + 2_000;
   }
 }
-
-const rowNumbers = (count: number): Uint16Array => Uint16Array.from({ length: count }, (_, i) => i);

@@ -30,40 +30,40 @@ export function makeSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * In the order of the criteria. The longest word is looked for first, and the next one only where it was found: where a segment has no
- * dead rows, nothing in it matters to rows elsewhere.
+ * In the order of the criteria. The longest word is looked for first, and the next one only in the rows that have it: where a segment
+ * has no dead rows, nothing else in it matters, to rows elsewhere neither.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;
   const found: WordHits[] = [];
   let before: WordHits | undefined;
-  const order = [...words.keys()].sort((a, b) => (words[b]?.text.length ?? 0) - (words[a]?.text.length ?? 0));
-  for (const at of order) {
-    const word = words[at];
+  const longestFirst = [...words.entries()].sort(([, a], [, b]) => b.text.length - a.text.length);
+  for (const [at, word] of longestFirst) {
     const earlier = before;
-    const isOpen = ({ segment, dead }: SegmentInView, i: number): boolean =>
-      dead !== undefined ||
-      (earlier === undefined ? canMeet(segment.entry.zone, criteria) : earlier.rows[i] !== undefined);
-    if (word === undefined) continue;
-    before = findWord(view, word, isOpen);
+    before = findWord(view, word, ({ segment, dead }, i) => {
+      if (dead !== undefined) return "all";
+      if (earlier !== undefined) return earlier.rows[i];
+      return canMeet(segment.entry.zone, criteria) ? "all" : undefined;
+    });
     found[at] = before;
   }
   return found;
 }
 
-/** `isOpen`: whether something in the segment can matter. */
+/** Which rows of a segment matter. */
+type Among = RowSet | "all" | undefined;
+
+/** `amongIn`: the rows of number `at` of the view that matter. */
 export function findWord(
   view: IndexView,
   word: SearchWord,
-  isOpen: (inView: SegmentInView, at: number) => boolean = () => true,
+  amongIn: (inView: SegmentInView, at: number) => Among = () => "all",
 ): WordHits {
   if (!/^[^ \n]+$/.test(word.text)) throw new RangeError("a word that is looked for is empty or holds a blank");
   const strays = new Set<number>();
   const bytes = Buffer.from(word.text);
   const digits = word.digits === "" ? undefined : Buffer.from(word.digits);
-  const rows = view.segments.map((inView, at) =>
-    isOpen(inView, at) ? hitsIn(view, inView, { bytes, digits }, strays) : undefined,
-  );
+  const rows = view.segments.map((inView, at) => hitsIn(view, inView, { bytes, digits }, amongIn(inView, at), strays));
   for (const { prospectId, noteId, version, text, age } of view.looseNotes) {
     if (text.includes(word.text) && !isReplaced(view, noteId, version, age)) strays.add(prospectId);
   }
@@ -82,18 +82,28 @@ interface WordBytes {
 }
 
 /** A note may stand with a row that is dead: its prospect is then looked up, wherever its row lives now. */
-function hitsIn(view: IndexView, { segment, age, dead }: SegmentInView, word: WordBytes, strays: Set<number>) {
+function hitsIn(
+  view: IndexView,
+  { segment, age, dead }: SegmentInView,
+  word: WordBytes,
+  among: Among,
+  strays: Set<number>,
+): RowSet | undefined {
   const { text, main } = segment;
+  if (among === undefined) return undefined;
   if (text === undefined) throw new Error("the texts of a segment were not loaded");
+  const chosen = among === "all" ? undefined : among;
   let hits: RowSet | undefined;
   const add = (row: number): void => {
+    if (chosen?.has(row) === false) return;
     hits ??= new RowSet(main.count);
     hits.add(row);
   };
   const isAnyReplaced = view.noteVersions.size + view.delta.notes.size > 0;
   text.visitTextsWith(word.bytes, (found) => {
     const row = text.rowOf[found] ?? 0;
-    const note = dead === undefined && !isAnyReplaced ? -1 : text.noteOf(found);
+    if (dead === undefined && !isAnyReplaced) return add(row);
+    const note = text.noteOf(found);
     if (note >= 0 && isReplaced(view, text.noteIds[note] ?? 0, text.noteVersions[note] ?? 0, age)) return;
     if (dead?.[row] !== 1) add(row);
     else if (note >= 0) strays.add(main.ids[row] ?? 0);
