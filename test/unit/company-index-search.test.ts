@@ -1,0 +1,82 @@
+/** Laws of a search of several words: a note is found wherever it stands, and rows are kept each once. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Criteria } from "#shared/company-index/criteria.ts";
+import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
+import { findMatches } from "#shared/company-index/match.ts";
+import { RowSet } from "#shared/company-index/row-filter.ts";
+import { decodeMain, decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
+import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
+import { deadRows, runsInView } from "#shared/company-index/view.ts";
+import { zoneOf } from "#shared/company-index/zone.ts";
+
+function entryOf(id: number, version: number, statusId: number, text: string, notes: readonly string[]): RowWithNotes {
+  const nowhere = { assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };
+  const row = { id, version, createdAt: id, statusId, ...nowhere, text, phoneDigits: "\n" };
+  return { row, notes: notes.map((note, i) => ({ prospectId: id, noteId: 10 * id + i, version: 1, text: note })) };
+}
+
+function segmentOf(entries: readonly RowWithNotes[]): LoadedSegment {
+  const { main, text } = encodeSegment(entries);
+  const parts = { main: 1, geo: 1, text: 1 };
+  const zone = zoneOf(entries.map(({ row }) => row));
+  const segment = new LoadedSegment(
+    { id: "segment", rows: entries.length, parts, bytes: 0, zone },
+    decodeMain("m", main),
+  );
+  segment.text = new SegmentTexts(decodeText("t", text));
+  return segment;
+}
+
+describe("a note that stands in an older run than its prospect's row", () => {
+  const older = segmentOf([entryOf(1, 1, 7, "ANNA", ["DOG IN THE YARD"]), entryOf(2, 1, 7, "CLARA", ["CAT"])]);
+  const newer = segmentOf([entryOf(1, 2, 8, "BERTA", [])]);
+  const overrides = {
+    prospects: { ids: Float64Array.of(1), versions: Float64Array.of(2) },
+    notes: { ids: new Float64Array(), versions: new Float64Array() },
+  };
+  const none = { prospects: overrides.notes, notes: overrides.notes };
+  const runs = runsInView([
+    { overrides: none, looseNotes: [] },
+    { overrides, looseNotes: [] },
+  ]);
+  const segments = [older, newer].map((segment, age) => ({
+    segment,
+    age,
+    dead: deadRows(segment, age, runs.prospectVersions),
+  }));
+  const found = (criteria: Omit<Criteria, "words">, ...texts: string[]): number[] => {
+    const words = texts.map((text) => ({ text, digits: "" }));
+    const delta = { prospects: new Map(), notes: new Map() };
+    const matches = findMatches({ ...runs, segments, delta }, { ...criteria, words });
+    return matches.segments.flatMap(({ inView, rows }) => [...rows].map((row) => inView.segment.main.ids[row] ?? 0));
+  };
+
+  test.each([
+    ["its one word", {}, ["YARD"], [1]],
+    ["one word in the row, one in the note", {}, ["BERTA", "DOG"], [1]],
+    ["the same the other way round", {}, ["DOG", "BERTA"], [1]],
+    ["a word in its older row alone", {}, ["ANNA"], []],
+    ["one of them in the older row", {}, ["ANNA", "DOG"], []],
+    ["the status of the newer row, which the older run knows nothing of", { statusIds: new Set([8]) }, ["DOG"], [1]],
+    ["the status of the older row", { statusIds: new Set([7]) }, ["DOG"], []],
+    ["words of two prospects", {}, ["BERTA", "CAT"], []],
+    ["a neighbour's two words", {}, ["CLARA", "CAT"], [2]],
+  ])("is found by %s", (_, criteria, texts, ids) => {
+    // Before words are made of the texts, and by them.
+    for (let i = 0; i < 3; i++) expect(found(criteria, ...texts)).toEqual(ids);
+  });
+});
+
+test("rows that are added are kept each once, few of them or many", () => {
+  const row = fc.oneof(fc.integer({ min: 0, max: 4_095 }), fc.integer({ min: 0, max: 40 }));
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 300, size: "max" }), fc.array(row), (added, asked) => {
+      const [rows, expected] = [new RowSet(4_096), new Set(added)];
+      for (const one of added) rows.add(one);
+      expect(rows.size).toBe(expected.size);
+      expect([...rows.rows()]).toEqual([...expected]);
+      for (const one of [...added, ...asked]) expect(rows.has(one)).toBe(expected.has(one));
+    }),
+  );
+});
