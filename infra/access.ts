@@ -1,7 +1,7 @@
 /** What a function may touch, as the route table says it, and what many functions touch alike. */
 import type { Family } from "#shared/db/families.ts";
 
-/** DynamoDB actions as IAM names them. A transaction needs the actions of its parts. */
+/** DynamoDB actions as IAM names them. A transaction needs the actions of its parts, a batch of statements those of PartiQL. */
 export type TableAction =
   | "GetItem"
   | "BatchGetItem"
@@ -10,7 +10,8 @@ export type TableAction =
   | "UpdateItem"
   | "DeleteItem"
   | "BatchWriteItem"
-  | "ConditionCheckItem";
+  | "ConditionCheckItem"
+  | "PartiQLInsert";
 
 /** Settings of the deployment that a function reads from its environment. */
 export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";

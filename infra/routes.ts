@@ -64,7 +64,7 @@ export const eventFunctions = {
         reference: ["Query"],
         prospects: ["GetItem", "Query"],
         webhooks: ["Query"],
-        deliveries: ["GetItem", "PutItem", "UpdateItem"],
+        deliveries: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "PartiQLInsert"],
       },
       deliveryQueue: "send",
       parkedRecords: "send",

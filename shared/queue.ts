@@ -5,6 +5,7 @@ import {
   SQSClient,
   type SQSClientConfig,
 } from "@aws-sdk/client-sqs";
+import { allEnded } from "#shared/all-ended.ts";
 import { setting } from "#shared/config.ts";
 import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
@@ -23,6 +24,8 @@ export interface DeliveryQueue {
 
 const BATCH = 10;
 const TRIES = 3;
+/** Batches on their way at once. */
+const PARALLEL = 8;
 
 /** A client whose every call ends. The endpoint is the client's, whatever host a queue's URL names. */
 export const sqsClient = (config: SQSClientConfig = {}): SQSClient =>
@@ -63,7 +66,14 @@ export function openQueue(queueUrl: string, client: SQSClient = sqsClient()): De
       await client.send(new ChangeMessageVisibilityCommand({ QueueUrl: queueUrl, ReceiptHandle, VisibilityTimeout }));
     },
     send: async (entries) => {
-      for (let i = 0; i < entries.length; i += BATCH) await sendBatch(entries.slice(i, i + BATCH));
+      let next = 0;
+      async function work(): Promise<void> {
+        for (let from = next; from < entries.length; from = next) {
+          next += BATCH;
+          await sendBatch(entries.slice(from, from + BATCH));
+        }
+      }
+      await allEnded(Array.from({ length: PARALLEL }, work));
     },
   };
 }

@@ -127,6 +127,18 @@ const Transaction = z.object({
 });
 const BatchGet = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(Keyed) })) });
 const BatchWrite = z.object({ RequestItems: z.record(z.string(), z.array(z.record(z.string(), Part))) });
+/** As the one place of the service that writes statements writes them: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
+const Statements = z.object({
+  Statements: z.array(
+    z.object({
+      Statement: z.string().check(z.startsWith("INSERT INTO ")),
+      Parameters: z.array(z.looseObject({ S: z.optional(z.string()) })),
+    }),
+  ),
+});
+const insertedKey = ({ Statement, Parameters }: z.infer<typeof Statements>["Statements"][number]): string =>
+  Parameters[[...Statement.matchAll(/'(\w+)': \?/g)].findIndex(([, name]) => name === "pk")]?.S ?? "";
+
 const Query = z.object({
   IndexName: z.optional(z.string()),
   KeyConditionExpression: z.string(),
@@ -154,6 +166,8 @@ function usesOf(operation: string, body: unknown): Use[] {
       const parts = Object.values(z.parse(BatchWrite, body).RequestItems).flat();
       return [{ action: operation, onIndex: false, keys: parts.flatMap((part) => Object.values(part).map(partKey)) }];
     }
+    case "BatchExecuteStatement":
+      return [{ action: "PartiQLInsert", onIndex: false, keys: z.parse(Statements, body).Statements.map(insertedKey) }];
     case "Query": {
       const { IndexName, KeyConditionExpression, ExpressionAttributeValues } = z.parse(Query, body);
       const placeholder = /=\s*(:\w+)/.exec(KeyConditionExpression)?.[1] ?? "";

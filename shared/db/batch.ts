@@ -1,6 +1,12 @@
 /** Batch calls of the table: every key that DynamoDB leaves unprocessed is asked for again. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { BatchGetCommand, BatchWriteCommand, type DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import {
+  BatchExecuteStatementCommand,
+  BatchGetCommand,
+  BatchWriteCommand,
+  type DynamoDBDocumentClient,
+} from "@aws-sdk/lib-dynamodb";
+import { allEnded } from "#shared/all-ended.ts";
 import { TableBusy } from "#shared/db/errors.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
@@ -11,6 +17,7 @@ export type Consistency = "strong" | "eventual";
 
 const GET_KEYS = 100;
 const WRITE_ITEMS = 25;
+const INSERT_STATEMENTS = 25;
 const FRUITLESS_TRIES = 8;
 const PARALLEL = 12;
 
@@ -24,7 +31,7 @@ export async function batchGet(
   const items: Item[] = [];
   await inChunks(keys.map(asKey), GET_KEYS, async (pending) => {
     const command = new BatchGetCommand({
-      RequestItems: { [table]: { Keys: pending, ConsistentRead: consistency === "strong" } },
+      RequestItems: { [table]: { Keys: [...pending], ConsistentRead: consistency === "strong" } },
       ReturnConsumedCapacity: "TOTAL",
     });
     const answer = await count("read", () => client.send(command));
@@ -41,6 +48,50 @@ export const batchPut = (client: DynamoDBDocumentClient, table: string, items: r
 /** Removes what stands under the keys, unconditionally and not as one. */
 export const batchRemove = (client: DynamoDBDocumentClient, table: string, keys: readonly Key[]): Promise<void> =>
   batchWrite(client, table, keys.map(asKey), (Key) => ({ DeleteRequest: { Key } }));
+
+/** Of a statement that another try may well carry out. */
+const passing = new Set([
+  "ProvisionedThroughputExceeded",
+  "RequestLimitExceeded",
+  "ThrottlingError",
+  "TransactionConflict",
+  "InternalServerError",
+]);
+
+/**
+ * Writes each item where none stands under its key, not as one. Gives those that were not written for that; a reply that was
+ * lost makes one of them of what this very call has written.
+ *
+ * In PartiQL, since `BatchWriteItem` knows no conditions and a transaction costs twice as much. No key may come twice.
+ */
+export async function batchInsert<T extends Item>(
+  client: DynamoDBDocumentClient,
+  table: string,
+  items: readonly T[],
+): Promise<T[]> {
+  const standing: T[] = [];
+  await inChunks(items, INSERT_STATEMENTS, async (pending) => {
+    const Statements = pending.map((item) => insertStatement(table, item));
+    const command = new BatchExecuteStatementCommand({ Statements, ReturnConsumedCapacity: "TOTAL" });
+    const { Responses = [] } = await count("write", () => client.send(command));
+    return pending.filter((item, i) => {
+      const { Code, Message } = Responses[i]?.Error ?? {};
+      if (Code === "DuplicateItem") standing.push(item);
+      else if (Code !== undefined && !passing.has(Code))
+        throw new Error(`an item was not written: ${Code}: ${Message}`);
+      return Code !== undefined && Code !== "DuplicateItem";
+    });
+  });
+  return standing;
+}
+
+function insertStatement(table: string, item: Item) {
+  const fields = Object.entries(item).filter(([, value]) => value !== undefined);
+  return {
+    Statement: `INSERT INTO "${table}" VALUE {${fields.map(([name]) => `'${name}': ?`).join(", ")}}`,
+    Parameters: fields.map(([, value]) => value),
+  };
+}
 
 type WriteRequest = { PutRequest: { Item: Item } } | { DeleteRequest: { Key: Item } };
 
@@ -62,10 +113,10 @@ function batchWrite(
 }
 
 /** `send` gives what was left unprocessed. A few chunks at a time: more would only wait for a socket. */
-async function inChunks(
-  entries: readonly Item[],
+async function inChunks<T>(
+  entries: readonly T[],
   size: number,
-  send: (pending: Item[]) => Promise<Item[]>,
+  send: (pending: readonly T[]) => Promise<T[]>,
 ): Promise<void> {
   let next = 0;
   async function work(): Promise<void> {
@@ -75,11 +126,11 @@ async function inChunks(
       await untilProcessed(chunk, send);
     }
   }
-  await Promise.all(Array.from({ length: PARALLEL }, work));
+  await allEnded(Array.from({ length: PARALLEL }, work));
 }
 
 /** Gives up only when call after call processes nothing. */
-async function untilProcessed(chunk: Item[], send: (pending: Item[]) => Promise<Item[]>): Promise<void> {
+async function untilProcessed<T>(chunk: readonly T[], send: (pending: readonly T[]) => Promise<T[]>): Promise<void> {
   let pending = chunk;
   for (let fruitless = 0; pending.length > 0; ) {
     const left = await send(pending);

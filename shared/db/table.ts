@@ -1,7 +1,6 @@
 /**
- * The one table. Paging cannot be forgotten, unprocessed keys are asked again, conditions are values and their failure a
- * typed error, and a write whose reply was lost is recognised as done. Reads are strongly consistent, except on an index
- * and where less is asked for.
+ * The one table. Paging cannot be forgotten, unprocessed keys are asked again, conditions are values and their failure a typed
+ * error, and a write whose reply was lost is known again. Reads are strongly consistent, except on an index or where asked.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,7 +21,7 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import { batchGet, batchPut, batchRemove, type Consistency } from "#shared/db/batch.ts";
+import { batchGet, batchInsert, batchPut, batchRemove, type Consistency } from "#shared/db/batch.ts";
 import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
 import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
@@ -59,8 +58,10 @@ export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /** Items in no order; keys without an item are left out. */
   batchGet(keys: readonly Key[], consistency?: Consistency): Promise<Item[]>;
-  /** Writes all items, unconditionally and not as one. */
+  /** Writes all of them, unconditionally and not as one. */
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
+  /** Writes each item where none stands under its key, not as one; gives those under whose keys one does. */
+  insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
   /** Removes all of them, unconditionally and not as one. */
   batchRemove(keys: readonly Key[]): Promise<void>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
@@ -175,6 +176,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     get,
     batchGet: (keys, consistency = "strong") => batchGet(client, tableName, keys, consistency),
     batchPut: (items) => batchPut(client, tableName, items),
+    insert: (items) => batchInsert(client, tableName, items),
     batchRemove: (keys) => batchRemove(client, tableName, keys),
     query,
     write,

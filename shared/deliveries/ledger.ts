@@ -13,7 +13,25 @@ import { Id } from "#shared/schema.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** One write for all deliveries of an event. */
+/** Deliveries that one row names: so many are some 20 KB. */
+const PER_ROW = 500;
+
+/**
+ * The writes for deliveries of many events: one for those of a company that are forgotten in the same second, whose rows and
+ * entry so come to their end together. A batch that is repeated with other borders names some of them in two rows, which says
+ * the same.
+ */
+export function ledgerWrites(deliveries: readonly Matched[]): ReturnType<typeof ledgerWrite>[] {
+  const together = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
+  return [...together.values()].flatMap((all) =>
+    Array.from({ length: Math.ceil(all.length / PER_ROW) }, (_, i) => {
+      const [first, ...more] = all.slice(i * PER_ROW, (i + 1) * PER_ROW);
+      return first === undefined ? [] : [ledgerWrite([first, ...more])];
+    }).flat(),
+  );
+}
+
+/** One write for all of them, under the event of the first. */
 export function ledgerWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));

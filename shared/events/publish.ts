@@ -1,13 +1,12 @@
 /**
- * One record of the table's stream -> events -> deliveries -> queue messages. Repeating a record changes nothing: ids are
- * deterministic, rows are written once, and a second message finds its attempt already made.
+ * Records of the table's stream -> events -> deliveries -> queue messages, many at a time. Repeating a record, in whatever
+ * company, changes nothing: ids are deterministic, rows are written once, and a second message finds its attempt already made.
  */
 import * as z from "zod/mini";
+import { allEnded } from "#shared/all-ended.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent } from "#shared/db/expression.ts";
 import type { Item, Table } from "#shared/db/table.ts";
-import { ledgerWrite } from "#shared/deliveries/ledger.ts";
+import { ledgerWrites } from "#shared/deliveries/ledger.ts";
 import { deliveryItem, messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { appointmentEvents, noteEvents } from "#shared/events/attached-events.ts";
 import type { DomainEvent } from "#shared/events/catalogue.ts";
@@ -15,7 +14,7 @@ import { importEvents } from "#shared/events/import-events.ts";
 import { deliveryFor, matchingRegistrations } from "#shared/events/matching.ts";
 import { prospectEvents } from "#shared/events/prospect-events.ts";
 import { territoryEvents } from "#shared/events/territory-events.ts";
-import { tellInWindow, toldOtherwise } from "#shared/events/windows.ts";
+import { tellInWindow, toldOtherwise, windowOf } from "#shared/events/windows.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
@@ -60,15 +59,28 @@ const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
   import: async (_, { before, after }) => importEvents(before, after),
 };
 
-export async function publishChange(world: EventWorld, reads: BatchReads, change: RowChange): Promise<void> {
-  const type = publishedTypes.find((published) => published === change.after?.type);
-  if (type === undefined) return;
-  const { companyId, id } = Owned.parse(change.after);
-  const webhooks = await reads.webhooks(companyId);
-  if (webhooks.length === 0) return;
-  const events = await eventsOf[type](world.table, change, await reads.dictionary(companyId));
-  const told = await Promise.all(events.map((event) => tell(world, event, matchingRegistrations(event, webhooks))));
-  const waiting = told.flat().filter((delivery) => delivery !== undefined);
+/** An event and a registration that wants it. */
+interface Match {
+  readonly event: DomainEvent;
+  readonly registration: StoredRegistration;
+}
+
+export async function publishChanges(
+  world: EventWorld,
+  reads: BatchReads,
+  changes: readonly RowChange[],
+): Promise<void> {
+  const matches = (await allEnded(changes.map((change) => matchesOf(world, reads, change)))).flat();
+  const isTold = await allEnded(matches.map((match) => toldOtherwise(world.table, match.event, match.registration)));
+  const untold = matches.filter((_, i) => isTold[i] === false);
+  const isDelayed = ({ registration }: Match): boolean => registration.delayMinutes > 0;
+  const waiting = [
+    ...(await tellAtOnce(
+      world,
+      untold.filter((match) => !isDelayed(match)),
+    )),
+    ...(await tellInWindows(world, untold.filter(isDelayed))),
+  ];
   const now = world.clock.now();
   await world.queue.send(
     waiting.map((delivery) => ({
@@ -76,51 +88,61 @@ export async function publishChange(world: EventWorld, reads: BatchReads, change
       delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now),
     })),
   );
-  const matches = told.flat().length;
-  if (matches > 0) log.info("published", { companyId, type, id, matches });
 }
 
-/** Gives the deliveries that still need their first message. */
-async function tell(
-  world: EventWorld,
-  event: DomainEvent,
-  matching: readonly StoredRegistration[],
-): Promise<(StoredDelivery | undefined)[]> {
-  const { table, timeScale } = world;
-  const isTold = await Promise.all(matching.map((registration) => toldOtherwise(table, event, registration)));
-  const untold = matching.filter((_, i) => isTold[i] === false);
-  const delayed = untold.filter(({ delayMinutes }) => delayMinutes > 0);
-  const prompt = untold.filter(({ delayMinutes }) => delayMinutes === 0);
-  const deliveries = prompt.map((registration) => deliveryFor(event, registration, timeScale));
-  await enter(world, deliveries);
-  return Promise.all([
-    ...delayed.map((registration) => tellInWindow(table, event, registration, timeScale)),
-    ...deliveries.map((delivery) => record(table, delivery)),
-  ]);
+async function matchesOf(world: EventWorld, reads: BatchReads, change: RowChange): Promise<Match[]> {
+  const type = publishedTypes.find((published) => published === change.after?.type);
+  if (type === undefined) return [];
+  const { companyId, id } = Owned.parse(change.after);
+  const webhooks = await reads.webhooks(companyId);
+  if (webhooks.length === 0) return [];
+  const events = await eventsOf[type](world.table, change, await reads.dictionary(companyId));
+  const matches = events.flatMap((event) =>
+    matchingRegistrations(event, webhooks).map((registration) => ({ event, registration })),
+  );
+  if (matches.length > 0) log.info("published", { companyId, type, id, matches: matches.length });
+  return matches;
 }
 
-/** Before the deliveries themselves: what is entered and not there has been lost. A window's is entered as it is opened. */
-async function enter({ table }: EventWorld, [first, ...more]: readonly StoredDelivery[]): Promise<void> {
-  if (first !== undefined) await table.write(ledgerWrite([first, ...more]));
+/** Gives the deliveries that still need their first message: of one that was there before, none may have been sent. */
+async function tellAtOnce({ table, timeScale }: EventWorld, matches: readonly Match[]): Promise<StoredDelivery[]> {
+  const made = new Map(
+    matches.map(({ event, registration }) => {
+      const delivery = deliveryFor(event, registration, timeScale);
+      return [delivery.id, delivery] as const;
+    }),
+  );
+  const deliveries = [...made.values()];
+  // Before the deliveries themselves: what is entered and not there has been lost. A window's is entered as it is opened.
+  await allEnded(ledgerWrites(deliveries).map((write) => table.write(write)));
+  const standing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
+  if (standing.length === 0) return deliveries;
+  for (const { id } of standing) made.delete(id);
+  const rows = (await table.batchGet(standing)).map((row) => StoredDelivery.parse(row));
+  return [...made.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
 }
 
-/** Writes the delivery unless it is there. Gives it when it still needs its first message: none may have been sent. */
-async function record(table: Table, delivery: StoredDelivery): Promise<StoredDelivery | undefined> {
-  try {
-    await table.write({ put: deliveryItem(delivery), when: absent });
-    return delivery;
-  } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
-    const standing = StoredDelivery.parse(error.failed[0]?.item);
-    return standing.state === "waiting" && standing.attempt === 1 ? standing : undefined;
-  }
+/** Events of one window in their order, different windows at the same time. Gives likewise. */
+async function tellInWindows({ table, timeScale }: EventWorld, matches: readonly Match[]): Promise<StoredDelivery[]> {
+  const windows = Map.groupBy(matches, ({ event, registration }) => windowOf(event, registration).sk);
+  const opened = [...windows.values()].map(async (events) => {
+    const deliveries: StoredDelivery[] = [];
+    for (const { event, registration } of events) {
+      const delivery = await tellInWindow(table, event, registration, timeScale);
+      if (delivery !== undefined) deliveries.push(delivery);
+    }
+    return deliveries;
+  });
+  return (await allEnded(opened)).flat();
 }
 
+/** A read that failed is not remembered. */
 function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) => Promise<T> {
   const loaded = new Map<number, Promise<T>>();
   return (companyId) => {
     const known = loaded.get(companyId) ?? load(companyId);
     loaded.set(companyId, known);
+    known.catch(() => loaded.delete(companyId));
     return known;
   };
 }

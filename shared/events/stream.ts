@@ -1,14 +1,17 @@
-/** Owns a batch of stream records: unpacks them, goes through them in order and says where it stopped. */
+/** Owns a batch of stream records: unpacks them, goes through them in order, some at a time, and says where it stopped. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
 import type { Item } from "#shared/db/table.ts";
-import { type BatchReads, batchReads, publishChange } from "#shared/events/publish.ts";
+import { type BatchReads, batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { isTransient } from "#shared/failure.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
+
+/** Records that are published together: as many new rows as one call of the table takes. */
+const TOGETHER = 25;
 
 /**
  * A passing fault stops the batch at its record, which then begins the next batch. A record that no try can publish is
@@ -17,29 +20,52 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
 export function publishStream(world: () => EventWorld): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
   return async ({ Records }) => {
     const reads = batchReads(world());
-    for (const record of Records) {
-      const sequenceNumber = record.dynamodb?.SequenceNumber ?? "";
-      try {
-        await withLogContext({ sequenceNumber }, () => publishRecord(world(), reads, record));
-      } catch (error) {
-        log.warn("record failed", { sequenceNumber, ...errorFields(error) });
-        return { batchItemFailures: [{ itemIdentifier: sequenceNumber }] };
-      }
+    for (let first = 0; first < Records.length; first += TOGETHER) {
+      const failed = await publishSome(world(), reads, Records.slice(first, first + TOGETHER));
+      if (failed !== undefined) return { batchItemFailures: [{ itemIdentifier: failed }] };
     }
     return { batchItemFailures: [] };
   };
 }
 
-async function publishRecord(world: EventWorld, reads: BatchReads, record: DynamoDBRecord): Promise<void> {
+/** Those that fail together are tried one by one, which changes nothing for the others: so the one at fault is known. */
+async function publishSome(
+  world: EventWorld,
+  reads: BatchReads,
+  records: readonly DynamoDBRecord[],
+): Promise<string | undefined> {
   try {
-    const change = { before: image(record.dynamodb?.OldImage), after: image(record.dynamodb?.NewImage) };
-    await publishChange(world, reads, change);
+    await publishChanges(world, reads, records.map(changeOf));
+    return undefined;
+  } catch (error) {
+    log.warn("records failed together", { records: records.length, ...errorFields(error) });
+  }
+  for (const record of records) {
+    const sequenceNumber = record.dynamodb?.SequenceNumber ?? "";
+    try {
+      await withLogContext({ sequenceNumber }, () => publishOne(world, reads, record));
+    } catch (error) {
+      log.warn("record failed", { sequenceNumber, ...errorFields(error) });
+      return sequenceNumber;
+    }
+  }
+  return undefined;
+}
+
+async function publishOne(world: EventWorld, reads: BatchReads, record: DynamoDBRecord): Promise<void> {
+  try {
+    await publishChanges(world, reads, [changeOf(record)]);
   } catch (error) {
     if (isPassing(error)) throw error;
     log.error("record parked", errorFields(error));
     await world.park(record, error instanceof Error ? error.name : "unknown");
   }
 }
+
+const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
+  before: image(dynamodb?.OldImage),
+  after: image(dynamodb?.NewImage),
+});
 
 const isPassing = (error: unknown): boolean =>
   isTransient(error) || error instanceof TableBusy || error instanceof ConditionFailed;

@@ -39,7 +39,7 @@ export function tellInWindow(
 ): Promise<StoredDelivery | undefined> {
   const { companyId, webhookId } = registration;
   const place = placeOf(event, registration);
-  const window = windowKeys.window(place);
+  const window = windowOf(event, registration);
   return optimistic(async () => {
     const item = await table.get(window);
     const open = item === undefined ? undefined : StoredWindow.parse(item);
@@ -148,6 +148,10 @@ const placeOf = ({ recordId }: DomainEvent, { companyId, webhookId, id }: Stored
   registrationId: id,
   recordId,
 });
+
+/** Where the window stands that the event joins or opens. */
+export const windowOf = (event: DomainEvent, registration: StoredRegistration): Key =>
+  windowKeys.window(placeOf(event, registration));
 
 /** The id of the delivery that the event would open, or have to itself. */
 const ownId = (event: DomainEvent, { id }: StoredRegistration): string => deliveryId(event.id, id, event.createdAt);

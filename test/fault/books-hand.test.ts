@@ -11,7 +11,7 @@ import { packedBody } from "#shared/deliveries/body.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/deliveries/schema.ts";
 import { startReplay } from "#shared/deliveries/start-replay.ts";
 import { StoredWindowEvent } from "#shared/deliveries/window.ts";
-import { batchReads, publishChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { pressAction } from "#shared/webhooks/actions.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
@@ -67,7 +67,7 @@ async function stage(): Promise<Staged> {
   await db.direct.batchPut([{ ...keys.prospect(companyId, PROSPECT), ...prospectItem(first) }]);
   const reads = batchReads(world);
   for (const [i, before] of rows.slice(0, -1).entries())
-    await publishChange(world, reads, { before, after: rows[i + 1] });
+    await publishChanges(world, reads, [{ before, after: rows[i + 1] }]);
   const caller = await callerOf(at);
   const press = await pressAction(api(at), world, caller, PROSPECT, id);
   const trial = await tryOut(api(at), world.queue, caller, webhookId);

@@ -4,7 +4,7 @@ import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { BREAKER_FAILURES } from "#shared/deliveries/gate.ts";
 import { listDeliveries, readDelivery } from "#shared/deliveries/log.ts";
-import { batchReads, publishChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { createRegistration, deleteRegistration } from "#shared/webhooks/registrations.ts";
@@ -41,7 +41,7 @@ const idsOf = async (at: Scene): Promise<number[]> =>
 async function publish(at: Scene): Promise<void> {
   const reads = batchReads(at.world);
   for (let id = 1; id <= COUNT; id++) {
-    await publishChange(at.world, reads, { before: undefined, after: prospectRow(at.companyId, id) });
+    await publishChanges(at.world, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
   }
 }
 

@@ -8,7 +8,7 @@ import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Item } from "#shared/db/table.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
-import { batchReads, publishChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
@@ -71,7 +71,7 @@ test("an appointment that is made or moved after the event was told is not in it
   await createAppointment(world, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.webhooks(caller.companyId)]);
-  const { usage } = await metered(() => publishChange(events, reads, change));
+  const { usage } = await metered(() => publishChanges(events, reads, [change]));
   // The ledger and the delivery: the row itself tells the rest.
   expect(usage.requests).toBe(2);
   const [told, ...more] = await deliveriesOf(caller);
@@ -79,6 +79,6 @@ test("an appointment that is made or moved after the event was told is not in it
   expect(JSON.parse(told?.body ?? "")).toMatchObject({ data: { prospect: { appointments: [{ title: "first" }] } } });
 
   await updateAppointment(world, caller, appointmentId, { title: "changed" });
-  await publishChange(events, batchReads(events), change);
+  await publishChanges(events, batchReads(events), [change]);
   expect(await deliveriesOf(caller)).toEqual([told]);
 });

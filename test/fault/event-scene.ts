@@ -8,7 +8,7 @@ import { consume as consumeMessage } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import { type QueueMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChange, type RowChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import type { Queued } from "#shared/queue.ts";
@@ -125,8 +125,9 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     return {
       ...table,
       get: (key) => strike("get", () => table.get(key)),
-      batchGet: (keys, consistency) => strike("batchGet", () => table.batchGet(keys, consistency)),
+      batchGet: (found, consistency) => strike("batchGet", () => table.batchGet(found, consistency)),
       batchPut: (items) => strike("batchPut", () => table.batchPut(items)),
+      insert: (items) => strike("insert", () => table.insert(items)),
       write: (entry) => strike("write", () => table.write(entry)),
       transact: (writes) => strike("transact", () => table.transact(writes)),
       query: async function* (spec) {
@@ -172,7 +173,7 @@ export function prospectRow(companyId: number, id: number): StoredProspect {
   };
 }
 
-export const publish = (at: Scene): Promise<void> => publishChange(at.world, batchReads(at.world), at.change);
+export const publish = (at: Scene): Promise<void> => publishChanges(at.world, batchReads(at.world), [at.change]);
 
 /** The stream gives a record again until it has been published. */
 export async function publishUntilDone(at: Scene): Promise<void> {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { BREAKER_FAILURES, slotsIn } from "#shared/deliveries/gate.ts";
-import { batchReads, publishChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import { expectBalanced } from "./balance.ts";
 import {
   deliveries,
@@ -42,7 +42,7 @@ async function troubled(): Promise<Scene> {
   at.answers = () => ({ status: at.clock < START + DOWN_MS ? 503 : 200 });
   const reads = batchReads(at.world);
   for (let id = 1; id <= COUNT; id++) {
-    await publishChange(at.world, reads, { before: undefined, after: prospectRow(companyId, id) });
+    await publishChanges(at.world, reads, [{ before: undefined, after: prospectRow(companyId, id) }]);
   }
   at.calls.length = 0;
   return at;
@@ -134,7 +134,7 @@ describe("a sender that dies with its place", () => {
     const at = await newScene(db);
     const reads = batchReads(at.world);
     for (let id = 1; id <= COUNT; id++) {
-      await publishChange(at.world, reads, { before: undefined, after: prospectRow(at.companyId, id) });
+      await publishChanges(at.world, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
     }
     at.answers = (_, number) => {
       if (number <= 2) throw new Killed();

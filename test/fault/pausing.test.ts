@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keys } from "#shared/db/keys.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { StoredWebhook } from "#shared/webhooks/schema.ts";
 import { worldOn } from "#shared/world.ts";
@@ -40,7 +40,7 @@ async function change(at: Scene, first: number, count: number): Promise<void> {
     at.clock += 1_000;
     const createdAt = new Date(at.clock).toISOString();
     const after = { ...prospectRow(at.companyId, first + i), createdAt, updatedAt: createdAt };
-    await publishChange(at.world, batchReads(at.world), { before: undefined, after });
+    await publishChanges(at.world, batchReads(at.world), [{ before: undefined, after }]);
   }
 }
 

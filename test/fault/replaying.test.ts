@@ -7,7 +7,7 @@ import type { ReplayRange } from "#shared/deliveries/replay-schema.ts";
 import type { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { startReplay } from "#shared/deliveries/start-replay.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { deleteRegistration } from "#shared/webhooks/registrations.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
@@ -43,7 +43,7 @@ async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
     at.clock = START + i * 1_000;
     at.queue.length = 0;
     const after = { ...prospectRow(at.companyId, i + 1), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
-    await publishChange(at.world, batchReads(at.world), { before: undefined, after });
+    await publishChanges(at.world, batchReads(at.world), [{ before: undefined, after }]);
     const message = at.queue.shift();
     if (message !== undefined) await drain({ ...at, queue: [message] }, 0).catch(() => undefined);
   }
@@ -127,7 +127,7 @@ test("takes what was made between the two times, both included, and nothing else
 test("what has not been tried, is kept for a paused webhook or has lost its registration is left alone", async () => {
   const at = await sceneOf(["exhausted", "failing"]);
   const after = { ...prospectRow(at.companyId, 3), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
-  await publishChange(at.world, batchReads(at.world), { before: undefined, after });
+  await publishChanges(at.world, batchReads(at.world), [{ before: undefined, after }]);
   await pauseWebhook(api(at), at.companyId, at.webhookId);
   expect(await replay(at)).toEqual({ count: 2 });
   await drain(at);

@@ -8,7 +8,7 @@ import { consume } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
@@ -103,7 +103,7 @@ export class Senders {
     const createdAt = iso(this.clock);
     for (let i = 0; i < count; i++) {
       const after = { ...prospectRow(companyId, first + i), createdAt, updatedAt: createdAt };
-      await publishChange(this.world, reads, { before: undefined, after });
+      await publishChanges(this.world, reads, [{ before: undefined, after }]);
     }
   }
 
@@ -189,6 +189,8 @@ export class Senders {
       ...table,
       get: (key) => counted(() => table.get(key)),
       batchGet: (keys, consistency) => counted(() => table.batchGet(keys, consistency)),
+      batchPut: (items) => counted(() => table.batchPut(items)),
+      insert: (items) => counted(() => table.insert(items)),
       write: (entry) => counted(() => table.write(entry)),
       transact: (writes) => counted(() => table.transact(writes)),
       query: async function* (spec) {

@@ -7,7 +7,7 @@ import { keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChange, type RowChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { pressAction } from "#shared/webhooks/actions.ts";
@@ -139,6 +139,8 @@ function faulty(table: Table, call: <T>(work: () => Promise<T>) => Promise<T>): 
     ...table,
     get: (key) => call(() => table.get(key)),
     batchGet: (found, consistency) => call(() => table.batchGet(found, consistency)),
+    batchPut: (items) => call(() => table.batchPut(items)),
+    insert: (items) => call(() => table.insert(items)),
     write: (entry) => call(() => table.write(entry)),
     transact: (writes) => call(() => table.transact(writes)),
     query: async function* (spec) {
@@ -194,7 +196,7 @@ async function publishBatch({ world }: Stage, batch: readonly RowChange[]): Prom
   await untilDone(async () => {
     const reads = batchReads(world);
     for (let next = left[0]; next !== undefined; next = left[0]) {
-      await publishChange(world, reads, next);
+      await publishChanges(world, reads, [next]);
       left.shift();
     }
   });

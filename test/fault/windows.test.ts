@@ -5,7 +5,7 @@ import { keys } from "#shared/db/keys.ts";
 import { readDelivery } from "#shared/deliveries/log.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChange, type RowChange } from "#shared/events/publish.ts";
+import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
 import { deleteRegistration } from "#shared/webhooks/registrations.ts";
@@ -41,7 +41,7 @@ function change({ companyId }: Scene, version: number, minutes: number, id = 1, 
   return { before: row(version - 1), after: row(version) };
 }
 
-const tellIn = (world: EventWorld, row: RowChange) => publishChange(world, batchReads(world), row);
+const tellIn = (world: EventWorld, row: RowChange) => publishChanges(world, batchReads(world), [row]);
 
 /** The stream repeats a record until it has been published. */
 async function tell(at: Scene, ...rows: RowChange[]): Promise<void> {
@@ -257,7 +257,8 @@ test("more events than a body may hold: bodies within their limit, due together,
   const filler = "x".repeat(20_000);
   const versions = Array.from({ length: 120 }, (_, i) => i + 2);
   const reads = batchReads(at.world);
-  for (const version of versions) await publishChange(at.world, reads, change(at, version, version / 1_000, 1, filler));
+  const changes = versions.map((version) => change(at, version, version / 1_000, 1, filler));
+  await publishChanges(at.world, reads, changes);
   await drain(at);
   await expectEachOnce(at, versions);
   const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
