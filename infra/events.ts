@@ -128,7 +128,8 @@ function createDeliverer(scope: Construct, platform: Platform): void {
   const messages = new CfnEventSourceMapping(deliver, "Queue", {
     functionName: deliver.functionName,
     eventSourceArn: queueArn,
-    batchSize: 1,
+    // What there is, without waiting for more.
+    batchSize: 10,
     functionResponseTypes: ["ReportBatchItemFailures"],
     scalingConfig: { maximumConcurrency: Number(platform.settings.DELIVERY_SENDERS) },
   });

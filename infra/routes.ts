@@ -83,14 +83,14 @@ export const eventFunctions = {
       },
     },
   },
-  /** Takes one message of the queue and posts the delivery: 10 s for the exchange, the rest for claim and record. */
+  /** Takes messages of the queue and posts their deliveries at the same time: 10 s for the exchanges, the rest for claim and record. */
   deliver: {
     file: "events/deliver",
     timeoutSeconds: 15,
     access: {
       table: {
-        webhooks: ["GetItem", "Query", "UpdateItem"],
-        deliveries: ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"],
+        webhooks: ["GetItem", "BatchGetItem", "Query", "UpdateItem"],
+        deliveries: ["GetItem", "BatchGetItem", "Query", "UpdateItem", "DeleteItem", "BatchWriteItem"],
         due: ["Query"],
       },
       deliveryQueue: "send",

@@ -1,4 +1,5 @@
 /** Where failed work lies, and how each is done again: sent back to its queue, or handed to the work that the stream feeds. */
+import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import { type Message, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
@@ -41,6 +42,7 @@ export function redoings(
   const publishing: EventWorld = {
     table,
     clock: systemClock,
+    rest: (ms) => wait(ms),
     queue: openQueue(output("DeliveriesUrl"), sqs),
     timeScale: Number(output("TimeScale")),
     senders: 0,

@@ -4,20 +4,24 @@
  */
 
 import * as z from "zod/mini";
+import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import { any, atMost, equals, missing } from "#shared/db/expression.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
-import { settle, tryDelivery } from "#shared/deliveries/deliver.ts";
-import { LEASE_MS, StoredGate, slotsOf } from "#shared/deliveries/gate.ts";
+import { tryDeliveries } from "#shared/deliveries/deliver.ts";
+import { LEASE_MS, StoredGate, slotsOf, takesMany } from "#shared/deliveries/gate.ts";
 import { hold } from "#shared/deliveries/hold.ts";
 import { type LookMessage, messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { cancel } from "#shared/deliveries/settle.ts";
 import { FULL_MS, sendLook, written } from "#shared/deliveries/waiting.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { StoredWebhook } from "#shared/webhooks/schema.ts";
 
 /** Deliveries that one look reads. */
 const LOOK = 50;
+/** Of which one place takes so many. */
+const TOGETHER = 10;
 /** A look begins no further exchange after this time: the function has to end with those that are under way. */
 const BEGIN_WITHIN_MS = 3_000;
 /** The due index lags behind the table: nobody waits if nobody is found for so long. */
@@ -56,28 +60,31 @@ async function lookOnce(
   const waiting = await oldest(world, gate, webhook === undefined);
   if (waiting === undefined) return close(world, gate);
   if (waiting.length === 0) return now + FULL_MS;
-  if (webhook === undefined) for (const delivery of waiting) await settle(world, delivery, "cancelled");
+  if (webhook === undefined) await cancel(world, waiting);
   else if (webhook.status === "paused") for (const delivery of waiting) await hold(world, delivery);
   else return sendAll(world, gate, waiting);
   return world.clock.now();
 }
 
-/** As many at once as there are places; when the webhook can take no more, the rest goes on waiting. */
+/**
+ * From as many places as there are, a quick receiver as many as a queue would bring at once; when the webhook can take no more,
+ * the rest goes on waiting.
+ */
 async function sendAll(world: EventWorld, gate: StoredGate, waiting: StoredDelivery[]): Promise<number> {
   const begun = world.clock.now();
+  const isProbe = gate.openUntil !== undefined;
   let isFull = false;
   async function work(): Promise<void> {
-    while (!isFull && world.clock.now() - begun < BEGIN_WITHIN_MS) {
-      const delivery = waiting.shift();
-      if (delivery === undefined) return;
-      const outcome = await tryDelivery(world, messageFor(delivery), false);
-      if (outcome === "turned away") isFull = true;
+    while (!isFull && waiting.length > 0 && world.clock.now() - begun < BEGIN_WITHIN_MS) {
+      const some = waiting.splice(0, takesMany(gate) ? TOGETHER : 1);
+      const batch = some.map((delivery) => ({ message: messageFor(delivery), isRepeat: false }));
+      const { failed, turnedAway } = await tryDeliveries(world, batch);
+      if (turnedAway.size > 0) isFull = true;
+      for (const reason of failed.values()) throw reason;
     }
   }
-  const places = gate.openUntil === undefined ? slotsOf(world.senders, gate.slow) : 1;
-  const ended = await Promise.allSettled(Array.from({ length: places }, work));
-  // Only now: what another sender has begun must not outlive this call.
-  for (const end of ended) if (end.status === "rejected") throw end.reason;
+  // To their end: what one has begun must not outlive this call.
+  await allEnded(Array.from({ length: isProbe ? 1 : slotsOf(world.senders, gate.slow) }, work));
   const now = world.clock.now();
   if (!isFull) return now;
   const item = await world.table.get(gateKeys.gate(gate.companyId, gate.webhookId));

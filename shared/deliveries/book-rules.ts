@@ -21,8 +21,8 @@ export function accountFaults({ gate, slots, replay, webhook, webhookId, now, ..
   const say = (fault: string): void => void faults.push(`webhook ${webhookId}: ${fault}`);
   const used = gate?.used ?? 0;
   if (used !== slots.length) say(`${used} places are counted, ${slots.length} are taken`);
-  for (const { id, until } of slots) {
-    if (Date.parse(until) > now + LEASE_MS + CLOCKS_DIFFER_MS) say(`${id} has a place without an end`);
+  for (const { ids, until } of slots) {
+    if (Date.parse(until) > now + LEASE_MS + CLOCKS_DIFFER_MS) say(`${ids.join()} has a place without an end`);
   }
   const isLate = (...times: readonly (string | undefined)[]): boolean =>
     times[0] !== undefined && times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);

@@ -1,181 +1,131 @@
 /**
- * One queue message -> one attempt of a delivery. The attempt is claimed, made, recorded and settled before the message is
- * acknowledged; a crash anywhere leaves a state from which the same message, or the sweeper, goes on.
+ * Messages of the queue -> attempts of deliveries. What is due is claimed, made, recorded and settled before its message is
+ * acknowledged; a crash anywhere leaves a state from which the same message, or the sweeper, goes on. Rows of a batch are read
+ * together; each webhook's deliveries then go their own way, so that no receiver waits for another's.
  */
-import { iso } from "#shared/clock.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
-import { all, type Change, equals } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
-import type { Exchange } from "#shared/deliveries/exchange.ts";
-import { enter, leave, stepBack } from "#shared/deliveries/gate.ts";
-import { isSuccess, noteHealth, resultOf } from "#shared/deliveries/health.ts";
+import { allEnded } from "#shared/all-ended.ts";
+import { gateKeys } from "#shared/db/gate-keys.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import type { Item, Table } from "#shared/db/table.ts";
 import { hold } from "#shared/deliveries/hold.ts";
-import { nextGapMs } from "#shared/deliveries/plan.ts";
-import { type DeliveryMessage, messageFor, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
-import { signatureHeaders } from "#shared/deliveries/signature.ts";
-import { waitAtGate } from "#shared/deliveries/waiting.ts";
-import { bodyToSend } from "#shared/deliveries/window.ts";
+import { guarded, newOutcome, type Outcome } from "#shared/deliveries/outcome.ts";
+import { type DeliveryMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { cancel, enqueue } from "#shared/deliveries/settle.ts";
+import { throughGate } from "#shared/deliveries/through-gate.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
-import { delaySecondsUntil } from "#shared/queue.ts";
+import type { Ends, Received } from "#shared/queue-consumer.ts";
 import { StoredWebhook } from "#shared/webhooks/schema.ts";
 
-/** A quick receiver's places are free again by then. */
-const SOON_MS = 1_000;
+export type ReceivedDelivery = Pick<Received<DeliveryMessage>, "message" | "isRepeat">;
 
-/** `isRepeat`: the queue has handed this message out before, so its last receiver may have died half-way. */
-export async function deliver(world: EventWorld, message: DeliveryMessage, isRepeat: boolean): Promise<void> {
-  await tryDelivery(world, message, isRepeat);
+/** A message and the row that it is about. */
+interface Told {
+  readonly delivery: StoredDelivery;
+  readonly attempt: number;
+  readonly isRepeat: boolean;
 }
 
-/** `turned away`: for now the webhook can take no more. */
-export type Outcome = "dealt with" | "turned away";
+/** How each message ended, in their order. */
+export async function deliver(world: EventWorld, batch: readonly ReceivedDelivery[]): Promise<Ends> {
+  const { failed } = await tryDeliveries(world, batch);
+  return batch.map(({ message: { deliveryId } }) =>
+    failed.has(deliveryId)
+      ? { status: "rejected", reason: failed.get(deliveryId) }
+      : { status: "fulfilled", value: undefined },
+  );
+}
 
-export async function tryDelivery(world: EventWorld, message: DeliveryMessage, isRepeat: boolean): Promise<Outcome> {
-  const { companyId, webhookId, deliveryId } = message;
-  const [item, webhookItem] = await Promise.all([
-    world.table.get(keys.delivery(companyId, webhookId, deliveryId)),
-    world.table.get(keys.webhook(companyId, webhookId)),
+export async function tryDeliveries(world: EventWorld, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
+  const outcome = newOutcome();
+  const items = await itemsAt(
+    world.table,
+    batch.flatMap(({ message }) => [
+      deliveryKey(message),
+      keys.webhook(...placeOf(message)),
+      gateKeys.gate(...placeOf(message)),
+    ]),
+  );
+  const told = batch.flatMap((received) => toldBy(items, received, outcome));
+  const registered = await itemsAt(
+    world.table,
+    told.flatMap(({ delivery }) => registrationOf(delivery)),
+  );
+  const isWanted = (delivery: StoredDelivery): boolean =>
+    items.has(textOf(keys.webhook(...placeOf(delivery)))) &&
+    registrationOf(delivery).every((key) => registered.has(textOf(key)));
+  const {
+    over = [],
+    unwanted = [],
+    later = [],
+    due = [],
+  } = Object.groupBy(told, ({ delivery, attempt }) => {
+    if (delivery.attempt !== attempt) return "over";
+    if (!isWanted(delivery)) return "unwanted";
+    return Date.parse(delivery.dueAt) > world.clock.now() ? "later" : "due";
+  });
+  // If whoever made the attempt of a message that comes again died before planning the next one, that is done here.
+  const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
+  const cancelled = deliveriesOf(unwanted);
+  const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
+  await Promise.all([
+    guarded(outcome, queued, () => enqueue(world, queued)),
+    guarded(outcome, cancelled, () => cancel(world, cancelled)),
+    ...webhooks.map((deliveries) => guarded(outcome, deliveries, () => toWebhook(world, items, deliveries, outcome))),
   ]);
-  if (item === undefined) {
-    log.error("delivery missing", { companyId, webhookId, deliveryId });
-    return "dealt with";
-  }
-  const delivery = StoredDelivery.parse(item);
-  if (delivery.state !== "waiting") return "dealt with";
-  if (delivery.attempt !== message.attempt) {
-    // The attempt of this message is over. If whoever made it died before planning the next, that is done here.
-    if (isRepeat) await enqueue(world, delivery);
-    return "dealt with";
-  }
-  const isWanted = webhookItem !== undefined && (await isRegistered(world.table, delivery));
-  if (!isWanted) await settle(world, delivery, "cancelled");
-  else if (Date.parse(delivery.dueAt) > world.clock.now()) await enqueue(world, delivery);
-  else return throughGate(world, delivery, StoredWebhook.parse(webhookItem));
-  return "dealt with";
+  return outcome;
 }
 
-/** The place at the gate bounds how many are in flight, and one sender alone holds that of a delivery. */
-async function throughGate(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Outcome> {
-  if (webhook.status === "paused") {
-    await hold(world, delivery);
-    return "dealt with";
-  }
-  const entry = await enter(world, delivery);
-  switch (entry.kind) {
-    case "taken":
-      if (await stillStands(world, delivery)) await enqueue(world, { ...delivery, dueAt: entry.until });
-      return "dealt with";
-    case "soon":
-      // What waits at the gate is looked after: it needs no message of its own.
-      if (delivery.dueShard !== keys.dueShard(delivery.id)) return "turned away";
-      await enqueue(world, { ...delivery, dueAt: iso(world.clock.now() + SOON_MS) });
-      return "turned away";
-    case "full":
-    case "open":
-      await waitAtGate(world, delivery, entry);
-      return "turned away";
-    default:
-      await send(world, delivery, webhook, entry.slot);
-      return "dealt with";
-  }
-}
-
-async function send(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook, slot: string): Promise<void> {
-  if (!(await stillStands(world, delivery))) return stepBack(world, delivery, slot);
-  const exchange = await attempt(world, delivery, webhook);
-  await noteHealth(world, webhook, exchange);
-  await conclude(world, delivery, exchange);
-  await leave(world, delivery, slot, { isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs });
-}
-
-/** Is the registration that asked for it still there? What nobody registered for needs none. */
-export async function isRegistered(table: Table, delivery: StoredDelivery): Promise<boolean> {
-  const { companyId, webhookId, registrationId } = delivery;
-  if (registrationId === null) return true;
-  return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
-}
-
-/** Read before the place was taken, the attempt may have been made meanwhile; whoever made it gave the place back after that. */
-async function stillStands({ table }: EventWorld, delivery: StoredDelivery): Promise<boolean> {
-  const item = await table.get(deliveryKey(delivery));
-  if (item === undefined) return false;
-  const { state, attempt } = StoredDelivery.parse(item);
-  return state === "waiting" && attempt === delivery.attempt;
-}
-
-async function attempt(world: EventWorld, delivery: StoredDelivery, webhook: StoredWebhook): Promise<Exchange> {
-  const { id, event, companyId, webhookId, expiresAt } = delivery;
-  const body = await bodyToSend(world.table, delivery);
-  const startedMs = world.clock.now();
-  const exchange = await world.post({
-    url: webhook.url,
-    body,
-    headers: {
-      "Content-Type": "application/json; charset=utf-8",
-      "User-Agent": "canvassing-webhooks/1",
-      "X-Service-Event": event,
-      "X-Service-Delivery": id,
-      "X-Service-Attempt": String(delivery.attempt),
-      ...signatureHeaders(webhook, id, body, startedMs),
-    },
-  });
-  const { status } = exchange;
-  const record: StoredAttempt = {
-    type: "attempt",
-    number: delivery.attempt,
-    startedAt: iso(startedMs),
-    latencyMs: Math.round(exchange.latencyMs),
-    status,
-    error: exchange.error,
-    answer: exchange.answer,
-    expiresAt,
-  };
-  await world.table.write({ put: { ...keys.attempt(companyId, webhookId, id, delivery.attempt), ...record } });
-  const { attempt } = delivery;
-  log.info("attempted", { deliveryId: id, attempt, status, ms: record.latencyMs, result: resultOf(exchange) });
-  return exchange;
-}
-
-/** A failure is planned again until the plan has no more attempts. */
-async function conclude(world: EventWorld, delivery: StoredDelivery, exchange: Exchange): Promise<void> {
-  const { retryAfter } = exchange;
-  if (isSuccess(exchange)) return settle(world, delivery, "delivered");
-  const now = world.clock.now();
-  const failed = delivery.attempt - delivery.planFrom + 1;
-  const gap = nextGapMs(delivery.id, failed, retryAfter, now, world.timeScale);
-  if (gap === undefined) return settle(world, delivery, "exhausted");
-  const next: StoredDelivery = { ...delivery, attempt: delivery.attempt + 1, dueAt: iso(now + gap) };
-  await whileAttemptStands(world, delivery, {
-    set: { attempt: next.attempt, dueAt: next.dueAt, dueShard: keys.dueShard(next.id), updatedAt: iso(now) },
-  });
-  await enqueue(world, next);
-}
-
-export async function settle(
+async function toWebhook(
   world: EventWorld,
-  delivery: StoredDelivery,
-  state: "delivered" | "exhausted" | "cancelled",
+  items: ReadonlyMap<string, Item>,
+  deliveries: readonly StoredDelivery[],
+  outcome: Outcome,
 ): Promise<void> {
-  await whileAttemptStands(world, delivery, {
-    set: { state, updatedAt: iso(world.clock.now()) },
-    remove: ["dueShard"],
-  });
+  const [first] = deliveries;
+  if (first === undefined) return;
+  const webhook = StoredWebhook.parse(items.get(textOf(keys.webhook(...placeOf(first)))));
+  const gate = items.get(textOf(gateKeys.gate(...placeOf(first))));
+  if (webhook.status === "paused") await allEnded(deliveries.map((delivery) => hold(world, delivery)));
+  else await throughGate(world, webhook, gate, deliveries, outcome);
 }
 
-/** Two senders of one attempt, the first taken for dead: whoever comes second changes nothing. */
-async function whileAttemptStands({ table }: EventWorld, delivery: StoredDelivery, change: Change): Promise<void> {
-  const when = all(equals("state", "waiting"), equals("attempt", delivery.attempt));
-  await table.write({ update: deliveryKey(delivery), change, when }).catch((error: unknown) => {
-    if (!(error instanceof ConditionFailed)) throw error;
-  });
+/** Nothing where there is nothing to be done for the message. */
+function toldBy(
+  items: ReadonlyMap<string, Item>,
+  { message, isRepeat }: ReceivedDelivery,
+  { failed }: Outcome,
+): Told[] {
+  const { companyId, webhookId, deliveryId, attempt } = message;
+  const item = items.get(textOf(deliveryKey(message)));
+  if (item === undefined) log.error("delivery missing", { companyId, webhookId, deliveryId });
+  try {
+    const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
+    return delivery?.state === "waiting" ? [{ delivery, attempt, isRepeat }] : [];
+  } catch (error) {
+    failed.set(deliveryId, error);
+    return [];
+  }
 }
 
-/** Queues the delivery for the time it is due, or for the next hop on the way there. */
-export function enqueue({ queue, clock }: EventWorld, delivery: StoredDelivery): Promise<void> {
-  const delaySeconds = delaySecondsUntil(Date.parse(delivery.dueAt), clock.now());
-  return queue.send([{ message: messageFor(delivery), delaySeconds }]);
+/** Of several messages about one delivery one counts. */
+const deliveriesOf = (told: readonly Told[]): StoredDelivery[] => [
+  ...new Map(told.map(({ delivery }) => [delivery.id, delivery])).values(),
+];
+
+/** By their keys, in one call. */
+async function itemsAt(table: Table, places: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
+  const distinct = new Map(places.map((place) => [textOf(place), place]));
+  const items = distinct.size === 0 ? [] : await table.batchGet([...distinct.values()]);
+  return new Map(items.map((item) => [`${item.pk} ${item.sk}`, item]));
 }
 
-const deliveryKey = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(companyId, webhookId, id);
+type Place = Pick<StoredDelivery, "companyId" | "webhookId">;
+
+const textOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
+const placeOf = ({ companyId, webhookId }: Place) => [companyId, webhookId] as const;
+const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...placeOf(message), message.deliveryId);
+
+/** None where nobody registered for it: what is tried out. */
+const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
+  registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];

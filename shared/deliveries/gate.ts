@@ -1,6 +1,7 @@
 /**
- * How many deliveries of one webhook are in flight, and whether its receiver is called at all: one small row per webhook. A
- * delivery in flight is an attribute of that row with the end of its lease, so a sender that died gives its place back.
+ * How many senders are busy with one webhook, and whether its receiver is called at all: one small row per webhook. Each
+ * delivery in flight is an attribute of that row, with its sender's place and the end of its lease, so a sender that died gives
+ * the place back.
  */
 
 import { randomUUID } from "node:crypto";
@@ -19,7 +20,7 @@ export const StoredGate = z.object({
   type: z.literal("gate"),
   companyId: Id,
   webhookId: Id,
-  /** Deliveries in flight. */
+  /** Places that are taken. */
   used: z._default(z.int(), 0),
   /** Attempts that failed since the last success. */
   fails: z._default(z.int(), 0),
@@ -38,6 +39,13 @@ export const StoredGate = z.object({
   emptySince: z.optional(Timestamp),
 });
 export type StoredGate = z.infer<typeof StoredGate>;
+
+/** That of a webhook of which nobody has sent anything yet. */
+export const newGate = ({ companyId, id }: { companyId: number; id: number }): Item => ({
+  type: "gate",
+  companyId,
+  webhookId: id,
+});
 
 /** Longer than the exchange and its record can take: after that, the sender is taken for dead. */
 export const LEASE_MS = limits.exchangeMs + 8_000;
@@ -61,60 +69,98 @@ export const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_M
 export interface Place {
   readonly companyId: number;
   readonly webhookId: number;
-  /** Of the delivery. */
-  readonly id: string;
+  /** Of the deliveries that one sender takes along. */
+  readonly ids: readonly string[];
 }
 
 /** `slot`: in, with what gives the place back. The others: not now. */
 export type Entry =
   | { readonly kind: "in"; readonly slot: string }
-  /** This very delivery is in other hands until then. */
-  | { readonly kind: "taken"; readonly until: string }
+  /** These of the deliveries are in other hands until then. */
+  | { readonly kind: "taken"; readonly ids: readonly string[]; readonly until: string }
   /** All places are taken by exchanges that have only begun, of a receiver that is quick. */
   | { readonly kind: "soon" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly until: string };
 
-/** Takes a place. One write; a refusal costs the same. */
-export async function enter(world: EventWorld, { companyId, webhookId, id }: Place): Promise<Entry> {
+export type Refusal = Exclude<Entry, { kind: "in" | "taken" }>;
+
+/** Takes a place, for more than one delivery only where the receiver is quick. One write; a refusal costs the same. */
+export async function enter(world: EventWorld, { companyId, webhookId, ids }: Place): Promise<Entry> {
   const key = gateKeys.gate(companyId, webhookId);
   for (;;) {
     const now = world.clock.now();
     const slot = `${iso(now + LEASE_MS)} ${randomUUID()}`;
-    const change = { set: { type: "gate", companyId, webhookId, [id]: slot }, add: { used: 1 } };
-    const refused = await attemptWrite(world, { update: key, change, when: mayEnter(id, now, world.senders) });
-    if (refused === undefined || refused[id] === slot) return { kind: "in", slot };
-    const expired = slotsIn(refused).filter((entry) => entry.until <= iso(now));
-    if (expired.length === 0) return refusal(refused, id, now);
-    for (const entry of expired) await vacate(world, { companyId, webhookId, id: entry.id }, entry.slot, {});
+    const own = Object.fromEntries(ids.map((id) => [id, slot]));
+    const change = { set: { type: "gate", companyId, webhookId, ...own }, add: { used: 1 } };
+    const refused = await attemptWrite(world, { update: key, change, when: mayEnter(ids, now, world.senders) });
+    if (refused === undefined || slotsIn(refused).some((standing) => standing.slot === slot))
+      return { kind: "in", slot };
+    const expired = slotsIn(refused).filter(({ until }) => until <= iso(now));
+    if (expired.length === 0) return holderOf(refused, ids) ?? refusal(refused, now);
+    for (const standing of expired) await vacate(world, { companyId, webhookId, ids: standing.ids }, standing.slot, {});
   }
 }
 
-function mayEnter(id: string, now: number, senders: number): Condition {
+function mayEnter(ids: readonly string[], now: number, senders: number): Condition {
+  const free = ids.map(missing);
+  const some = all(equals("slow", false), below("used", slotsOf(senders, false)));
+  if (ids.length > 1) return all(...free, missing("openUntil"), equals("fails", 0), some);
   const empty = any(missing("used"), equals("used", 0));
   const closed = any(missing("openUntil"), all(atMost("openUntil", iso(now)), empty));
   const few = any(missing("used"), below("used", slotsOf(senders, true)));
-  const some = all(equals("slow", false), below("used", slotsOf(senders, false)));
-  return all(missing(id), closed, any(few, some));
+  return all(...free, closed, any(few, some));
+}
+
+/** Does one place do for all that a sender has? For a quick receiver, while its last exchange was a success. */
+export const takesMany = ({ slow, fails, openUntil }: Pick<StoredGate, "slow" | "fails" | "openUntil">): boolean =>
+  !slow && fails === 0 && openUntil === undefined;
+
+interface Room {
+  readonly free: number;
+  readonly isForMany: boolean;
+  readonly refusal: Refusal;
+}
+
+/**
+ * How many senders the gate, as it was read, lets in; and what the others are told. Spares a write for each that would be
+ * refused; whoever is let in by this has to `enter` still.
+ */
+export function room(item: Item, now: number, senders: number): Room {
+  const gate = StoredGate.parse(item);
+  const { openUntil, slow } = gate;
+  const taken = slotsIn(item).filter(({ until }) => until > iso(now)).length;
+  const places = openUntil === undefined ? slotsOf(senders, slow) : openUntil > iso(now) ? 0 : 1;
+  return { free: Math.max(0, places - taken), isForMany: takesMany(gate), refusal: refusal(item, now) };
 }
 
 export interface Slot {
-  readonly id: string;
+  readonly ids: string[];
   readonly slot: string;
   readonly until: string;
 }
 
-/** Deliveries in flight, as the row of the gate names them. */
-export const slotsIn = (gate: Item): Slot[] =>
-  Object.entries(gate).flatMap(([id, slot]) =>
-    id.startsWith("dlv_") && typeof slot === "string" ? [{ id, slot, until: slot.split(" ")[0] ?? "" }] : [],
-  );
+/** Places that are taken, as the row of the gate names them with their deliveries. */
+export function slotsIn(gate: Item): Slot[] {
+  const slots = new Map<string, Slot>();
+  for (const [id, slot] of Object.entries(gate)) {
+    if (!id.startsWith("dlv_") || typeof slot !== "string") continue;
+    const standing = slots.get(slot) ?? { ids: [], slot, until: slot.split(" ")[0] ?? "" };
+    standing.ids.push(id);
+    slots.set(slot, standing);
+  }
+  return [...slots.values()];
+}
 
-function refusal(gate: Item, id: string, now: number): Entry {
+/** Is one of the deliveries in other hands? */
+function holderOf(gate: Item, ids: readonly string[]): Extract<Entry, { kind: "taken" }> | undefined {
+  const own = slotsIn(gate).find((slot) => slot.ids.some((id) => ids.includes(id)));
+  return own && { kind: "taken", ids: ids.filter((id) => own.ids.includes(id)), until: own.until };
+}
+
+function refusal(gate: Item, now: number): Refusal {
   const { openUntil, slow } = StoredGate.parse(gate);
   const slots = slotsIn(gate);
-  const own = slots.find((slot) => slot.id === id);
-  if (own !== undefined) return { kind: "taken", until: own.until };
   if (openUntil !== undefined) {
     const probe = slots.map(({ until }) => until).toSorted();
     return { kind: "open", until: openUntil > iso(now) ? openUntil : (probe.at(-1) ?? iso(now)) };
@@ -123,22 +169,28 @@ function refusal(gate: Item, id: string, now: number): Entry {
   return { kind: !slow && slots.every(({ until }) => until >= young) ? "soon" : "full" };
 }
 
-/** Gives the place back with what the exchange showed. Failures in a row open the breaker, a success closes it. */
-export async function leave(
-  world: EventWorld,
-  place: Place,
-  slot: string,
-  seen: { readonly isSuccess: boolean; readonly latencyMs: number },
-): Promise<void> {
+/** What an exchange showed of the receiver. */
+export interface Seen {
+  readonly isSuccess: boolean;
+  readonly latencyMs: number;
+}
+
+/**
+ * Gives the place back with what the exchanges showed, in the order in which they ended. Failures in a row open the breaker, a
+ * success closes it.
+ */
+export async function leave(world: EventWorld, place: Place, slot: string, seen: readonly Seen[]): Promise<void> {
   const now = world.clock.now();
   const expiresAt = Math.floor((now + limits.deliveryKeptMs) / 1_000);
-  const set = { slow: seen.latencyMs >= QUICK_MS, expiresAt };
-  if (seen.isSuccess) {
-    await vacate(world, place, slot, { set: { ...set, fails: 0 }, remove: ["openUntil", "openings"] });
-    return;
-  }
-  const item = await vacate(world, place, slot, { set, add: { fails: 1 } });
-  if (item === undefined) return;
+  const set = { slow: (seen.at(-1)?.latencyMs ?? 0) >= QUICK_MS, expiresAt };
+  const lastSuccess = seen.findLastIndex(({ isSuccess }) => isSuccess);
+  const failed = seen.length - 1 - lastSuccess;
+  const told =
+    lastSuccess === -1
+      ? { set, add: { fails: failed } }
+      : { set: { ...set, fails: failed }, remove: ["openUntil", "openings"] };
+  const item = await vacate(world, place, slot, told);
+  if (item === undefined || failed === 0) return;
   const { fails, openings, openUntil } = StoredGate.parse(item);
   if (fails < BREAKER_FAILURES || (openUntil ?? "") > iso(now)) return;
   const { companyId, webhookId } = place;
@@ -157,7 +209,7 @@ export async function stepBack(world: EventWorld, place: Place, slot: string): P
 /** Gives the gate as it then stands; `undefined` where the place was given back before. */
 async function vacate(
   world: EventWorld,
-  { companyId, webhookId, id }: Place,
+  { companyId, webhookId, ids }: Place,
   slot: string,
   change: { set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] },
 ): Promise<Item | undefined> {
@@ -165,8 +217,9 @@ async function vacate(
   try {
     return await world.table.write({
       update: gateKeys.gate(companyId, webhookId),
-      change: { set, add: { ...add, used: -1 }, remove: [...remove, id] },
-      when: equals(id, slot),
+      change: { set, add: { ...add, used: -1 }, remove: [...remove, ...ids] },
+      // They came together and go together.
+      when: equals(ids[0] ?? "", slot),
     });
   } catch (error) {
     if (error instanceof ConditionFailed) return undefined;

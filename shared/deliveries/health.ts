@@ -18,8 +18,17 @@ export const resultOf = ({ status, error }: Exchange): string =>
 
 const GONE = 410;
 
-/** Writes only where the receiver's health changes. Repeated, it changes nothing more. */
-export async function noteHealth(world: EventWorld, webhook: StoredWebhook, exchange: Exchange): Promise<void> {
+/**
+ * Of exchanges that ended at the same time: one that says the receiver is gone counts before any other, and a success before
+ * failures. Writes only where the receiver's health changes. Repeated, it changes nothing more.
+ */
+export async function noteHealth(
+  world: EventWorld,
+  webhook: StoredWebhook,
+  exchanges: readonly Exchange[],
+): Promise<void> {
+  const exchange = exchanges.find(({ status }) => status === GONE) ?? exchanges.find(isSuccess) ?? exchanges[0];
+  if (exchange === undefined) return;
   const now = world.clock.now();
   const { failingSince } = webhook;
   if (isSuccess(exchange)) {

@@ -106,7 +106,7 @@ async function readGate({ table, clock }: World, companyId: number, webhookId: n
   const now = iso(clock.now());
   for await (const item of table.query({ pk, begins: sk })) {
     const { openUntil = "" } = StoredGate.parse(item);
-    const inFlight = new Set(slotsIn(item).flatMap(({ id, until }) => (until > now ? [id] : [])));
+    const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));
     return { openUntil: openUntil > now ? openUntil : undefined, inFlight };
   }
   return { openUntil: undefined, inFlight: new Set() };

@@ -5,7 +5,7 @@ import { all, equals } from "#shared/db/expression.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import { isRegistered } from "#shared/deliveries/deliver.ts";
+import type { Table } from "#shared/db/table.ts";
 import { slotsIn } from "#shared/deliveries/gate.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
@@ -34,7 +34,7 @@ export function redeliver(
     }
     const now = iso(world.clock.now());
     const gate = await world.table.get(gateKeys.gate(companyId, webhookId));
-    if (slotsIn(gate ?? {}).some((slot) => slot.id === deliveryId && slot.until > now)) {
+    if (slotsIn(gate ?? {}).some((slot) => slot.ids.includes(deliveryId) && slot.until > now)) {
       throw new ApiError("conflict", "This delivery is being sent at the moment.");
     }
     const { next, write } = dueAgain(delivery, now, now);
@@ -42,6 +42,13 @@ export function redeliver(
     await queue.send([{ message: messageFor(next), delaySeconds: 0 }]).catch(() => undefined);
     return { deliveryId };
   });
+}
+
+/** Is the registration that asked for it still there? What nobody registered for needs none. */
+async function isRegistered(table: Table, delivery: StoredDelivery): Promise<boolean> {
+  const { companyId, webhookId, registrationId } = delivery;
+  if (registrationId === null) return true;
+  return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
 }
 
 /**

@@ -8,11 +8,11 @@ import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Item } from "#shared/db/table.ts";
-import { enqueue } from "#shared/deliveries/deliver.ts";
 import { tellLag } from "#shared/deliveries/lag.ts";
 import { releaseMessage } from "#shared/deliveries/release.ts";
 import { replayMessage } from "#shared/deliveries/replay.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
+import { enqueue } from "#shared/deliveries/settle.ts";
 import { sendLook } from "#shared/deliveries/waiting.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 
@@ -67,7 +67,7 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
       change: { set: { sweptAt: iso(now) } },
       when: assume === "messages-lost" ? waiting : all(waiting, fresh),
     });
-    await enqueue(world, StoredDelivery.parse(item));
+    await enqueue(world, [StoredDelivery.parse(item)]);
     return true;
   } catch (error) {
     if (error instanceof ConditionFailed) return false;

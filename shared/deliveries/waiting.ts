@@ -1,13 +1,15 @@
 /** What is turned away at the gate of its webhook waits there, in the order of time; who looks after it is seen to. */
 
 import { iso } from "#shared/clock.ts";
+import { updateEach } from "#shared/db/each.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { all, any, equals, exists, missing } from "#shared/db/expression.ts";
+import { any, exists, missing } from "#shared/db/expression.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
-import { type Entry, StoredGate } from "#shared/deliveries/gate.ts";
+import { type Refusal, StoredGate } from "#shared/deliveries/gate.ts";
 import { markedGate } from "#shared/deliveries/gate-mark.ts";
 import type { LookMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { whileAttemptStands } from "#shared/deliveries/settle.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { delaySecondsUntil } from "#shared/queue.ts";
 
@@ -20,16 +22,18 @@ export const FULL_MS = 2_000;
  */
 export async function waitAtGate(
   world: EventWorld,
-  delivery: StoredDelivery,
-  entry: Extract<Entry, { kind: "full" | "open" }>,
+  deliveries: readonly StoredDelivery[],
+  entry: Extract<Refusal, { kind: "full" | "open" }>,
 ): Promise<void> {
-  const { companyId, webhookId, id, attempt, dueShard } = delivery;
+  const [first] = deliveries;
+  if (first === undefined) return;
+  const { companyId, webhookId } = first;
   const gated = keys.gatedShard(companyId, webhookId);
-  if (dueShard !== gated) {
-    const change = { set: { dueShard: gated, updatedAt: iso(world.clock.now()) }, remove: ["sweptAt"] };
-    const when = all(equals("state", "waiting"), equals("attempt", attempt));
-    if (!(await written(world, { update: keys.delivery(companyId, webhookId, id), change, when }))) return;
-  }
+  const coming = deliveries.filter(({ dueShard }) => dueShard !== gated);
+  const change = { set: { dueShard: gated, updatedAt: iso(world.clock.now()) }, remove: ["sweptAt"] };
+  const updates = coming.map((delivery) => whileAttemptStands(delivery, change));
+  const refused = await updateEach(world.table, updates);
+  if (refused.length === deliveries.length) return;
   const item = await world.table.get(gateKeys.gate(companyId, webhookId));
   const gate = item === undefined ? undefined : StoredGate.parse(item);
   if (gate?.dueShard !== undefined && gate.emptySince === undefined) return;

@@ -1,4 +1,5 @@
 /** The outside world of the event functions: the table, the clock, the delivery queue and receivers. */
+import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBRecord } from "aws-lambda";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
@@ -10,6 +11,8 @@ import { type DeliveryQueue, deliveryQueue } from "#shared/queue.ts";
 export interface EventWorld {
   readonly table: Table;
   readonly clock: Clock;
+  /** Waits. */
+  readonly rest: (ms: number) => Promise<void>;
   readonly queue: DeliveryQueue;
   /** Delays and retry gaps pass this many times faster. */
   readonly timeScale: number;
@@ -26,6 +29,7 @@ export function eventWorld(): EventWorld {
   made ??= {
     table: openTable(setting("TABLE_NAME")),
     clock: systemClock,
+    rest: (ms) => wait(ms, undefined, { ref: false }),
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {

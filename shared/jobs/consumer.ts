@@ -4,7 +4,7 @@ import type * as z from "zod/mini";
 import { JobLost } from "#shared/jobs/held.ts";
 import type { JobMessage, JobPlace } from "#shared/jobs/queue.ts";
 import { type JobWorld, jobWorld } from "#shared/jobs/world.ts";
-import { queueConsumer } from "#shared/queue-consumer.ts";
+import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
 type Run = (world: JobWorld, place: JobPlace, remainingMs: () => number) => Promise<void>;
 
@@ -16,9 +16,9 @@ export const jobConsumer = (
 ): ((event: SQSEvent, context: Context) => Promise<SQSBatchResponse>) =>
   queueConsumer(
     messages,
-    async ({ message, remainingMs }) => {
+    eachAlone(async ({ message, remainingMs }) => {
       for (const place of message) await unlessLost(run(jobWorld(), place, remainingMs));
-    },
+    }),
     (receiptHandle, seconds) => jobWorld().jobs.returnIn(kind, receiptHandle, seconds),
   );
 

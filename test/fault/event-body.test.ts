@@ -63,6 +63,7 @@ test("an appointment that is made or moved after the event was told is not in it
     clock: world.clock,
     timeScale: 1,
     senders: 10,
+    rest: async () => undefined,
     queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("nothing is taken here")) },
     post: () => Promise.reject(new Error("nothing is posted here")),
     park: () => Promise.reject(new Error("nothing is parked here")),

@@ -1,10 +1,10 @@
 /** The way of an event in the tests' hands: a real table, a queue that hands out messages in order, a receiver, a clock, and kills. */
+import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
-import type { Item, Table } from "#shared/db/table.ts";
-import { consume as consumeMessage } from "#shared/deliveries/consume.ts";
+import { consume as consumeBatch } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import { type QueueMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
@@ -16,12 +16,13 @@ import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { calledBy, Killed, mortal } from "./mortal.ts";
+
+export { Killed };
 
 export const START = Date.UTC(2026, 5, 1);
 /** Six times the deliver function's time-out: when the queue hands a message out again. */
 const VISIBILITY_MS = 90_000;
-
-export class Killed extends Error {}
 
 /** The process is killed at its nth call to the outside, before or after the call takes effect. */
 export interface Kill {
@@ -68,8 +69,9 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
   const posts: Post[] = [];
   const calls: string[] = [];
   const world: EventWorld = {
-    table: killable(db.direct),
+    table: calledBy((work, name) => strike(name, work), db.direct),
     clock: time,
+    rest: () => turn(),
     timeScale: 1,
     senders: 10,
     queue: {
@@ -121,24 +123,6 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     if (isHit) throw new Killed();
     return result;
   }
-  function killable(table: Table): Table {
-    return {
-      ...table,
-      get: (key) => strike("get", () => table.get(key)),
-      batchGet: (found, consistency) => strike("batchGet", () => table.batchGet(found, consistency)),
-      batchPut: (items) => strike("batchPut", () => table.batchPut(items)),
-      insert: (items) => strike("insert", () => table.insert(items)),
-      write: (entry) => strike("write", () => table.write(entry)),
-      transact: (writes) => strike("transact", () => table.transact(writes)),
-      query: async function* (spec) {
-        yield* await strike("query", async () => {
-          const items: Item[] = [];
-          for await (const item of table.query(spec)) items.push(item);
-          return items;
-        });
-      },
-    };
-  }
 }
 
 export function prospectRow(companyId: number, id: number): StoredProspect {
@@ -173,7 +157,10 @@ export function prospectRow(companyId: number, id: number): StoredProspect {
   };
 }
 
-export const publish = (at: Scene): Promise<void> => publishChanges(at.world, batchReads(at.world), [at.change]);
+export async function publish(at: Scene): Promise<void> {
+  const world = mortal(at.world);
+  await publishChanges(world, batchReads(world), [at.change]);
+}
 
 /** The stream gives a record again until it has been published. */
 export async function publishUntilDone(at: Scene): Promise<void> {
@@ -186,9 +173,11 @@ export async function publishUntilDone(at: Scene): Promise<void> {
   }
 }
 
-/** As the queue's function does it. */
-export const consume = (at: Scene, message: QueueMessage, isRepeat: boolean): Promise<void> =>
-  consumeMessage(at.world, message, isRepeat);
+/** As the queue's function does it, with a batch of one. */
+export async function consume(at: Pick<Scene, "world">, message: QueueMessage, isRepeat: boolean): Promise<void> {
+  const [end] = await consumeBatch(mortal(at.world), [{ message, isRepeat }]);
+  if (end?.status === "rejected") throw end.reason;
+}
 
 /** Hands out messages in the order in which they become visible, until none is left. */
 export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {

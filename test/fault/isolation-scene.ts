@@ -31,6 +31,7 @@ export async function isolate(db: FaultyDynamoDb, { events, others, trouble, was
     senders.answers = () => quick;
     await senders.publish(troubled, 1_000_000, 20);
     await senders.runUntil(senders.clock + 5_000);
+    senders.mostInFlight.clear();
   }
   senders.answers = ({ url }) => (url === good.url ? quick : trouble);
   await senders.publish(troubled, 1, events);

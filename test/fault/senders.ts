@@ -3,8 +3,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
-import type { Item, Table } from "#shared/db/table.ts";
-import { consume } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
@@ -13,8 +11,9 @@ import type { EventWorld } from "#shared/events/world.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
-import { prospectRow, START } from "./event-scene.ts";
+import { consume, prospectRow, START } from "./event-scene.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { calledBy } from "./mortal.ts";
 
 /** What a receiver does with a request, and how long that takes. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
@@ -61,8 +60,9 @@ export class Senders {
     this.#db = db;
     this.#count = count;
     this.world = {
-      table: this.#counted(db.direct),
+      table: calledBy((work) => this.#counted(work), db.direct),
       clock: { now: () => this.clock },
+      rest: (ms) => this.#rest(ms),
       timeScale,
       senders: count,
       queue: {
@@ -151,7 +151,7 @@ export class Senders {
     const { companyId } = message;
     this.#running++;
     raise(this.#busy, companyId, 1, this.busiest);
-    await consume(this.world, message, false);
+    await consume({ world: this.world }, message, false);
     raise(this.#busy, companyId, -1);
     this.#running--;
   }
@@ -160,9 +160,13 @@ export class Senders {
     this.sent.push({ url: post.url, post, at: this.clock });
     const { ms, ...answer } = this.answers(post, this.clock);
     raise(this.inFlight, post.url, 1, this.mostInFlight);
-    if (ms > 0) await new Promise<void>((ring) => this.#timers.push({ at: this.clock + ms, ring }));
+    if (ms > 0) await this.#rest(ms);
     raise(this.inFlight, post.url, -1);
     return { status: 200, error: null, answer: "", retryAfter: undefined, ...answer, latencyMs: ms };
+  }
+
+  #rest(ms: number): Promise<void> {
+    return new Promise((ring) => this.#timers.push({ at: this.clock + ms, ring }));
   }
 
   /** Nobody has a call of the table under way, nor begins one. */
@@ -173,30 +177,11 @@ export class Senders {
     }
   }
 
-  #counted(table: Table): Table {
-    const counted = async <T>(call: () => Promise<T>): Promise<T> => {
-      this.#calls++;
-      return call().finally(() => {
-        this.#calls--;
-      });
-    };
-    const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
-      const items: Item[] = [];
-      for await (const item of table.query(spec)) items.push(item);
-      return items;
-    };
-    return {
-      ...table,
-      get: (key) => counted(() => table.get(key)),
-      batchGet: (keys, consistency) => counted(() => table.batchGet(keys, consistency)),
-      batchPut: (items) => counted(() => table.batchPut(items)),
-      insert: (items) => counted(() => table.insert(items)),
-      write: (entry) => counted(() => table.write(entry)),
-      transact: (writes) => counted(() => table.transact(writes)),
-      query: async function* (spec) {
-        yield* await counted(() => all(spec));
-      },
-    };
+  async #counted<T>(call: () => Promise<T>): Promise<T> {
+    this.#calls++;
+    return call().finally(() => {
+      this.#calls--;
+    });
   }
 }
 

@@ -4,7 +4,6 @@ import { expect } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item, Table } from "#shared/db/table.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
 import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
@@ -18,6 +17,7 @@ import { type World, worldOn } from "#shared/world.ts";
 import { booksOf } from "./balance.ts";
 import { consume, deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
+import { calledBy } from "./mortal.ts";
 
 const PROSPECTS = 100;
 /** Of which every change is told at once, beside what windows tell. */
@@ -116,7 +116,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   const received: Post[] = [];
   const world: EventWorld = {
     ...at.world,
-    table: faulty(db.direct, call),
+    table: calledBy(call, db.direct),
     // What the sweeper finds of another test's company is none of this one's.
     queue: {
       ...at.world.queue,
@@ -132,25 +132,6 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   }
   const kept = { count, cutOff: new Map<string, number>(), presses: new Map<string, number>(), received };
   return { ...given, at, world, registered, secret: webhook.secretKey, random, ...kept };
-}
-
-function faulty(table: Table, call: <T>(work: () => Promise<T>) => Promise<T>): Table {
-  return {
-    ...table,
-    get: (key) => call(() => table.get(key)),
-    batchGet: (found, consistency) => call(() => table.batchGet(found, consistency)),
-    batchPut: (items) => call(() => table.batchPut(items)),
-    insert: (items) => call(() => table.insert(items)),
-    write: (entry) => call(() => table.write(entry)),
-    transact: (writes) => call(() => table.transact(writes)),
-    query: async function* (spec) {
-      yield* await call(async () => {
-        const items: Item[] = [];
-        for await (const item of table.query(spec)) items.push(item);
-        return items;
-      });
-    },
-  };
 }
 
 /** The nth change: each prospect in its turn, a second after the one before. */

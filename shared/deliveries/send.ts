@@ -1,0 +1,166 @@
+/**
+ * Deliveries of one webhook with a place at its gate: posted at the same time, recorded and settled, and the place given back
+ * with what was seen of the receiver.
+ */
+
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { updateEach } from "#shared/db/each.ts";
+import type { Change } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Exchange } from "#shared/deliveries/exchange.ts";
+import { leave, stepBack } from "#shared/deliveries/gate.ts";
+import { isSuccess, noteHealth, resultOf } from "#shared/deliveries/health.ts";
+import { guarded, type Outcome } from "#shared/deliveries/outcome.ts";
+import { nextGapMs } from "#shared/deliveries/plan.ts";
+import { type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { enqueue, settled, whileAttemptStands } from "#shared/deliveries/settle.ts";
+import { signatureHeaders } from "#shared/deliveries/signature.ts";
+import { bodyToSend } from "#shared/deliveries/window.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+import { log } from "#shared/log.ts";
+import type { StoredWebhook } from "#shared/webhooks/schema.ts";
+
+/** Exchanges that end within this time of their beginning are recorded together; a slower one is by itself, when it ends. */
+const TOGETHER_MS = 100;
+
+interface Made {
+  readonly delivery: StoredDelivery;
+  readonly startedMs: number;
+  readonly exchange: Exchange;
+}
+
+export async function sendWith(
+  world: EventWorld,
+  webhook: StoredWebhook,
+  deliveries: readonly StoredDelivery[],
+  slot: string,
+  outcome: Outcome,
+): Promise<void> {
+  const { companyId, id: webhookId } = webhook;
+  const place = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
+  // Read before the place was taken, an attempt may have been made meanwhile; whoever made it gave the place back after that.
+  const due = await standing(world, deliveries);
+  const seen: Exchange[] = [];
+  const ended: Made[] = [];
+  const record = async (made: readonly Made[]): Promise<void> => {
+    seen.push(...made.map(({ exchange }) => exchange));
+    await guarded(
+      outcome,
+      made.map(({ delivery }) => delivery),
+      () => recordAll(world, webhook, made),
+    );
+  };
+  let isTogether = true;
+  const exchanges = due.map((delivery) =>
+    guarded(outcome, [delivery], async () => {
+      const made = await exchangeOf(world, webhook, delivery);
+      if (isTogether) ended.push(made);
+      else await record([made]);
+    }),
+  );
+  const all = Promise.all(exchanges);
+  if (due.length > 1) await Promise.race([all, world.rest(TOGETHER_MS)]);
+  else await all;
+  isTogether = false;
+  if (ended.length > 0) await record(ended);
+  await all;
+  if (seen.length === 0) await stepBack(world, place, slot);
+  else
+    await leave(
+      world,
+      place,
+      slot,
+      seen.map((exchange) => ({ isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs })),
+    );
+}
+
+const Standing = z.pick(StoredDelivery, { id: true, state: true, attempt: true });
+
+/** Those whose attempt has not been made. */
+export async function standing(
+  { table }: EventWorld,
+  deliveries: readonly StoredDelivery[],
+): Promise<StoredDelivery[]> {
+  const rows = await table.batchGet(
+    deliveries.map((delivery) => keys.delivery(delivery.companyId, delivery.webhookId, delivery.id)),
+  );
+  const now = new Map(rows.map((row) => Standing.parse(row)).map((row) => [row.id, row]));
+  return deliveries.filter(({ id, attempt }) => now.get(id)?.state === "waiting" && now.get(id)?.attempt === attempt);
+}
+
+async function exchangeOf(world: EventWorld, webhook: StoredWebhook, delivery: StoredDelivery): Promise<Made> {
+  const { id, event } = delivery;
+  const body = await bodyToSend(world.table, delivery);
+  const startedMs = world.clock.now();
+  const exchange = await world.post({
+    url: webhook.url,
+    body,
+    headers: {
+      "Content-Type": "application/json; charset=utf-8",
+      "User-Agent": "canvassing-webhooks/1",
+      "X-Service-Event": event,
+      "X-Service-Delivery": id,
+      "X-Service-Attempt": String(delivery.attempt),
+      ...signatureHeaders(webhook, id, body, startedMs),
+    },
+  });
+  return { delivery, startedMs, exchange };
+}
+
+/** First the attempts, then what becomes of the deliveries: whoever finds one settled finds how that came to be. */
+async function recordAll(world: EventWorld, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
+  await world.table.batchPut(made.map(attemptItem));
+  for (const { delivery, exchange } of made) {
+    const { id: deliveryId, attempt } = delivery;
+    const { status, latencyMs } = exchange;
+    log.info("attempted", { deliveryId, attempt, status, ms: Math.round(latencyMs), result: resultOf(exchange) });
+  }
+  await noteHealth(
+    world,
+    webhook,
+    made.map(({ exchange }) => exchange),
+  );
+  const concluded = made.map((one) => conclude(world, one));
+  await updateEach(
+    world.table,
+    concluded.map(({ delivery, change }) => whileAttemptStands(delivery, change)),
+  );
+  await enqueue(
+    world,
+    concluded.flatMap(({ next }) => next ?? []),
+  );
+}
+
+function attemptItem({ delivery, startedMs, exchange }: Made) {
+  const { companyId, webhookId, id, attempt, expiresAt } = delivery;
+  const record: StoredAttempt = {
+    type: "attempt",
+    number: attempt,
+    startedAt: iso(startedMs),
+    latencyMs: Math.round(exchange.latencyMs),
+    status: exchange.status,
+    error: exchange.error,
+    answer: exchange.answer,
+    expiresAt,
+  };
+  return { ...keys.attempt(companyId, webhookId, id, attempt), ...record };
+}
+
+interface Conclusion {
+  readonly delivery: StoredDelivery;
+  readonly change: Change;
+  /** The delivery as it is planned again. */
+  readonly next?: StoredDelivery;
+}
+
+/** A failure is planned again until the plan has no more attempts. */
+function conclude({ clock, timeScale }: EventWorld, { delivery, exchange }: Made): Conclusion {
+  const now = clock.now();
+  if (isSuccess(exchange)) return { delivery, change: settled("delivered", now) };
+  const failed = delivery.attempt - delivery.planFrom + 1;
+  const gap = nextGapMs(delivery.id, failed, exchange.retryAfter, now, timeScale);
+  if (gap === undefined) return { delivery, change: settled("exhausted", now) };
+  const planned = { attempt: delivery.attempt + 1, dueAt: iso(now + gap), dueShard: keys.dueShard(delivery.id) };
+  return { delivery, change: { set: { ...planned, updatedAt: iso(now) } }, next: { ...delivery, ...planned } };
+}

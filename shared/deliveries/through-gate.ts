@@ -1,0 +1,76 @@
+/** Due deliveries of one webhook -> its gate: who is let in is sent, the others wait there or come back soon. */
+import { iso } from "#shared/clock.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/table.ts";
+import { enter, newGate, type Refusal, room } from "#shared/deliveries/gate.ts";
+import { guarded, type Outcome } from "#shared/deliveries/outcome.ts";
+import type { StoredDelivery } from "#shared/deliveries/schema.ts";
+import { sendWith, standing } from "#shared/deliveries/send.ts";
+import { enqueue } from "#shared/deliveries/settle.ts";
+import { waitAtGate } from "#shared/deliveries/waiting.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+import type { StoredWebhook } from "#shared/webhooks/schema.ts";
+
+/** A quick receiver's places are free again by then. */
+const SOON_MS = 1_000;
+
+/**
+ * A place bounds how many senders are busy with the webhook, and whoever has it alone has its deliveries in hands. A quick
+ * receiver gets all of them from one place; of any other each takes one, as far as there are some. Whom the gate as it was read
+ * would refuse does not ask.
+ */
+export async function throughGate(
+  world: EventWorld,
+  webhook: StoredWebhook,
+  item: Item | undefined,
+  deliveries: readonly StoredDelivery[],
+  outcome: Outcome,
+): Promise<void> {
+  const { free, isForMany, refusal } = room(item ?? newGate(webhook), world.clock.now(), world.senders);
+  const groups = isForMany ? [deliveries] : deliveries.map((delivery) => [delivery]);
+  const left = groups.slice(free).flat();
+  await Promise.all([
+    ...groups.slice(0, free).map((group) => guarded(outcome, group, () => enterWith(world, webhook, group, outcome))),
+    guarded(outcome, left, () => turnAway(world, left, refusal, outcome)),
+  ]);
+}
+
+async function enterWith(
+  world: EventWorld,
+  webhook: StoredWebhook,
+  group: readonly StoredDelivery[],
+  outcome: Outcome,
+): Promise<void> {
+  const { companyId, id: webhookId } = webhook;
+  for (let left = group; left.length > 0; ) {
+    const entry = await enter(world, { companyId, webhookId, ids: left.map(({ id }) => id) });
+    if (entry.kind === "in") return sendWith(world, webhook, left, entry.slot, outcome);
+    if (entry.kind !== "taken") return turnAway(world, left, entry, outcome);
+    const taken = await standing(
+      world,
+      left.filter(({ id }) => entry.ids.includes(id)),
+    );
+    await enqueue(
+      world,
+      taken.map((delivery) => ({ ...delivery, dueAt: entry.until })),
+    );
+    left = left.filter(({ id }) => !entry.ids.includes(id));
+  }
+}
+
+async function turnAway(
+  world: EventWorld,
+  deliveries: readonly StoredDelivery[],
+  refusal: Refusal,
+  { turnedAway }: Outcome,
+): Promise<void> {
+  for (const { id } of deliveries) turnedAway.add(id);
+  if (refusal.kind !== "soon") return waitAtGate(world, deliveries, refusal);
+  const dueAt = iso(world.clock.now() + SOON_MS);
+  // What waits at the gate is looked after: it needs no message of its own.
+  const own = deliveries.filter(({ id, dueShard }) => dueShard === keys.dueShard(id));
+  await enqueue(
+    world,
+    own.map((delivery) => ({ ...delivery, dueAt })),
+  );
+}

@@ -1,0 +1,46 @@
+/** A process that is killed at one call makes no other: what runs beside that call ends there too. */
+import type { Item, Table } from "#shared/db/table.ts";
+import type { EventWorld } from "#shared/events/world.ts";
+
+export class Killed extends Error {}
+
+/** The world of one run: after a call that threw Killed, all that it is asked for throws likewise. */
+export function mortal(world: EventWorld): EventWorld {
+  let isDead = false;
+  async function call<T>(work: () => Promise<T>): Promise<T> {
+    if (isDead) throw new Killed();
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Killed) isDead = true;
+      throw error;
+    }
+  }
+  return {
+    ...world,
+    table: calledBy(call, world.table),
+    queue: { ...world.queue, send: (entries) => call(() => world.queue.send(entries)) },
+    post: (post) => call(() => world.post(post)),
+  };
+}
+
+/** The table, with every call of it made by `call`, which is told its name. */
+export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Promise<T>, table: Table): Table {
+  const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
+    const items: Item[] = [];
+    for await (const item of table.query(spec)) items.push(item);
+    return items;
+  };
+  return {
+    get: (key) => call(() => table.get(key), "get"),
+    batchGet: (keys, consistency) => call(() => table.batchGet(keys, consistency), "batchGet"),
+    batchPut: (items) => call(() => table.batchPut(items), "batchPut"),
+    insert: (items) => call(() => table.insert(items), "insert"),
+    batchRemove: (keys) => call(() => table.batchRemove(keys), "batchRemove"),
+    write: (entry) => call(() => table.write(entry), "write"),
+    transact: (writes) => call(() => table.transact(writes), "transact"),
+    query: async function* (spec) {
+      yield* await call(() => all(spec), "query");
+    },
+  };
+}
