@@ -134,14 +134,11 @@ class Loop {
   }
 
   async #work(batch: readonly Waiting[]): Promise<void> {
-    const { queues, mapping, log } = this.#source;
+    const { mapping, log } = this.#source;
     const VisibilityTimeout = this.#visibilitySeconds;
     try {
-      for (const { message, isKept } of batch) {
-        const { ReceiptHandle } = message;
-        if (!isKept) continue;
-        await queues.sqs("ChangeMessageVisibility", { QueueUrl: this.#url, ReceiptHandle, VisibilityTimeout });
-      }
+      const kept = batch.filter(({ isKept }) => isKept).map(({ message }) => message);
+      await this.#forEach("ChangeMessageVisibilityBatch", kept, { VisibilityTimeout });
     } catch (error) {
       log(`${mapping.id}: a batch could not begin: ${messageOf(error)}\n`);
       return;
@@ -167,9 +164,18 @@ class Loop {
     return z.parse(Received, await this.#source.queues.sqs("ReceiveMessage", request, this.#stopping.signal)).Messages;
   }
 
+  /** In calls of ten. An entry that fails is a message that is gone. */
+  async #forEach(operation: string, messages: readonly Message[], settings: object): Promise<void> {
+    for (let from = 0; from < messages.length; from += RECEIVE_LIMIT) {
+      const some = messages.slice(from, from + RECEIVE_LIMIT);
+      const Entries = some.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle, ...settings }));
+      await this.#source.queues.sqs(operation, { QueueUrl: this.#url, Entries });
+    }
+  }
+
   /** A message that is not deleted comes back when its visibility timeout ends; after enough of that it is a dead letter. */
   async #process(messages: readonly Message[]): Promise<void> {
-    const { mapping, target, queues, log } = this.#source;
+    const { mapping, target, log } = this.#source;
     try {
       const payload = await target.invoke({
         Records: messages.map((message) => eventRecord(message, mapping.EventSourceArn)),
@@ -178,9 +184,7 @@ class Loop {
       const failed = reports ? failedItems(payload, new Set(messages.map(({ MessageId }) => MessageId))) : new Set();
       if (failed === "all") return;
       const done = messages.filter(({ MessageId }) => !failed.has(MessageId));
-      await Promise.all(
-        done.map(({ ReceiptHandle }) => queues.sqs("DeleteMessage", { QueueUrl: this.#url, ReceiptHandle })),
-      );
+      await this.#forEach("DeleteMessageBatch", done, {});
     } catch (error) {
       log(`${mapping.id}: a batch failed and will come back: ${messageOf(error)}\n`);
     }

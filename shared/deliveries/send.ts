@@ -21,7 +21,7 @@ import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
 import type { StoredWebhook } from "#shared/webhooks/schema.ts";
 
-/** Exchanges that end within this time of their beginning are recorded together; a slower one is by itself, when it ends. */
+/** Exchanges that end within this time of each other are recorded together. */
 const TOGETHER_MS = 100;
 
 interface Made {
@@ -42,37 +42,43 @@ export async function sendWith(
   // Read before the place was taken, an attempt may have been made meanwhile; whoever made it gave the place back after that.
   const due = await standing(world, deliveries);
   const seen: Exchange[] = [];
-  const ended: Made[] = [];
-  const record = async (made: readonly Made[]): Promise<void> => {
+  await exchangeAll(world, webhook, due, outcome, async (made) => {
     seen.push(...made.map(({ exchange }) => exchange));
-    await guarded(
-      outcome,
-      made.map(({ delivery }) => delivery),
-      () => recordAll(world, webhook, made),
-    );
-  };
-  let isTogether = true;
-  const exchanges = due.map((delivery) =>
+    const recorded = made.map(({ delivery }) => delivery);
+    await guarded(outcome, recorded, () => recordAll(world, webhook, made));
+  });
+  if (seen.length === 0) return stepBack(world, place, slot);
+  const shown = seen.map((exchange) => ({ isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs }));
+  await leave(world, place, slot, shown);
+}
+
+/** All at the same time. What has ended is recorded while the others go on: a receiver that hangs holds up no record. */
+async function exchangeAll(
+  world: EventWorld,
+  webhook: StoredWebhook,
+  deliveries: readonly StoredDelivery[],
+  outcome: Outcome,
+  record: (made: readonly Made[]) => Promise<void>,
+): Promise<void> {
+  const ended: Made[] = [];
+  let hasEnded = Promise.withResolvers<void>();
+  const exchanges = deliveries.map((delivery) =>
     guarded(outcome, [delivery], async () => {
-      const made = await exchangeOf(world, webhook, delivery);
-      if (isTogether) ended.push(made);
-      else await record([made]);
+      ended.push(await exchangeOf(world, webhook, delivery));
+      hasEnded.resolve();
     }),
   );
-  const all = Promise.all(exchanges);
-  if (due.length > 1) await Promise.race([all, world.rest(TOGETHER_MS)]);
-  else await all;
-  isTogether = false;
-  if (ended.length > 0) await record(ended);
-  await all;
-  if (seen.length === 0) await stepBack(world, place, slot);
-  else
-    await leave(
-      world,
-      place,
-      slot,
-      seen.map((exchange) => ({ isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs })),
-    );
+  let isOver = false;
+  const all = Promise.all(exchanges).then(() => {
+    isOver = true;
+  });
+  do {
+    await Promise.race([all, hasEnded.promise]);
+    // The others of a quick receiver are about to end, too.
+    if (deliveries.length > 1) await Promise.race([all, world.rest(TOGETHER_MS)]);
+    hasEnded = Promise.withResolvers();
+    await record(ended.splice(0));
+  } while (!isOver || ended.length > 0);
 }
 
 const Standing = z.pick(StoredDelivery, { id: true, state: true, attempt: true });
@@ -110,6 +116,7 @@ async function exchangeOf(world: EventWorld, webhook: StoredWebhook, delivery: S
 
 /** First the attempts, then what becomes of the deliveries: whoever finds one settled finds how that came to be. */
 async function recordAll(world: EventWorld, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
+  if (made.length === 0) return;
   await world.table.batchPut(made.map(attemptItem));
   for (const { delivery, exchange } of made) {
     const { id: deliveryId, attempt } = delivery;
