@@ -83,7 +83,7 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 type Undo = (() => unknown)[];
 
 /** Each is a thread with some 30 MB: fewer than are deployed. */
-const LOCAL_SENDERS = 10;
+const LOCAL_SENDERS = 5;
 /** Invocations of event sources get this long to finish when the service stops. */
 const DRAIN_MS = 3_000;
 

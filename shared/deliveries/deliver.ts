@@ -28,14 +28,19 @@ interface Told {
 
 /** How each message ended, in their order. */
 export async function deliver(world: EventWorld, batch: readonly ReceivedDelivery[]): Promise<Ends> {
-  const { failed } = await tryDeliveries(world, batch);
-  return batch.map(({ message: { deliveryId } }) =>
-    failed.has(deliveryId)
-      ? { status: "rejected", reason: failed.get(deliveryId) }
-      : { status: "fulfilled", value: undefined },
-  );
+  try {
+    const { failed } = await tryDeliveries(world, batch);
+    return batch.map(({ message: { deliveryId } }) =>
+      failed.has(deliveryId)
+        ? { status: "rejected", reason: failed.get(deliveryId) }
+        : { status: "fulfilled", value: undefined },
+    );
+  } catch (reason) {
+    return batch.map(() => ({ status: "rejected", reason }));
+  }
 }
 
+/** Throws where the rows of the batch cannot be read. */
 export async function tryDeliveries(world: EventWorld, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
   const outcome = newOutcome();
   const items = await itemsAt(

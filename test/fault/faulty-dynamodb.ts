@@ -138,6 +138,8 @@ async function apply(
       return answer(result.status, result.text);
     }
     case "part": {
+      if (operation === "BatchExecuteStatement")
+        return answer(200, JSON.stringify(await carryOut(body, fault.share, forward)));
       const { sent, left } = split(operation, body, fault.share);
       const name = operation === "BatchGetItem" ? "UnprocessedKeys" : "UnprocessedItems";
       if (fault.share === 0) return answer(200, JSON.stringify({ [name]: body.RequestItems }));
@@ -154,6 +156,19 @@ async function apply(
       return answer(result.status, result.text);
     }
   }
+}
+
+const Statements = z.object({ Statements: z.array(z.unknown()) });
+const Carried = z.looseObject({ Responses: z.array(z.unknown()) });
+
+/** Of statements each has an answer of its own: those that are left out are throttled. */
+async function carryOut(body: Json, share: number, forward: (body: Json) => Promise<{ text: string }>): Promise<Json> {
+  const all = z.parse(Statements, body).Statements;
+  const sent = all.slice(0, share === 0 ? 0 : Math.max(1, Math.floor(all.length * share)));
+  const throttled = all.slice(sent.length).map(() => ({ Error: { Code: "ThrottlingError", Message: "as planned" } }));
+  if (sent.length === 0) return { Responses: throttled };
+  const carried = z.parse(Carried, JSON.parse((await forward({ ...body, Statements: sent })).text));
+  return { ...carried, Responses: [...carried.Responses, ...throttled] };
 }
 
 const Gets = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(z.unknown()) })) });

@@ -4,6 +4,7 @@ import { expect } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
+import { consume as consumeBatch } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
 import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
@@ -15,7 +16,7 @@ import type { NewRegistration } from "#shared/webhooks/schema.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { booksOf } from "./balance.ts";
-import { consume, deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import { deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { calledBy } from "./mortal.ts";
 
@@ -171,11 +172,17 @@ async function run(stage: Stage): Promise<void> {
   }
 }
 
-/** The stream stops at a record that fails and begins again with it. */
+/** As the function of the stream does it: together, else one by one; it stops at a record that fails and begins again with it. */
 async function publishBatch({ world }: Stage, batch: readonly RowChange[]): Promise<void> {
-  const left = [...batch];
+  let left = [...batch];
   await untilDone(async () => {
     const reads = batchReads(world);
+    try {
+      await publishChanges(world, reads, left);
+      left = [];
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+    }
     for (let next = left[0]; next !== undefined; next = left[0]) {
       await publishChanges(world, reads, [next]);
       left.shift();
@@ -225,13 +232,13 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
     const due = at.queue.findIndex((entry) => entry.at > at.clock);
     const taken = at.queue.splice(0, Math.min(AT_ONCE, due === -1 ? at.queue.length : due));
     for (const entry of taken) if (random() < faults / 2) at.queue.push({ ...entry });
-    await Promise.all(taken.map((entry) => take(stage, entry)));
+    await take(stage, taken);
   }
   at.clock = Math.max(at.clock, untilMs);
 }
 
 /** A look at what waits sends many: whichever of them the receiver had taken when it was cut off may come again. */
-async function take(stage: Stage, { message, isRepeat }: Scene["queue"][number]): Promise<void> {
+async function take(stage: Stage, entries: Scene["queue"]): Promise<void> {
   const { at, world, cutOff, received } = stage;
   const timesReceived = (id: string) => received.filter((post) => idOf(post) === id).length;
   const before = new Map<string, number>();
@@ -240,13 +247,14 @@ async function take(stage: Stage, { message, isRepeat }: Scene["queue"][number])
     before.set(id, before.get(id) ?? timesReceived(id));
     return world.post(sent);
   };
-  try {
-    await consume({ ...at, world: { ...world, post } }, message, isRepeat);
-  } catch (error) {
-    if (!(error instanceof Failed)) throw error;
-    for (const [id, times] of before) if (timesReceived(id) > times) cutOff.set(id, (cutOff.get(id) ?? 0) + 1);
-    at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
+  const ends = await consumeBatch({ ...world, post }, entries);
+  const failed = entries.filter((_, i) => ends[i]?.status === "rejected");
+  for (const end of ends) if (end.status === "rejected" && !(end.reason instanceof Failed)) throw end.reason;
+  const isOf = (id: string) => failed.some(({ message }) => !("deliveryId" in message) || message.deliveryId === id);
+  for (const [id, times] of before) {
+    if (isOf(id) && timesReceived(id) > times) cutOff.set(id, (cutOff.get(id) ?? 0) + 1);
   }
+  for (const { message } of failed) at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
 }
 
 const isWaiting = async ({ at }: Stage): Promise<boolean> =>

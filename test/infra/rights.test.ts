@@ -99,8 +99,8 @@ describe("rights", () => {
     }
   });
 
-  it("never include reading the whole table", () => {
-    expect(JSON.stringify(template.resources)).not.toMatch(/dynamodb:(?:Scan|PartiQL)/);
+  it("never include reading the whole table, as statements of PartiQL could that do not insert", () => {
+    expect(JSON.stringify(template.resources)).not.toMatch(/dynamodb:(?:Scan|PartiQL(?!Insert"))/);
   });
 
   it("write to the function's own log group only", () => {

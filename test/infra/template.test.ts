@@ -181,10 +181,11 @@ describe("event sources", () => {
     expect(stream?.properties.MaximumRecordAgeInSeconds).toBeLessThan(DAY_SECONDS);
   });
 
-  it("hand the deliverer one message at a time, with a bound on how many are in flight", () => {
+  it("hand the deliverer what there is at once, and it answers for each message; so many of it run at most", () => {
     const [messages, ...more] = mapped(eventFunctions.deliver.file);
     expect(more).toEqual([]);
-    expect(messages?.properties.BatchSize).toBe(1);
+    expect(messages?.properties).toMatchObject({ BatchSize: 10, FunctionResponseTypes: ["ReportBatchItemFailures"] });
+    expect(messages?.properties).not.toHaveProperty("MaximumBatchingWindowInSeconds");
     expect(at(messages?.properties, "ScalingConfig", "MaximumConcurrency")).toBeGreaterThan(1);
   });
 
