@@ -10,6 +10,7 @@ import { type QueueServer, sendMessage } from "./queues.ts";
 import { startSchedules } from "./schedules.ts";
 import type { RunningSource } from "./sources.ts";
 import type { Stack } from "./stack.ts";
+import { StreamPages } from "./stream-pages.ts";
 import { startStreamSource } from "./stream-source.ts";
 import { streamOf } from "./tables.ts";
 
@@ -50,6 +51,8 @@ export async function startSources(
   const sendTo = (queueArn: string, body: object): Promise<void> =>
     sendMessage(servers.queues, nameOfArn(queueArn), body);
   const sources: RunningSource[] = [];
+  const streams = streamsAt(servers.dynamoDbEndpoint);
+  const pages = new StreamPages(streams);
   for (const mapping of stack.eventSources.filter(({ Enabled }) => Enabled)) {
     const target = functions.get(nameOfArn(mapping.FunctionName));
     if (target === undefined) throw new LocalError(`${mapping.id}.FunctionName: names no function of the template`);
@@ -64,7 +67,8 @@ export async function startSources(
         startStreamSource({
           mapping,
           target,
-          streams: streamsAt(servers.dynamoDbEndpoint),
+          streams,
+          pages,
           streamArn: await streamOf(servers.dynamoDb, tableOf(mapping)),
           positions,
           onFailure: async (body) => (destination === undefined ? undefined : sendTo(destination, body)),

@@ -11,11 +11,14 @@ import { createFilter } from "./record-filter.ts";
 import type { RunningSource } from "./sources.ts";
 import type { Stack } from "./stack.ts";
 import { type GivenUp, processBatch } from "./stream-batch.ts";
+import type { StreamPage, StreamPages, StreamRecord } from "./stream-pages.ts";
 
 export interface StreamSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
   readonly streams: AwsCall;
+  /** Shared with the other sources of the stream. */
+  readonly pages: StreamPages;
   /** The server's own ARN of the stream. */
   readonly streamArn: string;
   readonly positions: Positions;
@@ -42,13 +45,6 @@ const READ_LIMIT = 1_000;
 
 const Shards = z.object({ StreamDescription: z.object({ Shards: z.array(z.object({ ShardId: z.string() })) }) });
 const Iterator = z.object({ ShardIterator: z.string() });
-const RecordSchema = z.looseObject({
-  eventName: z.string(),
-  dynamodb: z.looseObject({ SequenceNumber: z.string(), ApproximateCreationDateTime: z.number() }),
-});
-const Page = z.object({ Records: z.array(RecordSchema), NextShardIterator: z.nullish(z.string()) });
-type StreamRecord = z.infer<typeof RecordSchema>;
-
 export function startStreamSource(source: StreamSource): RunningSource {
   const loop = new Loop(source);
   const running = loop.run();
@@ -133,12 +129,10 @@ class Loop {
     return z.parse(Shards, answer).StreamDescription.Shards.map(({ ShardId }) => ShardId);
   }
 
-  async #readPage(shard: string): Promise<z.infer<typeof Page>> {
-    const { mapping, streams } = this.#source;
-    const ShardIterator = this.#iterators.get(shard) ?? (await this.#iterator(shard));
-    const Limit = Math.min(mapping.BatchSize ?? DEFAULT_BATCH_SIZE, READ_LIMIT);
-    const page = z.parse(Page, await streams("GetRecords", { ShardIterator, Limit }));
-    return page;
+  async #readPage(shard: string): Promise<StreamPage> {
+    const { mapping, pages } = this.#source;
+    const iterator = this.#iterators.get(shard) ?? (await this.#iterator(shard));
+    return pages.read(iterator, Math.min(mapping.BatchSize ?? DEFAULT_BATCH_SIZE, READ_LIMIT));
   }
 
   /** After the last record that is done with; from the start where that one has left the stream. */
@@ -161,7 +155,7 @@ class Loop {
     const batches: StreamRecord[][] = [];
     let bytes = 0;
     for (const record of records) {
-      const size = Buffer.byteLength(JSON.stringify(record));
+      const size = this.#matches(record) ? Buffer.byteLength(JSON.stringify(record)) : 0;
       const current = batches.at(-1);
       if (current === undefined || bytes + size > BATCH_LIMIT_BYTES) {
         batches.push([record]);
