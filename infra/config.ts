@@ -10,7 +10,7 @@ export interface DeployConfig {
   readonly webhookUrlPolicy: "public" | "local";
   /** Delays, retry gaps and windows pass this many times faster. */
   readonly timeScale: number;
-  /** Deliveries in flight at once: bounds the connections to receivers, and leaves the account's concurrency to the API. */
+  /** Senders at once, each with up to ten messages: bounds the connections to receivers, and leaves the account's concurrency to the API. */
   readonly deliverySenders: number;
   /** Browser origins that may call the API; empty turns CORS off. */
   readonly allowedOrigins: readonly string[];

@@ -28,7 +28,7 @@ const settings = {
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
   /** `local` also permits http and loopback receivers: for development only. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
-  /** Deliveries in flight at once: each webhook gets a share of them. */
+  /** Functions that send at once: each webhook gets a share of them. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
   /** Delays, retry gaps and windows pass this many times faster. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),

@@ -16,7 +16,7 @@ export interface EventWorld {
   readonly queue: DeliveryQueue;
   /** Delays and retry gaps pass this many times faster. */
   readonly timeScale: number;
-  /** Deliveries that the whole deployment has in flight at most. */
+  /** Functions of the whole deployment that send at once, at most. */
   readonly senders: number;
   readonly post: (request: Post) => Promise<Exchange>;
   /** Puts a stream record that no try can publish where an operator finds it, with its data. */

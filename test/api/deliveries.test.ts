@@ -169,9 +169,11 @@ describe("a replay", () => {
       response.end();
     });
     const from = new Date(Date.now() - 1_000).toISOString();
-    for (const name of ["first", "second", "third"]) {
+    const told = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
+    for (const [i, name] of ["first", "second", "third"].entries()) {
       dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
-      await receiver.until(receiver.receipts.length + 1);
+      // What comes may be another attempt of the one before.
+      while (told() <= i) await receiver.until(receiver.receipts.length + 1);
     }
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);

@@ -3,11 +3,14 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { reconcile } from "#shared/deliveries/books.ts";
 import { consume } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
+import { markedGate } from "#shared/deliveries/gate-mark.ts";
+import { lookMessage } from "#shared/deliveries/waiting.ts";
 import { publishStream } from "#shared/events/stream.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
@@ -210,4 +213,23 @@ test("ten events of one webhook take less than seven write units each", async ()
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
   // Ledger 1 and places 2 for all; each a delivery 2, an attempt 1, its end 3.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 1 + 3));
+});
+
+test("ten deliveries are turned away from an open breaker in four calls, none of which is an attempt; later all arrive", async () => {
+  const at = await newScene(db);
+  const { companyId, webhookId } = at;
+  const openUntil = new Date(at.clock + 10_000).toISOString();
+  const open = { type: "gate", companyId, webhookId, used: 0, fails: 5, slow: false, openUntil };
+  await db.direct.write({
+    put: { ...gateKeys.gate(companyId, webhookId), ...open, ...markedGate(companyId, webhookId, at.clock) },
+  });
+  await publishIds(at, TEN);
+  at.queue.push({ message: lookMessage(companyId, webhookId), at: at.clock + 10_000, isRepeat: false });
+  const before = at.calls.length;
+  expect(await consumeSome(at, at.queue.splice(0, 10))).toBe(0);
+  expect(at.calls.slice(before)).toEqual(["batchGet", "batchGet", "transact", "get"]);
+  expect(at.queue).toHaveLength(1);
+  await drainBatches(at);
+  expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
+  await expectBalanced(at, 10);
 });
