@@ -54,6 +54,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
   const cases = [true, false].flatMap((isQuick) => (["before", "after"] as const).map((when) => ({ isQuick, when })));
   test.each(cases)(
     "$when, receiver known to be quick: $isQuick: each arrives, again only if it was cut off",
+    { tags: "sized" },
     async ({ isQuick, when }) => {
       const run = async (at: Scene): Promise<void> => {
         if (isQuick) await beQuick(at);

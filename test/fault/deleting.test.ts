@@ -141,22 +141,26 @@ async function expectCancelled(at: Scene, place: string): Promise<void> {
 }
 
 describe.each(["webhook", "registration"] as const)("a %s that is deleted cancels what waits for", (what) => {
-  test.each(kinds)("%s, killed at each call before and after it takes effect", async (kind, wait) => {
-    const isKept = kind === "the end of a pause";
-    const calm = await stage(wait, what);
-    await run(calm, isKept);
-    const count = calm.at.calls.length;
-    await expectCancelled(calm.at, "undisturbed");
-    for (const [turn, when] of (["before", "after"] as const).entries()) {
-      for (const number of strikesOf(count, 2 * turn)) {
-        const struck = await stage(wait, what);
-        struck.at.kill = { at: number, when };
-        await run(struck, isKept);
-        struck.at.kill = undefined;
-        await expectCancelled(struck.at, `${when} ${struck.at.calls[number - 1]} (${number})`);
+  test.each(kinds)(
+    "%s, killed at each call before and after it takes effect",
+    { tags: "sized" },
+    async (kind, wait) => {
+      const isKept = kind === "the end of a pause";
+      const calm = await stage(wait, what);
+      await run(calm, isKept);
+      const count = calm.at.calls.length;
+      await expectCancelled(calm.at, "undisturbed");
+      for (const [turn, when] of (["before", "after"] as const).entries()) {
+        for (const number of strikesOf(count, 2 * turn)) {
+          const struck = await stage(wait, what);
+          struck.at.kill = { at: number, when };
+          await run(struck, isKept);
+          struck.at.kill = undefined;
+          await expectCancelled(struck.at, `${when} ${struck.at.calls[number - 1]} (${number})`);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 describe("a registration that is deleted", () => {

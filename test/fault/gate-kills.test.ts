@@ -90,7 +90,7 @@ describe("killed at each call, before and after it takes effect", () => {
     ["after", 2],
   ] as const;
 
-  test.each(deaths)("%s: one sender after another", async (when, turn) => {
+  test.each(deaths)("%s: one sender after another", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
@@ -101,7 +101,7 @@ describe("killed at each call, before and after it takes effect", () => {
     }
   });
 
-  test.each(deaths)("%s: all senders at once", async (when, turn) => {
+  test.each(deaths)("%s: all senders at once", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drainTogether);
     for (const number of strikesOf(calm.calls.length, turn + 1)) {
