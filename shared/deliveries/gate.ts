@@ -56,8 +56,10 @@ const SLOW_SHARE = 0.2;
 export const slotsOf = (senders: number, slow: boolean): number =>
   Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE)));
 
-/** An answer within this time is quick; a quick receiver's places are free again before long. */
+/** An answer within this time is quick. */
 const QUICK_MS = 1_000;
+/** A quick receiver's places that were taken since then are free again before long: its sender may have much else to do. */
+const YOUNG_MS = 5_000;
 
 /** So many failures in a row open the breaker. */
 export const BREAKER_FAILURES = 5;
@@ -166,7 +168,7 @@ function refusal(gate: Item, now: number): Refusal {
     const probe = slots.map(({ until }) => until).toSorted();
     return { kind: "open", until: openUntil > iso(now) ? openUntil : (probe.at(-1) ?? iso(now)) };
   }
-  const young = iso(now + LEASE_MS - QUICK_MS);
+  const young = iso(now + LEASE_MS - YOUNG_MS);
   return { kind: !slow && slots.every(({ until }) => until >= young) ? "soon" : "full" };
 }
 
