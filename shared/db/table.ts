@@ -3,15 +3,7 @@
  * error, and a write whose reply was lost is known again. Reads are strongly consistent, except on an index or where asked.
  */
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
-import {
-  ConditionalCheckFailedException,
-  DynamoDBClient,
-  type DynamoDBClientConfig,
-  TransactionCanceledException,
-  TransactionConflictException,
-  TransactionInProgressException,
-} from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import {
   DynamoDBDocumentClient,
   GetCommand,
@@ -20,12 +12,12 @@ import {
   TransactWriteCommand,
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
-import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { batchGet, batchInsert, batchPut, batchRemove, type Consistency } from "#shared/db/batch.ts";
-import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
+import { conditionalFailure, failedConditions, throughConflicts } from "#shared/db/refusals.ts";
 
 /** A stored item as it comes: entities parse it with their schema before anyone reads a field. */
 export type Item = Record<string, unknown>;
@@ -70,8 +62,6 @@ export interface Table {
   /** All or none, at most 100. Throws ConditionFailed. */
   transact(writes: readonly Write[]): Promise<void>;
 }
-
-const CONFLICT_TRIES = 8;
 
 /** A client whose every call ends: short timeouts, a few tries of its own. */
 export function dynamoClient(config: DynamoDBClientConfig = {}): DynamoDBDocumentClient {
@@ -208,45 +198,4 @@ function transactItem(tableName: string, entry: Write) {
   }
   const Key = { pk: entry.remove.pk, sk: entry.remove.sk };
   return { Delete: { TableName: tableName, Key, ...condition, ...placeholders.attributes() } };
-}
-
-/** Sends again while others are writing the same items. What it sends must be idempotent. */
-async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await send();
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      if (attempt === CONFLICT_TRIES) throw new TableBusy("conflicts with other writers went on", { cause: error });
-      await backoff(attempt);
-    }
-  }
-}
-
-/** Of a transaction: cancelled for no fault of its own, neither by a condition nor by bad input. */
-function isConflict(error: unknown): boolean {
-  if (error instanceof TransactionCanceledException) {
-    const reasons = error.CancellationReasons ?? [];
-    return !reasons.some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
-  }
-  return error instanceof TransactionConflictException || error instanceof TransactionInProgressException;
-}
-
-/** Which conditions of a transaction failed, with the items that stand there. */
-function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
-  if (!(error instanceof TransactionCanceledException)) return [];
-  return (error.CancellationReasons ?? []).flatMap(({ Code, Item }, index) =>
-    Code === "ConditionalCheckFailed" ? [{ index, item: Item === undefined ? undefined : unmarshall(Item) }] : [],
-  );
-}
-
-/** The item that stands where a single write's condition failed; `undefined` for any other error. */
-function conditionalFailure(error: unknown): { item: Item | undefined } | undefined {
-  if (!(error instanceof ConditionalCheckFailedException)) return undefined;
-  return { item: error.Item === undefined ? undefined : unmarshall(error.Item) };
-}
-
-/** Full jitter: 0 to 25 ms doubled per attempt, at most 800 ms. */
-function backoff(attempt: number): Promise<void> {
-  return sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
 }

@@ -218,7 +218,9 @@ test("what only changes while it is looked at is no fault", async () => {
 
 test("the command prints the table of counts and ends with 1 where it finds a fault", async () => {
   const outputs = createServer((_, response) => {
-    response.end(JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint }));
+    response.end(
+      JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
+    );
   }).listen(0, "127.0.0.1");
   await once(outputs, "listening");
   const address = outputs.address();

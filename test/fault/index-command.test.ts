@@ -21,7 +21,9 @@ let outputs: Server;
 beforeAll(async () => {
   db = await startFaultyDynamoDb();
   outputs = createServer((_, response) => {
-    response.end(JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint }));
+    response.end(
+      JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
+    );
   }).listen(0, "127.0.0.1");
   await once(outputs, "listening");
 });
