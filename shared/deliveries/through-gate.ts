@@ -67,7 +67,11 @@ async function turnAway(
   for (const { id } of deliveries) turnedAway.add(id);
   if (refusal.kind !== "soon") return waitAtGate(world, deliveries, refusal);
   const dueAt = iso(world.clock.now() + SOON_MS);
-  // What waits at the gate is looked after: it needs no message of its own.
+  // What waits at the gate needs no message of its own, but whoever put it there may have died before somebody looks after it.
+  const gated = deliveries.filter(
+    ({ companyId, webhookId, dueShard }) => dueShard === keys.gatedShard(companyId, webhookId),
+  );
+  await waitAtGate(world, gated, { kind: "full" });
   const own = deliveries.filter(({ id, dueShard }) => dueShard === keys.dueShard(id));
   await enqueue(
     world,

@@ -7,6 +7,9 @@ const PIN_BYTES = 96;
 const DECIMALS = 7;
 const SCALE = 10 ** DECIMALS;
 
+/** The digits of 0 to 99: two at a time are half the divisions. */
+const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
+
 /** Below it, integers fit operations on 32 bits. */
 const SMALL = 2 ** 31;
 
@@ -40,7 +43,8 @@ export class PinText {
     at = writeDegrees(into, at, lat);
     at = writeBytes(into, at, LNG);
     at = writeDegrees(into, at, lng);
-    this.#length = writeBytes(into, at, end);
+    into.set(end, at);
+    this.#length = at + end.length;
   }
 
   /** As UTF-8, ready to be sent. */
@@ -65,16 +69,25 @@ function writeDegrees(into: Buffer, from: number, degrees: number): number {
   const size = Math.abs(whole) | 0;
   const before = (size / SCALE) | 0;
   at = writeInteger(into, at, before);
-  let behind = size - before * SCALE;
+  const behind = size - before * SCALE;
   if (behind === 0) return at;
   into[at] = POINT;
+  // Seven digits: one, and three pairs.
+  const pairs = (behind / 100) | 0;
+  const four = (pairs / 100) | 0;
+  const two = (four / 100) | 0;
+  into[at + 1] = ZERO + two;
+  writePair(into, at + 2, four - two * 100);
+  writePair(into, at + 4, pairs - four * 100);
+  writePair(into, at + 6, behind - pairs * 100);
   let last = at + DECIMALS;
-  for (; behind % 10 === 0; last--) behind = (behind / 10) | 0;
-  for (let digit = last; digit > at; digit--) {
-    into[digit] = ZERO + (behind % 10);
-    behind = (behind / 10) | 0;
-  }
+  while (into[last] === ZERO) last--;
   return last + 1;
+}
+
+function writePair(into: Buffer, at: number, value: number): void {
+  into[at] = PAIRS[2 * value] ?? ZERO;
+  into[at + 1] = PAIRS[2 * value + 1] ?? ZERO;
 }
 
 /** Not negative, below 2^31. */
@@ -82,9 +95,12 @@ function writeInteger(into: Buffer, at: number, value: number): number {
   let end = at + 1;
   for (let limit = 10; limit <= value; limit *= 10) end++;
   let rest = value | 0;
-  for (let digit = end - 1; digit >= at; digit--) {
-    into[digit] = ZERO + (rest % 10);
-    rest = (rest / 10) | 0;
+  let digit = end - 2;
+  for (; digit >= at; digit -= 2) {
+    const more = (rest / 100) | 0;
+    writePair(into, digit, rest - more * 100);
+    rest = more;
   }
+  if (digit === at - 1) into[at] = ZERO + rest;
   return end;
 }

@@ -43,6 +43,8 @@ export interface Scene {
   readonly calls: string[];
   clock: number;
   kill: Kill | undefined;
+  /** Posts that had begun when it was killed: what came of these nobody may have recorded. */
+  postsWhenKilled: number;
   /** Done just before the nth call to the outside, once. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
@@ -103,6 +105,7 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     calls,
     clock: START,
     kill: undefined,
+    postsWhenKilled: 0,
     meanwhile: undefined,
     answers: () => ({}),
   };
@@ -118,10 +121,14 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     const { kill, meanwhile } = made;
     if (meanwhile?.at === calls.length) await meanwhile.work();
     const isHit = kill !== undefined && kill.at === calls.length;
-    if (isHit && kill.when === "before") throw new Killed();
+    if (isHit && kill.when === "before") throw killed();
     const result = await call();
-    if (isHit) throw new Killed();
+    if (isHit) throw killed();
     return result;
+  }
+  function killed(): Killed {
+    made.postsWhenKilled = calls.filter((call) => call === "post").length;
+    return new Killed();
   }
 }
 
