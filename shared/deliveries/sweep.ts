@@ -37,12 +37,19 @@ export async function sweep(world: EventWorld, { assume }: SweepInput): Promise<
   );
   await tellLag(world, found);
   let queued = 0;
+  const failed: unknown[] = [];
   async function work(): Promise<void> {
     for (let item = found.pop(); item !== undefined; item = found.pop()) {
-      if (await queueAgain(world, item, assume)) queued++;
+      try {
+        if (await queueAgain(world, item, assume)) queued++;
+      } catch (error) {
+        failed.push(error);
+      }
     }
   }
   await Promise.all(Array.from({ length: PARALLEL }, work));
+  // A row that cannot be read keeps none of the others, but the run counts as failed.
+  if (failed.length > 0) throw failed[0];
   return queued;
 }
 

@@ -11,6 +11,7 @@ import { consume } from "#shared/deliveries/consume.ts";
 import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
 import { LEASE_MS, slotsOf } from "#shared/deliveries/gate.ts";
 import { markedGate } from "#shared/deliveries/gate-mark.ts";
+import { sweep } from "#shared/deliveries/sweep.ts";
 import { lookMessage } from "#shared/deliveries/waiting.ts";
 import { publishStream } from "#shared/events/stream.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
@@ -172,6 +173,27 @@ describe("a receiver that hangs among nine good ones", () => {
   });
 });
 
+test("a delivery at a gate that nobody looks after is not taken for looked after while a quick receiver is busy", async () => {
+  const at = await newScene(db);
+  const { companyId, webhookId } = at;
+  await publishIds(at, [1]);
+  const [{ id } = expect.fail("no delivery")] = await deliveries(at);
+  // Whoever put it there died before the mark. Other senders have all places for a moment.
+  const dueShard = keys.gatedShard(companyId, webhookId);
+  await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
+  const places = Array.from({ length: slotsOf(at.world.senders, false) }, (_, i) => [
+    `dlv_other${i}`,
+    `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
+  ]);
+  const gate = { type: "gate", companyId, webhookId, used: places.length, fails: 0, slow: false };
+  const busy = { ...gateKeys.gate(companyId, webhookId), ...gate, ...Object.fromEntries(places) };
+  await db.direct.write({ put: busy });
+  expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
+  await settleFor(at, 2, drainBatches);
+  expect(timesPosted(at.posts)).toEqual([1]);
+  await expectBalanced(at, 1);
+});
+
 test("a row that cannot be read fails its own message and no other", async () => {
   const at = await newScene(db);
   await beQuick(at);
@@ -185,6 +207,12 @@ test("a row that cannot be read fails its own message and no other", async () =>
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
+  // Nor does it keep others from the sweeper, whose run fails all the same.
+  await publishIds(at, [11, 12]);
+  at.queue.splice(0);
+  at.clock += 60_000;
+  await expect(sweep(at.world, { assume: "messages-kept" })).rejects.toThrow("not known");
+  expect(at.queue.filter(({ message }) => message.webhookId === at.webhookId)).toHaveLength(2);
 });
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
@@ -234,25 +262,4 @@ test("ten deliveries are turned away from an open breaker in four calls, none of
   await drainBatches(at);
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
   await expectBalanced(at, 10);
-});
-
-test("a delivery at a gate that nobody looks after is not taken for looked after while a quick receiver is busy", async () => {
-  const at = await newScene(db);
-  const { companyId, webhookId } = at;
-  await publishIds(at, [1]);
-  const [{ id } = expect.fail("no delivery")] = await deliveries(at);
-  // Whoever put it there died before the mark. Other senders have all places for a moment.
-  const dueShard = keys.gatedShard(companyId, webhookId);
-  await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
-  const places = Array.from({ length: slotsOf(at.world.senders, false) }, (_, i) => [
-    `dlv_other${i}`,
-    `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
-  ]);
-  const gate = { type: "gate", companyId, webhookId, used: places.length, fails: 0, slow: false };
-  const busy = { ...gateKeys.gate(companyId, webhookId), ...gate, ...Object.fromEntries(places) };
-  await db.direct.write({ put: busy });
-  expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
-  await settleFor(at, 2, drainBatches);
-  expect(timesPosted(at.posts)).toEqual([1]);
-  await expectBalanced(at, 1);
 });
