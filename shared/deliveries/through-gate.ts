@@ -26,18 +26,22 @@ export async function throughGate(
   deliveries: readonly StoredDelivery[],
   outcome: Outcome,
 ): Promise<void> {
-  const { free, isForMany, refusal } = room(item ?? newGate(webhook), world.clock.now(), world.senders);
+  const gate = item ?? newGate(webhook);
+  const { free, isForMany, refusal } = room(gate, world.clock.now(), world.senders);
   const groups = isForMany ? [deliveries] : deliveries.map((delivery) => [delivery]);
   const left = groups.slice(free).flat();
   await Promise.all([
-    ...groups.slice(0, free).map((group) => guarded(outcome, group, () => enterWith(world, webhook, group, outcome))),
-    guarded(outcome, left, () => turnAway(world, left, refusal, outcome)),
+    ...groups
+      .slice(0, free)
+      .map((group) => guarded(outcome, group, () => enterWith(world, webhook, gate, group, outcome))),
+    guarded(outcome, left, () => turnAway(world, gate, left, refusal, outcome)),
   ]);
 }
 
 async function enterWith(
   world: EventWorld,
   webhook: StoredWebhook,
+  gate: Item,
   group: readonly StoredDelivery[],
   outcome: Outcome,
 ): Promise<void> {
@@ -45,7 +49,7 @@ async function enterWith(
   for (let left = group; left.length > 0; ) {
     const entry = await enter(world, { companyId, webhookId, ids: left.map(({ id }) => id) });
     if (entry.kind === "in") return sendWith(world, webhook, left, entry.slot, outcome);
-    if (entry.kind !== "taken") return turnAway(world, left, entry, outcome);
+    if (entry.kind !== "taken") return turnAway(world, gate, left, entry, outcome);
     const taken = await standing(
       world,
       left.filter(({ id }) => entry.ids.includes(id)),
@@ -60,18 +64,19 @@ async function enterWith(
 
 async function turnAway(
   world: EventWorld,
+  gate: Item,
   deliveries: readonly StoredDelivery[],
   refusal: Refusal,
   { turnedAway }: Outcome,
 ): Promise<void> {
   for (const { id } of deliveries) turnedAway.add(id);
-  if (refusal.kind !== "soon") return waitAtGate(world, deliveries, refusal);
+  if (refusal.kind !== "soon") return waitAtGate(world, deliveries, refusal, gate);
   const dueAt = iso(world.clock.now() + SOON_MS);
   // What waits at the gate needs no message of its own, but whoever put it there may have died before somebody looks after it.
   const gated = deliveries.filter(
     ({ companyId, webhookId, dueShard }) => dueShard === keys.gatedShard(companyId, webhookId),
   );
-  await waitAtGate(world, gated, { kind: "full" });
+  await waitAtGate(world, gated, { kind: "full" }, gate);
   const own = deliveries.filter(({ id, dueShard }) => dueShard === keys.dueShard(id));
   await enqueue(
     world,

@@ -28,6 +28,8 @@ const VISIBILITY_MS = 90_000;
 export interface Kill {
   readonly at: number;
   readonly when: "before" | "after";
+  /** On one machine with it: whatever the queue had is gone as well. */
+  readonly withQueue?: true;
 }
 
 export interface Scene {
@@ -198,7 +200,8 @@ export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {
       await consume(at, next.message, next.isRepeat);
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
-      at.queue.push({ message: next.message, at: at.clock + VISIBILITY_MS, isRepeat: true });
+      if (at.kill?.withQueue) at.queue.length = 0;
+      else at.queue.push({ message: next.message, at: at.clock + VISIBILITY_MS, isRepeat: true });
     }
   }
 }

@@ -101,6 +101,14 @@ describe("killed at each call, before and after it takes effect", () => {
     }
   });
 
+  test.each(deaths)("%s: and the queue with it", { tags: "sized" }, async (when, turn) => {
+    const calm = await troubled();
+    await run(calm, drain);
+    for (const number of strikesOf(calm.calls.length, turn + 2)) {
+      await struck({ at: number, when, withQueue: true }, drain, 1, calm.calls[number - 1]);
+    }
+  });
+
   test.each(deaths)("%s: all senders at once", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drainTogether);
