@@ -1,6 +1,7 @@
 /** `npm run company -- create --name NAME --owner EMAIL`: the first company and its owner, on a deployed stack or the local service. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
+import { awsCall, type CallSettings } from "#shared/aws/json-call.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/http/problem.ts";
@@ -44,12 +45,12 @@ async function targetOf(stack: string | undefined, sub: string | undefined): Pro
   return { ...found, identities: identitiesOf(found) };
 }
 
-const identitiesOf = ({ isLocal, userPoolId }: TableInUse): IdentityProvider =>
-  isLocal ? directoryOnly : ownPool(userPoolId);
+const identitiesOf = ({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider =>
+  isLocal ? directoryOnly : ownPool(userPoolId, dynamoDb);
 
-function ownPool(userPoolId: string | undefined): IdentityProvider {
+function ownPool(userPoolId: string | undefined, settings: CallSettings): IdentityProvider {
   if (userPoolId === undefined) throw new Error("this stack has an identity provider of its own: name --sub");
-  return userPool(userPoolId);
+  return userPool(userPoolId, awsCall("cognito-idp", settings));
 }
 
 async function main(): Promise<void> {

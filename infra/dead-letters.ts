@@ -1,8 +1,7 @@
 /** `npm run dead-letters -- list | redrive QUEUE`: what failed by the service's own fault, and doing it again once that is mended. */
 import { parseArgs } from "node:util";
-import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import * as z from "zod/mini";
-import { sqsClient } from "#shared/queue.ts";
+import { awsCall } from "#shared/aws/json-call.ts";
 import { countMessages, redrive } from "./dead-letters/redrive.ts";
 import { redoings, stations } from "./dead-letters/stations.ts";
 import { STACK_NAME } from "./stack-name.ts";
@@ -21,9 +20,6 @@ const Command = z.union([
   z.tuple([z.literal("redrive"), z.string().check(z.refine((name) => Object.hasOwn(stations, name)))]),
 ]);
 
-/** A long look for messages takes a second of its own. */
-const patient = { requestHandler: { connectionTimeout: 5_000, requestTimeout: 20_000 } };
-
 async function main(): Promise<number> {
   const input = readInput();
   if (input === undefined) {
@@ -32,8 +28,8 @@ async function main(): Promise<number> {
   }
   const { stack, queue } = input;
   const inUse = await tableInUse(stack);
-  const sqs = sqsClient({ ...inUse.sqs, ...patient });
-  const redo = redoings(inUse, sqs, new DynamoDBStreamsClient({ ...inUse.dynamoDb, ...patient }));
+  const sqs = awsCall("sqs", inUse.sqs);
+  const redo = redoings(inUse, sqs, awsCall("streams.dynamodb", inUse.dynamoDb));
   if (queue === undefined) {
     for (const { name, url } of Object.values(redo)) {
       console.log(`${name.padEnd(20)}${String(await countMessages(sqs, url)).padStart(9)}`);

@@ -1,7 +1,9 @@
 /** The table that an admin's command works on: that of the running local service, or of a deployed stack. */
 import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
-import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import type { CallSettings } from "#shared/aws/json-call.ts";
+import { dynamoClient } from "#shared/db/dynamo.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
 import { serviceUrl } from "./local/address.ts";
 import { STACK_NAME } from "./stack-name.ts";
 
@@ -11,25 +13,19 @@ export interface TableInUse {
   readonly table: Table;
   /** Of the stack. */
   readonly outputs: Readonly<Record<string, unknown>>;
-  /** For clients of the same deployment; what is not set they find as the SDK does. */
-  readonly dynamoDb: ClientSettings;
-  readonly sqs: ClientSettings;
+  /** For calls of the same deployment. */
+  readonly dynamoDb: CallSettings;
+  readonly sqs: CallSettings;
   readonly isLocal: boolean;
   /** Of the stack's own user pool, if it has one. */
   readonly userPoolId: string | undefined;
-}
-
-export interface ClientSettings {
-  readonly endpoint?: string;
-  readonly region?: string;
-  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
 }
 
 const LocalOutputs = z.looseObject({ TableName: z.string(), DynamoDbEndpoint: z.string(), SqsEndpoint: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
 /** Nobody waits for one answer of an admin's command, and many calls at once may be slow. */
-const patient = { maxAttempts: 6, requestHandler: { connectionTimeout: 5_000, requestTimeout: 30_000 } };
+const patient = { tries: 6, connectMs: 5_000, answerMs: 30_000 };
 
 /** Without a name it is the local service's, or where none runs that of the default stack. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
@@ -48,30 +44,35 @@ async function localTable(): Promise<TableInUse | undefined> {
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
   if (answer === undefined || !answer.ok) return undefined;
   const outputs = LocalOutputs.parse(await answer.json());
-  const at = (endpoint: string): ClientSettings => ({
+  const at = (endpoint: string): CallSettings => ({
+    ...patient,
     endpoint,
     region: "us-east-1",
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
   });
   const [dynamoDb, sqs] = [at(outputs.DynamoDbEndpoint), at(outputs.SqsEndpoint)];
-  const table = openTable(outputs.TableName, dynamoClient({ ...dynamoDb, ...patient }));
+  const table = openTable(outputs.TableName, dynamoClient(dynamoDb));
   return { label: base, table, outputs, dynamoDb, sqs, isLocal: true, userPoolId: undefined };
 }
 
 export async function deployedTable(stackName: string): Promise<TableInUse> {
-  const { Stacks } = await describe(stackName);
+  const cloud = new CloudFormationClient();
+  const { Stacks } = await describe(cloud, stackName);
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
-  const table = openTable(TableName, dynamoClient(patient));
-  return { label: `stack ${stackName}`, table, outputs, dynamoDb: {}, sqs: {}, isLocal: false, userPoolId: UserPoolId };
+  // The profile or variables that were found for the one are for all.
+  const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
+  const table = openTable(TableName, dynamoClient(settings));
+  const calls = { dynamoDb: settings, sqs: settings };
+  return { label: `stack ${stackName}`, table, outputs, ...calls, isLocal: false, userPoolId: UserPoolId };
 }
 
 class NoWayToAws extends Error {}
 
-async function describe(StackName: string): Promise<DescribeStacksOutput> {
+async function describe(cloud: CloudFormationClient, StackName: string): Promise<DescribeStacksOutput> {
   try {
-    return await new CloudFormationClient().send(new DescribeStacksCommand({ StackName }));
+    return await cloud.send(new DescribeStacksCommand({ StackName }));
   } catch (error) {
     const missing = error instanceof Error ? missingOf(error) : undefined;
     if (missing === undefined) throw error;
@@ -79,7 +80,7 @@ async function describe(StackName: string): Promise<DescribeStacksOutput> {
   }
 }
 
-/** The SDK's own words tell neither what it is needed for nor what to do. */
+/** The words of the SDK tell neither what it is needed for nor what to do. */
 function missingOf({ name, message }: Error): string | undefined {
   if (message === "Region is missing") return "an AWS region: set AWS_REGION";
   if (name !== "CredentialsProviderError") return undefined;

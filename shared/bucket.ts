@@ -1,8 +1,8 @@
 /** The bucket for files: S3 by signed requests of `fetch`, each of which ends and is tried a few times, and links for others. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SignatureV4 } from "@smithy/signature-v4";
+import { regionInUse, signerOf } from "#shared/aws/signing.ts";
 import { setting } from "#shared/config.ts";
-import { regionInUse, signerOf } from "#shared/signing.ts";
 
 /** The bucket did not take or give a file within our tries. */
 export class BucketUnavailable extends Error {

@@ -1,8 +1,10 @@
 /** Tells passing faults of the world, worth another try, from faults that every try will meet again. */
+import { AwsError } from "#shared/aws/json-call.ts";
 
-/** What the SDK gives up on after its own retries: throttling, 5xx, time-outs, broken connections; and our own deadline. */
+/** What is given up after a few tries: throttling, 5xx, time-outs, broken connections; and our own deadline. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (error instanceof AwsError) return error.isPassing;
   if (
     /Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer|ServiceUnavailable/.test(
       error.name,

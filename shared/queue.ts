@@ -1,11 +1,7 @@
 /** The delivery queue: sends all messages of a call or throws. */
-import {
-  ChangeMessageVisibilityCommand,
-  SendMessageBatchCommand,
-  SQSClient,
-  type SQSClientConfig,
-} from "@aws-sdk/client-sqs";
+import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
+import { type AwsCall, awsCall } from "#shared/aws/json-call.ts";
 import { setting } from "#shared/config.ts";
 import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
@@ -27,14 +23,8 @@ const TRIES = 3;
 /** Batches on their way at once. */
 const PARALLEL = 8;
 
-/** A client whose every call ends. The endpoint is the client's, whatever host a queue's URL names. */
-export const sqsClient = (config: SQSClientConfig = {}): SQSClient =>
-  new SQSClient({
-    maxAttempts: 3,
-    useQueueUrlAsEndpoint: false,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
-    ...config,
-  });
+/** Of a batch: what the queue did not take. */
+const Sent = z.object({ Failed: z._default(z.array(z.object({ Id: z.string() })), []) });
 
 let made: DeliveryQueue | undefined;
 
@@ -44,7 +34,7 @@ export function deliveryQueue(): DeliveryQueue {
   return made;
 }
 
-export function openQueue(queueUrl: string, client: SQSClient = sqsClient()): DeliveryQueue {
+export function openQueue(queueUrl: string, call: AwsCall = awsCall("sqs")): DeliveryQueue {
   /** Entries that the queue did not take are sent again; a message may come twice, which its receiver expects. */
   async function sendBatch(entries: readonly Queued[]): Promise<void> {
     let left = entries.map((entry, index) => ({
@@ -55,15 +45,15 @@ export function openQueue(queueUrl: string, client: SQSClient = sqsClient()): De
     }));
     for (let attempt = 1; left.length > 0; attempt++) {
       if (attempt > TRIES) throw new Error(`the queue refused ${left.length} messages`);
-      const answer = await client.send(new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: left }));
-      const failed = new Set((answer.Failed ?? []).map(({ Id }) => Id));
+      const { Failed } = Sent.parse(await call("SendMessageBatch", { QueueUrl: queueUrl, Entries: left }));
+      const failed = new Set(Failed.map(({ Id }) => Id));
       left = left.filter(({ Id }) => failed.has(Id));
     }
   }
 
   return {
     returnIn: async (ReceiptHandle, VisibilityTimeout) => {
-      await client.send(new ChangeMessageVisibilityCommand({ QueueUrl: queueUrl, ReceiptHandle, VisibilityTimeout }));
+      await call("ChangeMessageVisibility", { QueueUrl: queueUrl, ReceiptHandle, VisibilityTimeout });
     },
     send: async (entries) => {
       let next = 0;

@@ -1,11 +1,14 @@
 /** Works off a queue of dead letters, message by message: what is done is removed, what fails stays. */
-import {
-  DeleteMessageCommand,
-  GetQueueAttributesCommand,
-  type Message,
-  ReceiveMessageCommand,
-  type SQSClient,
-} from "@aws-sdk/client-sqs";
+import * as z from "zod/mini";
+import type { AwsCall } from "#shared/aws/json-call.ts";
+
+const Message = z.object({
+  MessageId: z.string(),
+  ReceiptHandle: z.string(),
+  Body: z.string(),
+  Attributes: z.object({ SentTimestamp: z.string(), MessageGroupId: z.optional(z.string()) }),
+});
+export type Message = z.infer<typeof Message>;
 
 export interface Redriven {
   readonly done: number;
@@ -23,7 +26,7 @@ const HELD_SECONDS = 120;
  * comes back is not done for ever. A message whose removal was lost is done twice, which all who take them expect.
  */
 export async function redrive(
-  sqs: SQSClient,
+  sqs: AwsCall,
   url: string,
   work: (message: Message) => Promise<void>,
   now: () => number = Date.now,
@@ -31,12 +34,12 @@ export async function redrive(
   const begun = now();
   const total = { done: 0, failed: 0 };
   for (;;) {
-    const messages = (await receive(sqs, url)).filter(({ Attributes }) => Number(Attributes?.SentTimestamp) <= begun);
+    const messages = (await receive(sqs, url)).filter(({ Attributes }) => Number(Attributes.SentTimestamp) <= begun);
     if (messages.length === 0) return total;
     for (const message of messages) {
       try {
         await work(message);
-        await sqs.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: message.ReceiptHandle }));
+        await sqs("DeleteMessage", { QueueUrl: url, ReceiptHandle: message.ReceiptHandle });
         total.done += 1;
       } catch (error) {
         console.error(`message ${message.MessageId}: ${error instanceof Error ? error.message : String(error)}`);
@@ -46,23 +49,25 @@ export async function redrive(
   }
 }
 
-async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Message[]> {
-  const { Messages } = await sqs.send(
-    new ReceiveMessageCommand({
-      QueueUrl,
-      MaxNumberOfMessages: AT_ONCE,
-      WaitTimeSeconds: LOOK_SECONDS,
-      VisibilityTimeout: HELD_SECONDS,
-      MessageSystemAttributeNames: ["SentTimestamp", "MessageGroupId"],
-    }),
-  );
-  return Messages ?? [];
+const Received = z.object({ Messages: z._default(z.array(Message), []) });
+
+async function receive(sqs: AwsCall, QueueUrl: string): Promise<readonly Message[]> {
+  const answer = await sqs("ReceiveMessage", {
+    QueueUrl,
+    MaxNumberOfMessages: AT_ONCE,
+    WaitTimeSeconds: LOOK_SECONDS,
+    VisibilityTimeout: HELD_SECONDS,
+    MessageSystemAttributeNames: ["SentTimestamp", "MessageGroupId"],
+  });
+  return Received.parse(answer).Messages;
 }
 
 const COUNTS = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"] as const;
 
+const Counted = z.object({ Attributes: z.record(z.string(), z.string()) });
+
 /** As the queue reckons it, with those that have just failed again. */
-export async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
-  const { Attributes } = await sqs.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...COUNTS] }));
-  return COUNTS.reduce((sum, name) => sum + Number(Attributes?.[name]), 0);
+export async function countMessages(sqs: AwsCall, QueueUrl: string): Promise<number> {
+  const { Attributes } = Counted.parse(await sqs("GetQueueAttributes", { QueueUrl, AttributeNames: COUNTS }));
+  return COUNTS.reduce((sum, name) => sum + Number(Attributes[name]), 0);
 }

@@ -1,9 +1,8 @@
 /** Where failed work lies, and how each is done again: sent back to its queue, or handed to the work that the stream feeds. */
 import { setTimeout as wait } from "node:timers/promises";
-import type { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
-import { type Message, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
+import type { AwsCall } from "#shared/aws/json-call.ts";
 import { systemClock } from "#shared/clock.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { flushStream } from "#shared/company-index/flush-stream.ts";
@@ -12,6 +11,7 @@ import { publishStream } from "#shared/events/stream.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { openQueue } from "#shared/queue.ts";
 import type { TableInUse } from "../table-in-use.ts";
+import type { Message } from "./redrive.ts";
 import { streamRecords } from "./stream-records.ts";
 
 /** The outputs that name the dead letters and where they came from; what the stream fed has no queue to go back to. */
@@ -32,11 +32,7 @@ export interface Redoing {
 }
 
 /** By the names of the stations. */
-export function redoings(
-  inUse: TableInUse,
-  sqs: SQSClient,
-  streams: DynamoDBStreamsClient,
-): Readonly<Record<string, Redoing>> {
+export function redoings(inUse: TableInUse, sqs: AwsCall, streams: AwsCall): Readonly<Record<string, Redoing>> {
   const { outputs, table } = inUse;
   const output = (name: string): string => z.parse(z.string(), outputs[name]);
   const publishing: EventWorld = {
@@ -53,7 +49,7 @@ export function redoings(
     events: publishStream(() => publishing),
     indexes: flushStream(() => ({ table, clock: systemClock })),
   };
-  async function feed(feeds: "events" | "indexes", { Body = "" }: Message): Promise<void> {
+  async function feed(feeds: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
     // What a flush missed is in the table: the company's next writes bring it along.
     if (found === undefined && feeds === "indexes") return;
@@ -76,7 +72,7 @@ export function redoings(
 }
 
 const sendBack =
-  (sqs: SQSClient, QueueUrl: string) =>
+  (sqs: AwsCall, QueueUrl: string) =>
   async ({ Body, Attributes }: Message): Promise<void> => {
-    await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId: Attributes?.MessageGroupId }));
+    await sqs("SendMessage", { QueueUrl, MessageBody: Body, MessageGroupId: Attributes.MessageGroupId });
   };

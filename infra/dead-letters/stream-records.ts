@@ -1,14 +1,7 @@
 /** The stream records that a message means: the parked one itself, or those at the positions that Lambda leaves behind. */
-import {
-  type DynamoDBStreamsClient,
-  GetRecordsCommand,
-  GetShardIteratorCommand,
-  ListStreamsCommand,
-  ResourceNotFoundException,
-  TrimmedDataAccessException,
-} from "@aws-sdk/client-dynamodb-streams";
 import type { DynamoDBRecord } from "aws-lambda";
 import * as z from "zod/mini";
+import { type AwsCall, AwsError } from "#shared/aws/json-call.ts";
 
 /** As shared/events/parking.ts writes it. */
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
@@ -25,7 +18,7 @@ const Body = z.union([Parked, Positions]);
 
 /** Undefined where the stream has forgotten one of them: it does after 24 hours. */
 export async function streamRecords(
-  streams: DynamoDBStreamsClient,
+  streams: AwsCall,
   tableName: string,
   body: string,
 ): Promise<DynamoDBRecord[] | undefined> {
@@ -34,47 +27,42 @@ export async function streamRecords(
   try {
     return await readPositions(streams, tableName, meant.DDBStreamBatchInfo);
   } catch (error) {
-    if (error instanceof TrimmedDataAccessException || error instanceof ResourceNotFoundException) return undefined;
+    if (error instanceof AwsError && forgotten.has(error.name)) return undefined;
     throw error;
   }
 }
 
+const forgotten: ReadonlySet<string> = new Set(["TrimmedDataAccessException", "ResourceNotFoundException"]);
+
 type Positions = z.infer<typeof Positions>["DDBStreamBatchInfo"];
 
+const Listed = z.object({ Streams: z.array(z.object({ StreamArn: z.string() })) });
+const Begun = z.object({ ShardIterator: z.optional(z.string()) });
+const Page = z.object({ Records: z.array(AnyRecord), NextShardIterator: z.optional(z.nullable(z.string())) });
+
 async function readPositions(
-  streams: DynamoDBStreamsClient,
+  streams: AwsCall,
   tableName: string,
   { shardId, startSequenceNumber, endSequenceNumber }: Positions,
 ): Promise<DynamoDBRecord[]> {
-  const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: tableName }));
-  const start = new GetShardIteratorCommand({
+  const { Streams } = Listed.parse(await streams("ListStreams", { TableName: tableName }));
+  const start = {
     StreamArn: Streams[0]?.StreamArn,
     ShardId: shardId,
     ShardIteratorType: "AT_SEQUENCE_NUMBER",
     SequenceNumber: startSequenceNumber,
-  });
+  };
   const last = BigInt(endSequenceNumber);
   const found: DynamoDBRecord[] = [];
-  let { ShardIterator } = await streams.send(start);
-  while (ShardIterator !== undefined) {
-    const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
+  let next = Begun.parse(await streams("GetShardIterator", start)).ShardIterator;
+  while (next !== undefined) {
+    const { Records, NextShardIterator } = Page.parse(await streams("GetRecords", { ShardIterator: next }));
     for (const record of Records) {
       const position = BigInt(record.dynamodb?.SequenceNumber ?? 0);
-      if (position <= last) found.push(asEvent(record));
+      if (position <= last) found.push(record);
       if (position >= last) return found;
     }
-    ShardIterator = NextShardIterator;
+    next = NextShardIterator ?? undefined;
   }
   return found;
 }
-
-/** As a function gets it: JSON has no bytes, they come as base64. */
-const asEvent = (record: object): DynamoDBRecord =>
-  z.parse(
-    AnyRecord,
-    JSON.parse(
-      JSON.stringify(record, (_, value: unknown) =>
-        value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value,
-      ),
-    ),
-  );

@@ -1,15 +1,11 @@
 /** Batch calls of the table: every key that DynamoDB leaves unprocessed is asked for again. */
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  BatchExecuteStatementCommand,
-  BatchGetCommand,
-  BatchWriteCommand,
-  type DynamoDBDocumentClient,
-} from "@aws-sdk/lib-dynamodb";
 import { allEnded } from "#shared/all-ended.ts";
+import type { AwsCall } from "#shared/aws/json-call.ts";
+import { type Attributes, attributeOf, attributesOf, itemOf } from "#shared/db/attributes.ts";
+import { ask } from "#shared/db/dynamo.ts";
 import { TableBusy } from "#shared/db/errors.ts";
 import type { Key } from "#shared/db/keys.ts";
-import { count } from "#shared/db/meter.ts";
 import type { Item } from "#shared/db/table.ts";
 
 /** An eventual read costs half as much, and may not see what was written a moment ago. */
@@ -23,31 +19,30 @@ const PARALLEL = 12;
 
 /** Items in no order; keys without an item are left out. */
 export async function batchGet(
-  client: DynamoDBDocumentClient,
+  call: AwsCall,
   table: string,
   keys: readonly Key[],
   consistency: Consistency,
 ): Promise<Item[]> {
   const items: Item[] = [];
   await inChunks(keys.map(asKey), GET_KEYS, async (pending) => {
-    const command = new BatchGetCommand({
-      RequestItems: { [table]: { Keys: [...pending], ConsistentRead: consistency === "strong" } },
+    const { Responses = {}, UnprocessedKeys } = await ask(call, "BatchGetItem", {
+      RequestItems: { [table]: { Keys: pending, ConsistentRead: consistency === "strong" } },
       ReturnConsumedCapacity: "TOTAL",
     });
-    const answer = await count("read", () => client.send(command));
-    items.push(...(answer.Responses?.[table] ?? []));
-    return answer.UnprocessedKeys?.[table]?.Keys ?? [];
+    if (!Array.isArray(Responses)) items.push(...(Responses[table] ?? []).map(itemOf));
+    return UnprocessedKeys?.[table]?.Keys ?? [];
   });
   return items;
 }
 
 /** Writes all items, unconditionally and not as one: a reader may see a part of them. */
-export const batchPut = (client: DynamoDBDocumentClient, table: string, items: readonly Item[]): Promise<void> =>
-  batchWrite(client, table, items, (Item) => ({ PutRequest: { Item } }));
+export const batchPut = (call: AwsCall, table: string, items: readonly Item[]): Promise<void> =>
+  batchWrite(call, table, items.map(attributesOf), (Item) => ({ PutRequest: { Item } }));
 
 /** Removes what stands under the keys, unconditionally and not as one. */
-export const batchRemove = (client: DynamoDBDocumentClient, table: string, keys: readonly Key[]): Promise<void> =>
-  batchWrite(client, table, keys.map(asKey), (Key) => ({ DeleteRequest: { Key } }));
+export const batchRemove = (call: AwsCall, table: string, keys: readonly Key[]): Promise<void> =>
+  batchWrite(call, table, keys.map(asKey), (Key) => ({ DeleteRequest: { Key } }));
 
 /** Of a statement that another try may well carry out. */
 const passing = new Set([
@@ -64,18 +59,14 @@ const passing = new Set([
  *
  * In PartiQL, since `BatchWriteItem` knows no conditions and a transaction costs twice as much. No key may come twice.
  */
-export async function batchInsert<T extends Item>(
-  client: DynamoDBDocumentClient,
-  table: string,
-  items: readonly T[],
-): Promise<T[]> {
+export async function batchInsert<T extends Item>(call: AwsCall, table: string, items: readonly T[]): Promise<T[]> {
   const standing: T[] = [];
   await inChunks(items, INSERT_STATEMENTS, async (pending) => {
     const Statements = pending.map((item) => insertStatement(table, item));
-    const command = new BatchExecuteStatementCommand({ Statements, ReturnConsumedCapacity: "TOTAL" });
-    const { Responses = [] } = await count("write", () => client.send(command));
+    const { Responses } = await ask(call, "BatchExecuteStatement", { Statements, ReturnConsumedCapacity: "TOTAL" });
+    const ends = Array.isArray(Responses) ? Responses : [];
     return pending.filter((item, i) => {
-      const { Code, Message } = Responses[i]?.Error ?? {};
+      const { Code, Message } = ends[i]?.Error ?? {};
       if (Code === "DuplicateItem") standing.push(item);
       else if (Code !== undefined && !passing.has(Code))
         throw new Error(`an item was not written: ${Code}: ${Message}`);
@@ -89,26 +80,25 @@ function insertStatement(table: string, item: Item) {
   const fields = Object.entries(item).filter(([, value]) => value !== undefined);
   return {
     Statement: `INSERT INTO "${table}" VALUE {${fields.map(([name]) => `'${name}': ?`).join(", ")}}`,
-    Parameters: fields.map(([, value]) => value),
+    Parameters: fields.map(([, value]) => attributeOf(value)),
   };
 }
 
-type WriteRequest = { PutRequest: { Item: Item } } | { DeleteRequest: { Key: Item } };
+type WriteRequest = { PutRequest: { Item: Attributes } } | { DeleteRequest: { Key: Attributes } };
 
 function batchWrite(
-  client: DynamoDBDocumentClient,
+  call: AwsCall,
   table: string,
-  entries: readonly Item[],
-  asRequest: (entry: Item) => WriteRequest,
+  entries: readonly Attributes[],
+  asRequest: (entry: Attributes) => WriteRequest,
 ): Promise<void> {
   return inChunks(entries, WRITE_ITEMS, async (pending) => {
-    const command = new BatchWriteCommand({
+    const { UnprocessedItems } = await ask(call, "BatchWriteItem", {
       RequestItems: { [table]: pending.map(asRequest) },
       ReturnConsumedCapacity: "TOTAL",
     });
-    const answer = await count("write", () => client.send(command));
-    const left = answer.UnprocessedItems?.[table] ?? [];
-    return left.flatMap(({ PutRequest, DeleteRequest }) => PutRequest?.Item ?? DeleteRequest?.Key ?? []);
+    const left = UnprocessedItems?.[table] ?? [];
+    return left.map(({ PutRequest, DeleteRequest }) => PutRequest?.Item ?? DeleteRequest?.Key ?? {});
   });
 }
 
@@ -141,4 +131,4 @@ async function untilProcessed<T>(chunk: readonly T[], send: (pending: readonly T
   }
 }
 
-const asKey = ({ pk, sk }: Key): Item => ({ pk, sk });
+const asKey = ({ pk, sk }: Key): Attributes => attributesOf({ pk, sk });

@@ -1,4 +1,4 @@
-/** What a write of the table can fail with besides the SDK's own errors. */
+/** What a write of the table can fail with besides what the service answers. */
 import type { Item } from "#shared/db/table.ts";
 
 /** A condition did not hold. `failed` holds, per write of the transaction, whether its condition failed, with the item that stands there. */

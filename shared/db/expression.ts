@@ -1,4 +1,5 @@
 /** Conditions and updates as values, compiled to DynamoDB expressions with placeholders for every name and value. */
+import { type Attributes, attributesOf } from "#shared/db/attributes.ts";
 
 export type Condition =
   | { readonly op: "exists" | "missing"; readonly field: string }
@@ -44,14 +45,14 @@ export class Placeholders {
     return placeholder;
   }
 
-  /** The maps as the SDK wants them: left out when empty. */
+  /** The maps of a request: left out when empty. */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
-    ExpressionAttributeValues?: Record<string, unknown>;
+    ExpressionAttributeValues?: Attributes;
   } {
     return {
       ...(Object.keys(this.names).length > 0 && { ExpressionAttributeNames: this.names }),
-      ...(Object.keys(this.values).length > 0 && { ExpressionAttributeValues: this.values }),
+      ...(Object.keys(this.values).length > 0 && { ExpressionAttributeValues: attributesOf(this.values) }),
     };
   }
 }

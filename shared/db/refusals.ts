@@ -1,12 +1,9 @@
 /** How the table refuses a write: a condition that failed, or others who were writing meanwhile. */
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  ConditionalCheckFailedException,
-  TransactionCanceledException,
-  TransactionConflictException,
-  TransactionInProgressException,
-} from "@aws-sdk/client-dynamodb";
-import { unmarshall } from "@aws-sdk/util-dynamodb";
+import * as z from "zod/mini";
+import { AwsError } from "#shared/aws/json-call.ts";
+import { itemOf } from "#shared/db/attributes.ts";
+import { StoredAttributes } from "#shared/db/dynamo.ts";
 import { TableBusy } from "#shared/db/errors.ts";
 import type { Item } from "#shared/db/table.ts";
 
@@ -25,27 +22,42 @@ export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Of a transaction: cancelled for no fault of its own, neither by a condition nor by bad input. */
+const Reasons = z.object({
+  CancellationReasons: z._default(
+    z.array(z.object({ Code: z.optional(z.string()), Item: z.optional(StoredAttributes) })),
+    [],
+  ),
+});
+
+/** Of a transaction that was cancelled; undefined for any other error. */
+const reasonsOf = (error: unknown) =>
+  error instanceof AwsError && error.name === "TransactionCanceledException"
+    ? Reasons.parse(error.answer).CancellationReasons
+    : undefined;
+
+/** Cancelled for no fault of its own, neither by a condition nor by bad input. */
 function isConflict(error: unknown): boolean {
-  if (error instanceof TransactionCanceledException) {
-    const reasons = error.CancellationReasons ?? [];
+  const reasons = reasonsOf(error);
+  if (reasons !== undefined) {
     return !reasons.some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
   }
-  return error instanceof TransactionConflictException || error instanceof TransactionInProgressException;
+  return error instanceof AwsError && /^Transaction(?:Conflict|InProgress)Exception$/.test(error.name);
 }
 
 /** Which conditions of a transaction failed, with the items that stand there. */
 export function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
-  if (!(error instanceof TransactionCanceledException)) return [];
-  return (error.CancellationReasons ?? []).flatMap(({ Code, Item }, index) =>
-    Code === "ConditionalCheckFailed" ? [{ index, item: Item === undefined ? undefined : unmarshall(Item) }] : [],
+  return (reasonsOf(error) ?? []).flatMap(({ Code, Item }, index) =>
+    Code === "ConditionalCheckFailed" ? [{ index, item: Item && itemOf(Item) }] : [],
   );
 }
 
+const Refused = z.object({ Item: z.optional(StoredAttributes) });
+
 /** The item that stands where a single write's condition failed; `undefined` for any other error. */
 export function conditionalFailure(error: unknown): { item: Item | undefined } | undefined {
-  if (!(error instanceof ConditionalCheckFailedException)) return undefined;
-  return { item: error.Item === undefined ? undefined : unmarshall(error.Item) };
+  if (!(error instanceof AwsError && error.name === "ConditionalCheckFailedException")) return undefined;
+  const { Item } = Refused.parse(error.answer);
+  return { item: Item && itemOf(Item) };
 }
 
 /** Full jitter: 0 to 25 ms doubled per attempt, at most 800 ms. */

@@ -3,20 +3,13 @@
  * error, and a write whose reply was lost is known again. Reads are strongly consistent, except on an index or where asked.
  */
 import { randomUUID } from "node:crypto";
-import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
-import {
-  DynamoDBDocumentClient,
-  GetCommand,
-  PutCommand,
-  QueryCommand,
-  TransactWriteCommand,
-  UpdateCommand,
-} from "@aws-sdk/lib-dynamodb";
+import type { AwsCall } from "#shared/aws/json-call.ts";
+import { type Attributes, attributesOf, itemOf } from "#shared/db/attributes.ts";
 import { batchGet, batchInsert, batchPut, batchRemove, type Consistency } from "#shared/db/batch.ts";
+import { type Answer, ask, dynamoClient } from "#shared/db/dynamo.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
-import { count } from "#shared/db/meter.ts";
 import { conditionalFailure, failedConditions, throughConflicts } from "#shared/db/refusals.ts";
 
 /** A stored item as it comes: entities parse it with their schema before anyone reads a field. */
@@ -63,24 +56,12 @@ export interface Table {
   transact(writes: readonly Write[]): Promise<void>;
 }
 
-/** A client whose every call ends: short timeouts, a few tries of its own. */
-export function dynamoClient(config: DynamoDBClientConfig = {}): DynamoDBDocumentClient {
-  const client = new DynamoDBClient({
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
-    ...config,
-  });
-  // It copies every answer for a logger that there is not: a tenth of what a long read costs.
-  client.middlewareStack.remove("loggerMiddleware");
-  return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
-}
-
-export function openTable(tableName: string, client: DynamoDBDocumentClient = dynamoClient()): Table {
+export function openTable(tableName: string, call: AwsCall = dynamoClient()): Table {
   const asked = { TableName: tableName, ReturnConsumedCapacity: "TOTAL" } as const;
 
   async function get(key: Key): Promise<Item | undefined> {
-    const command = new GetCommand({ ...asked, Key: { pk: key.pk, sk: key.sk }, ConsistentRead: true });
-    return (await count("read", () => client.send(command))).Item;
+    const { Item } = await ask(call, "GetItem", { ...asked, Key: keyOf(key), ConsistentRead: true });
+    return Item && itemOf(Item);
   }
 
   async function* query(spec: QuerySpec): AsyncGenerator<Item, void, undefined> {
@@ -97,9 +78,9 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
       parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
     }
     const ProjectionExpression = spec.fields?.map((field) => placeholders.name(field)).join();
-    let from: Record<string, unknown> | undefined;
+    let from: Answer["LastEvaluatedKey"];
     do {
-      const command = new QueryCommand({
+      const answer = await ask(call, "Query", {
         ...asked,
         KeyConditionExpression: parts.join(" AND "),
         ...placeholders.attributes(),
@@ -109,8 +90,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
         Limit: spec.pageItems,
         ExclusiveStartKey: from,
       });
-      const answer = await count("read", () => client.send(command));
-      yield* answer.Items ?? [];
+      for (const found of answer.Items ?? []) yield itemOf(found);
       from = answer.LastEvaluatedKey;
     } while (from !== undefined);
   }
@@ -119,7 +99,8 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
     try {
-      return (await throughConflicts(() => count("write", () => sendWrite(entry, writeId)))).Attributes;
+      const { Attributes } = await throughConflicts(() => sendWrite(entry, writeId));
+      return Attributes && itemOf(Attributes);
     } catch (error) {
       const standing = conditionalFailure(error);
       if (standing === undefined) throw error;
@@ -135,28 +116,32 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
       entry.when === undefined ? {} : { ConditionExpression: compileCondition(entry.when, placeholders), ...onFailure };
     if ("put" in entry) {
       const Item = { ...entry.put, writeId };
-      return client.send(new PutCommand({ ...asked, Item, ...condition, ...placeholders.attributes() }));
+      return ask(call, "PutItem", {
+        ...asked,
+        Item: attributesOf(Item),
+        ...condition,
+        ...placeholders.attributes(),
+      });
     }
     const change = { ...entry.change, set: { ...entry.change.set, writeId } };
-    const command = new UpdateCommand({
+    return ask(call, "UpdateItem", {
       ...asked,
-      Key: { pk: entry.update.pk, sk: entry.update.sk },
+      Key: keyOf(entry.update),
       UpdateExpression: compileChange(change, placeholders),
       ...condition,
       ...placeholders.attributes(),
       ReturnValues: "ALL_NEW",
     });
-    return client.send(command);
   }
 
   /** The token makes the transaction idempotent over the client's own retries and ours. */
   async function transact(writes: readonly Write[]): Promise<void> {
-    const command = new TransactWriteCommand({
+    const input = {
       TransactItems: writes.map((entry) => transactItem(tableName, entry)),
       ClientRequestToken: randomUUID(),
       ReturnConsumedCapacity: "TOTAL",
-    });
-    await throughConflicts(() => count("write", () => client.send(command))).catch((error: unknown) => {
+    };
+    await throughConflicts(() => ask(call, "TransactWriteItems", input)).catch((error: unknown) => {
       const failed = failedConditions(error);
       throw failed.length > 0 ? new ConditionFailed(failed) : error;
     });
@@ -164,21 +149,24 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
 
   return {
     get,
-    batchGet: (keys, consistency = "strong") => batchGet(client, tableName, keys, consistency),
-    batchPut: (items) => batchPut(client, tableName, items),
-    insert: (items) => batchInsert(client, tableName, items),
-    batchRemove: (keys) => batchRemove(client, tableName, keys),
+    batchGet: (keys, consistency = "strong") => batchGet(call, tableName, keys, consistency),
+    batchPut: (items) => batchPut(call, tableName, items),
+    insert: (items) => batchInsert(call, tableName, items),
+    batchRemove: (keys) => batchRemove(call, tableName, keys),
     query,
     write,
     transact,
   };
 }
 
+/** Without whatever else the caller's object has. */
+const keyOf = ({ pk, sk }: Key): Attributes => attributesOf({ pk, sk });
+
 function transactItem(tableName: string, entry: Write) {
   const placeholders = new Placeholders();
   if ("check" in entry) {
     const ConditionExpression = compileCondition(entry.when, placeholders);
-    const Key = { pk: entry.check.pk, sk: entry.check.sk };
+    const Key = keyOf(entry.check);
     return { ConditionCheck: { TableName: tableName, Key, ConditionExpression, ...placeholders.attributes() } };
   }
   const condition =
@@ -189,13 +177,13 @@ function transactItem(tableName: string, entry: Write) {
           ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
         };
   if ("put" in entry) {
-    return { Put: { TableName: tableName, Item: entry.put, ...condition, ...placeholders.attributes() } };
+    return { Put: { TableName: tableName, Item: attributesOf(entry.put), ...condition, ...placeholders.attributes() } };
   }
   if ("update" in entry) {
     const UpdateExpression = compileChange(entry.change, placeholders);
-    const Key = { pk: entry.update.pk, sk: entry.update.sk };
+    const Key = keyOf(entry.update);
     return { Update: { TableName: tableName, Key, UpdateExpression, ...condition, ...placeholders.attributes() } };
   }
-  const Key = { pk: entry.remove.pk, sk: entry.remove.sk };
+  const Key = keyOf(entry.remove);
   return { Delete: { TableName: tableName, Key, ...condition, ...placeholders.attributes() } };
 }

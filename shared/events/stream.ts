@@ -1,8 +1,7 @@
 /** Owns a batch of stream records: unpacks them, goes through them in order, some at a time, and says where it stopped. */
-import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
-import * as z from "zod/mini";
+import { itemOf } from "#shared/db/attributes.ts";
+import { StoredAttributes } from "#shared/db/dynamo.ts";
 import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
 import type { Item } from "#shared/db/table.ts";
 import { type BatchReads, batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
@@ -70,7 +69,4 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
 const isPassing = (error: unknown): boolean =>
   isTransient(error) || error instanceof TableBusy || error instanceof ConditionFailed;
 
-/** The event's JSON form of an item differs from the SDK's in binary values alone: these come as base64. */
-const Image = z.custom<Record<string, AttributeValue>>((value) => typeof value === "object" && value !== null);
-
-const image = (raw: unknown): Item | undefined => (raw === undefined ? undefined : unmarshall(Image.parse(raw)));
+const image = (raw: unknown): Item | undefined => (raw === undefined ? undefined : itemOf(StoredAttributes.parse(raw)));

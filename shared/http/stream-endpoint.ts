@@ -96,8 +96,8 @@ function contentHeaders({ file }: Contract): Record<string, string> {
 }
 
 /**
- * Outside of Lambda's runtime, where the document is made and tests run, the bare handler is what there is. The SDK makes
- * a global of this name, too, with no streaming in it.
+ * Outside of Lambda's runtime, where the document is made and tests run, the bare handler is what there is. The SDK, which tests
+ * load, makes a global of this name, too, with no streaming in it.
  */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;

@@ -1,28 +1,26 @@
 /** A Cognito user pool as identity provider: Cognito mails the invitation with a temporary password. */
-import {
-  AdminCreateUserCommand,
-  AdminGetUserCommand,
-  type AttributeType,
-  CognitoIdentityProviderClient,
-  UsernameExistsException,
-} from "@aws-sdk/client-cognito-identity-provider";
+import * as z from "zod/mini";
+import { type AwsCall, AwsError, awsCall } from "#shared/aws/json-call.ts";
 import type { IdentityProvider } from "#shared/identity/provider.ts";
 
-/** Every call ends in time for the function to answer. */
-const client = () =>
-  new CognitoIdentityProviderClient({
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
-  });
+const Attributes = z._default(z.array(z.object({ Name: z.string(), Value: z.optional(z.string()) })), []);
+const Known = z.object({ UserStatus: z.optional(z.string()), UserAttributes: Attributes });
+const Created = z.object({ User: z.object({ Attributes }) });
 
-export function userPool(UserPoolId: string, pool = client()): IdentityProvider {
+/** It mails before it answers; every call ends in time for the function to answer. */
+const MAILED_MS = 5_000;
+
+export function userPool(
+  UserPoolId: string,
+  pool: AwsCall = awsCall("cognito-idp", { answerMs: MAILED_MS }),
+): IdentityProvider {
   /** The pool knows the user from an earlier try; an invitation that nobody took up is mailed anew. */
-  async function inviteAgain(email: string): Promise<AttributeType[] | undefined> {
-    const known = await pool.send(new AdminGetUserCommand({ UserPoolId, Username: email }));
-    if (known.UserStatus === "FORCE_CHANGE_PASSWORD") {
-      await pool.send(new AdminCreateUserCommand({ UserPoolId, Username: email, MessageAction: "RESEND" }));
+  async function inviteAgain(email: string): Promise<z.infer<typeof Attributes>> {
+    const { UserStatus, UserAttributes } = Known.parse(await pool("AdminGetUser", { UserPoolId, Username: email }));
+    if (UserStatus === "FORCE_CHANGE_PASSWORD") {
+      await pool("AdminCreateUser", { UserPoolId, Username: email, MessageAction: "RESEND" });
     }
-    return known.UserAttributes;
+    return UserAttributes;
   }
 
   return {
@@ -32,14 +30,13 @@ export function userPool(UserPoolId: string, pool = client()): IdentityProvider 
         { Name: "email", Value: email },
         { Name: "email_verified", Value: "true" },
       ];
-      const attributes = await pool
-        .send(new AdminCreateUserCommand({ UserPoolId, Username: email, UserAttributes }))
-        .then(({ User }) => User?.Attributes)
+      const attributes = await pool("AdminCreateUser", { UserPoolId, Username: email, UserAttributes })
+        .then((answer) => Created.parse(answer).User.Attributes)
         .catch((error: unknown) => {
-          if (error instanceof UsernameExistsException) return inviteAgain(email);
+          if (error instanceof AwsError && error.name === "UsernameExistsException") return inviteAgain(email);
           throw error;
         });
-      const sub = attributes?.find(({ Name }) => Name === "sub")?.Value;
+      const sub = attributes.find(({ Name }) => Name === "sub")?.Value;
       if (sub === undefined) throw new Error("the user pool gave the user no subject");
       return { sub };
     },

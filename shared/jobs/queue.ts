@@ -1,9 +1,8 @@
 /** The queues of work on files: S3 tells the one of imports of uploads, the service itself both of work that goes on. */
-import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
+import { awsCall } from "#shared/aws/json-call.ts";
 import { setting } from "#shared/config.ts";
 import { Id } from "#shared/schema.ts";
-import { regionInUse, signerOf } from "#shared/signing.ts";
 
 export interface JobPlace {
   readonly companyId: number;
@@ -31,13 +30,12 @@ export interface JobQueue {
 /** One for each kind: an export waits for no import, and their code is not in one bundle. */
 const settings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
 
-const TRIES = 3;
-const TIMEOUT_MS = 3_000;
-
-/** Nothing is read or connected before the first message. */
+/** Nothing is read or connected before the first message. One may be sent twice, which its receiver expects. */
 export function openJobQueues(): JobQueue {
-  const call = (kind: JobMessage["kind"], action: string, fields: object): Promise<void> =>
-    untilAnswered(action, JSON.stringify({ QueueUrl: setting(settings[kind]), ...fields }));
+  const sqs = awsCall("sqs");
+  async function call(kind: JobMessage["kind"], action: string, fields: object): Promise<void> {
+    await sqs(action, { QueueUrl: setting(settings[kind]), ...fields });
+  }
   return {
     send: (message) =>
       call(message.kind, "SendMessage", {
@@ -47,38 +45,4 @@ export function openJobQueues(): JobQueue {
     returnIn: (kind, ReceiptHandle, VisibilityTimeout) =>
       call(kind, "ChangeMessageVisibility", { ReceiptHandle, VisibilityTimeout }),
   };
-}
-
-/** A message may be sent twice, which its receiver expects. */
-async function untilAnswered(action: string, body: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const answer = await post(action, body);
-      await answer.arrayBuffer();
-      if (answer.ok) return;
-      throw new Error(`the queue answered ${answer.status}`);
-    } catch (error) {
-      if (attempt === TRIES) throw error;
-      await sleep(Math.random() * 100 * 2 ** attempt);
-    }
-  }
-}
-
-/** The endpoint is that of the service, whatever host a queue's URL names. */
-async function post(action: string, body: string): Promise<Response> {
-  const endpoint = process.env.AWS_ENDPOINT_URL_SQS ?? process.env.AWS_ENDPOINT_URL;
-  const url = new URL(endpoint ?? `https://sqs.${regionInUse()}.amazonaws.com`);
-  const { protocol, hostname, host, port, pathname: path } = url;
-  const { headers } = await signerOf("sqs").sign({
-    method: "POST",
-    protocol,
-    hostname,
-    ...(port !== "" && { port: Number(port) }),
-    path,
-    query: {},
-    headers: { host, "content-type": "application/x-amz-json-1.0", "x-amz-target": `AmazonSQS.${action}` },
-    body,
-  });
-  const { host: _, ...signed } = headers;
-  return fetch(url, { method: "POST", headers: signed, body, signal: AbortSignal.timeout(TIMEOUT_MS) });
 }

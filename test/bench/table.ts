@@ -1,6 +1,8 @@
 /** A table of its own for measurements, on the DynamoDB server of the local service. */
+
+import { dynamoClient } from "#shared/db/dynamo.ts";
 import { keys } from "#shared/db/keys.ts";
-import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 import { createTable, patient, TABLE } from "../fault/faulty-dynamodb.ts";
 

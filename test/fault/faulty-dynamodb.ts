@@ -2,10 +2,12 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { CreateTableCommand, DynamoDBClient, type DynamoDBClientConfig, paginateScan } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
+import type { CallSettings } from "#shared/aws/json-call.ts";
+import { dynamoClient } from "#shared/db/dynamo.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
-import { dynamoClient, openTable, type Table } from "#shared/db/table.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
 import { post } from "../../infra/local/aws-json.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 
@@ -51,7 +53,7 @@ export interface FaultyDynamoDb {
 export const TABLE = "Canvassing";
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 /** For many calls at once on a machine that does other things besides. */
-export const patient: DynamoDBClientConfig = { requestHandler: { connectionTimeout: 60_000, requestTimeout: 60_000 } };
+export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
 
 export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
@@ -72,8 +74,8 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   if (address === null || typeof address === "string") throw new Error("the proxy has no address");
   const endpoint = `http://127.0.0.1:${address.port}`;
   await createTable(server.endpoint);
-  const open = (at: string, config: DynamoDBClientConfig = {}): Table =>
-    openTable(TABLE, dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...config }));
+  const open = (at: string, settings: CallSettings = {}): Table =>
+    openTable(TABLE, dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...settings }));
   return {
     endpoint,
     table: open(endpoint),

@@ -112,7 +112,7 @@ describe("writing", () => {
       status: 400,
     } as const;
     const put = row(partition(), 1);
-    // Without reasons the SDK's error names none, which is neither a failed condition nor bad input.
+    // An answer without reasons names none, which is neither a failed condition nor bad input.
     db.plan((_, number) => (number < 3 ? cancelled : pass));
     await db.table.transact([{ put, when: absent }]);
     db.plan(() => cancelled);

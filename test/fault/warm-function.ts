@@ -2,7 +2,8 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Clock } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
-import { dynamoClient, openTable } from "#shared/db/table.ts";
+import { dynamoClient } from "#shared/db/dynamo.ts";
+import { openTable } from "#shared/db/table.ts";
 import { newUserWrites } from "#shared/users/new-user.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, patient, TABLE } from "./faulty-dynamodb.ts";

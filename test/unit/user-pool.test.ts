@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
 import { expect, test } from "vitest";
+import { awsCall } from "#shared/aws/json-call.ts";
 import { userPool } from "#shared/identity/user-pool.ts";
 
 const sub = "11111111-2222-4333-8444-555555555555";
@@ -32,15 +32,15 @@ async function askPool(known: string | undefined): Promise<{ sub: string; asked:
   await once(server, "listening");
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("the server has no address");
-  const client = new CognitoIdentityProviderClient({
+  const pool = awsCall("cognito-idp", {
     endpoint: `http://127.0.0.1:${address.port}`,
     region: "us-east-1",
     credentials: { accessKeyId: "id", secretAccessKey: "secret" },
   });
   try {
-    return { ...(await userPool("pool-1", client).invite("a@x.test")), asked, bodies };
+    return { ...(await userPool("pool-1", pool).invite("a@x.test")), asked, bodies };
   } finally {
-    client.destroy();
+    server.closeAllConnections();
     server.close();
   }
 }

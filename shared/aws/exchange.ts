@@ -1,0 +1,52 @@
+/** One POST and its answer over a connection that is kept: it ends in time, however the other side behaves. */
+import { Agent as HttpAgent, request as httpRequest } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+
+export interface TimeLimits {
+  readonly connectMs: number;
+  /** Until the answer has come whole. */
+  readonly answerMs: number;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+const CONNECTIONS = 50;
+const kept = { keepAlive: true, maxSockets: CONNECTIONS } as const;
+let agents: { readonly http: HttpAgent; readonly https: HttpsAgent } | undefined;
+
+/** Throws where no whole answer comes, whatever the request may have done. */
+export function exchange(
+  { protocol, hostname, port, pathname: path }: URL,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  { connectMs, answerMs }: TimeLimits,
+): Promise<Reply> {
+  agents ??= { http: new HttpAgent(kept), https: new HttpsAgent(kept) };
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+  const options = { method: "POST", hostname, port, path, headers };
+  const request =
+    protocol === "https:"
+      ? httpsRequest({ ...options, agent: agents.https })
+      : httpRequest({ ...options, agent: agents.http });
+  const cutOff = (ms: number, what: string) =>
+    setTimeout(() => request.destroy(new Error(`no ${what} within ${ms} ms`)), ms);
+  const answering = cutOff(answerMs, "answer");
+  request.once("socket", (socket) => {
+    if (!socket.connecting) return;
+    const connecting = cutOff(connectMs, "connection");
+    const isOver = (): void => clearTimeout(connecting);
+    socket.once("connect", isOver).once("close", isOver);
+  });
+  request.once("response", (response) => {
+    const parts: Buffer[] = [];
+    response.on("data", (part: Buffer) => parts.push(part));
+    response.once("error", reject);
+    response.once("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts) }));
+  });
+  request.once("error", reject);
+  request.end(body);
+  return promise.finally(() => clearTimeout(answering));
+}
