@@ -76,8 +76,8 @@ export function awsCall(service: keyof typeof services, settings: CallSettings =
   };
 }
 
-/** Full jitter: up to 100 ms before the second try, doubled before each further one. */
-const FIRST_PAUSE_MS = 50;
+/** Full jitter: up to 50 ms before the second try, doubled before each further one. */
+const FIRST_PAUSE_MS = 25;
 
 function sender(service: keyof typeof services, settings: CallSettings, limits: TimeLimits) {
   const { signed, target, endpoint: variable } = services[service];
