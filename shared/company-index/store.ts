@@ -50,7 +50,7 @@ export async function readPieces(table: Table, companyId: number, pieces: readon
   const found = new Map<string, Uint8Array>();
   for (const consistency of ["eventual", "strong"] as const) {
     const left = wanted.filter((key) => !found.has(nameOf(key)));
-    for (const item of left.length === 0 ? [] : await table.batchGet(left, consistency)) {
+    for (const item of left.length === 0 ? [] : await table.batchGet(left, { consistency })) {
       const { pk, sk, bytes } = PartItem.parse(item);
       found.set(nameOf({ pk, sk }), bytes);
     }
@@ -139,7 +139,7 @@ export async function readManifest(
   const isAtHand = (id: string): boolean => runs.has(id) || sheets.has(id);
   // A damaged head may name a run twice, and a batch may not.
   const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runSheet(companyId, id));
-  const items = wanted.length === 0 ? [] : await table.batchGet(wanted, "strong");
+  const items = wanted.length === 0 ? [] : await table.batchGet(wanted);
   const read = new Map(items.map(sheetIn).map((sheet) => [sheet.runId, sheet]));
   const runOfId = (id: string): Run =>
     runs.get(id) ?? runOf(companyId, sheets.get(id) ?? read.get(id) ?? noSheet(companyId, id));

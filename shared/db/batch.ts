@@ -5,6 +5,7 @@ import type { AwsCall } from "#shared/aws/json-call.ts";
 import { type Attributes, attributeOf, attributesOf, itemOf } from "#shared/db/attributes.ts";
 import { ask } from "#shared/db/dynamo.ts";
 import { TableBusy } from "#shared/db/errors.ts";
+import { Placeholders } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 
@@ -17,23 +18,38 @@ const INSERT_STATEMENTS = 25;
 const FRUITLESS_TRIES = 8;
 const PARALLEL = 12;
 
+export interface HowToGet {
+  /** Strong unless it says otherwise. */
+  readonly consistency?: Consistency;
+  /** Only these fields of each item; it costs as much as the whole of it. */
+  readonly fields?: readonly string[];
+}
+
 /** Items in no order; keys without an item are left out. */
 export async function batchGet(
   call: AwsCall,
   table: string,
   keys: readonly Key[],
-  consistency: Consistency,
+  { consistency = "strong", fields }: HowToGet = {},
 ): Promise<Item[]> {
   const items: Item[] = [];
+  const projection = projectionOf(fields);
   await inChunks(keys.map(asKey), GET_KEYS, async (pending) => {
     const { Responses = {}, UnprocessedKeys } = await ask(call, "BatchGetItem", {
-      RequestItems: { [table]: { Keys: pending, ConsistentRead: consistency === "strong" } },
+      RequestItems: { [table]: { Keys: pending, ConsistentRead: consistency === "strong", ...projection } },
       ReturnConsumedCapacity: "TOTAL",
     });
     if (!Array.isArray(Responses)) items.push(...(Responses[table] ?? []).map(itemOf));
     return UnprocessedKeys?.[table]?.Keys ?? [];
   });
   return items;
+}
+
+function projectionOf(fields: readonly string[] | undefined) {
+  if (fields === undefined) return {};
+  const placeholders = new Placeholders();
+  const ProjectionExpression = fields.map((field) => placeholders.name(field)).join();
+  return { ProjectionExpression, ...placeholders.attributes() };
 }
 
 /** Writes all items, unconditionally and not as one: a reader may see a part of them. */

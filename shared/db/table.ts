@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import type { AwsCall } from "#shared/aws/json-call.ts";
 import { type Attributes, attributesOf, itemOf } from "#shared/db/attributes.ts";
-import { batchGet, batchInsert, batchPut, batchRemove, type Consistency } from "#shared/db/batch.ts";
+import { batchGet, batchInsert, batchPut, batchRemove, type Consistency, type HowToGet } from "#shared/db/batch.ts";
 import { type Answer, ask, dynamoClient } from "#shared/db/dynamo.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
@@ -42,7 +42,7 @@ export interface QuerySpec {
 export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /** Items in no order; keys without an item are left out. */
-  batchGet(keys: readonly Key[], consistency?: Consistency): Promise<Item[]>;
+  batchGet(keys: readonly Key[], how?: HowToGet): Promise<Item[]>;
   /** Writes all of them, unconditionally and not as one. */
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
   /** Writes each item where none stands under its key, not as one; gives those under whose keys one does. */
@@ -149,7 +149,7 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
 
   return {
     get,
-    batchGet: (keys, consistency = "strong") => batchGet(call, tableName, keys, consistency),
+    batchGet: (keys, how) => batchGet(call, tableName, keys, how),
     batchPut: (items) => batchPut(call, tableName, items),
     insert: (items) => batchInsert(call, tableName, items),
     batchRemove: (keys) => batchRemove(call, tableName, keys),

@@ -5,7 +5,7 @@ import type { Account } from "#shared/deliveries/book-account.ts";
 import type { Entry } from "#shared/deliveries/book-index.ts";
 import { LEASE_MS } from "#shared/deliveries/gate.ts";
 import { MAX_ATTEMPTS } from "#shared/deliveries/plan.ts";
-import type { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
+import type { Attempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 
 /** What is due for so long has been found by the sweeper, however its message was lost. */
 const SWEPT_MS = 15 * 60_000;
@@ -35,7 +35,7 @@ export function accountFaults({ gate, slots, replay, webhook, webhookId, now, ..
 
 export function deliveryFaults(
   delivery: StoredDelivery,
-  attempts: readonly StoredAttempt[],
+  attempts: readonly Attempt[],
   entries: readonly Entry[],
   isEntered: boolean,
   account: Account,
@@ -73,10 +73,10 @@ function parsed(body: string): unknown {
   }
 }
 
-const isSuccess = ({ status }: StoredAttempt): boolean => status !== null && status >= 200 && status < 300;
+const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
 /** Numbered from 1 without a gap. A sender that died may have left the record of an attempt that is to be made again. */
-function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly StoredAttempt[]): string[] {
+function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
   const numbers = attempts.map(({ number }) => number).toSorted((a, b) => a - b);
   if (numbers.some((number, i) => number !== i + 1)) faults.push(`its attempts are ${numbers.join(", ")}`);

@@ -12,6 +12,7 @@ import { type Entries, readDue } from "#shared/deliveries/book-index.ts";
 import { accountFaults, deliveryFaults } from "#shared/deliveries/book-rules.ts";
 import { windowFaults } from "#shared/deliveries/book-windows.ts";
 import { LedgerEntry } from "#shared/deliveries/ledger.ts";
+import { attemptsOf } from "#shared/deliveries/schema.ts";
 import { standingOf } from "#shared/deliveries/standing.ts";
 import { limits } from "#shared/limits.ts";
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/webhooks.ts";
@@ -108,7 +109,7 @@ async function readPart(
     const { id, registrationId, dueShard } = delivery;
     const isWanted = registrationId === null ? webhook !== undefined : account.registered.has(registrationId);
     const standing = standingOf(delivery, isWanted);
-    const made = attempts.get(id) ?? [];
+    const made = attemptsOf(delivery, attempts.get(id) ?? []);
     counts[standing]++;
     counts.attempts += made.length;
     if (standing === "waiting" && dueShard === keys.heldShard(companyId, webhookId)) counts.held++;

@@ -7,7 +7,7 @@ import type { Item, Table } from "#shared/db/table.ts";
 import { StoredGate, slotsIn } from "#shared/deliveries/gate.ts";
 import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/deliveries/log-schema.ts";
 import { merged } from "#shared/deliveries/merged.ts";
-import { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { attemptsOf, StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { standingOf } from "#shared/deliveries/standing.ts";
 import { bodySoFar } from "#shared/deliveries/window.ts";
 import { notFound } from "#shared/http/problem.ts";
@@ -86,7 +86,8 @@ export async function readDelivery(
   if (delivery === undefined) throw notFound("delivery");
   const isWanted = delivery.state !== "waiting" || (await isRegistered(table, delivery));
   const gate = await readGate(world, companyId, webhookId);
-  return { ...presentDelivery(delivery, isWanted, gate), body: await bodySoFar(table, delivery), attempts };
+  const shown = presentDelivery(delivery, isWanted, gate);
+  return { ...shown, body: await bodySoFar(table, delivery), attempts: attemptsOf(delivery, attempts) };
 }
 
 async function isRegistered(table: Table, { companyId, webhookId, registrationId }: StoredDelivery): Promise<boolean> {

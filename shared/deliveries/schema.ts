@@ -18,6 +18,20 @@ const Body = z.pipe(
   z.transform(unpackedBody),
 );
 
+/** What came of an attempt. */
+export const Attempt = z.object({
+  number: z.int(),
+  startedAt: Timestamp,
+  latencyMs: z.number(),
+  /** Status of the answer, or null when there was none. */
+  status: z.nullable(z.int()),
+  /** Why there was no answer. */
+  error: z.nullable(z.string()),
+  /** Beginning of the answer's body. */
+  answer: z.string(),
+});
+export type Attempt = z.infer<typeof Attempt>;
+
 export const StoredDelivery = z.object({
   type: z.literal("delivery"),
   id: z.string(),
@@ -37,6 +51,8 @@ export const StoredDelivery = z.object({
   dueAt: Timestamp,
   /** Partition of the due index; only while the delivery waits. */
   dueShard: z.optional(z.string()),
+  /** Attempts that delivered it, more than one where it was sent again, and were answered in few words: these have no row. */
+  successes: z.optional(z.array(Attempt)),
   /** The last replay that took it. */
   replayId: z.optional(z.string()),
   /** When the sweeper last put a message into the queue again. */
@@ -61,20 +77,14 @@ export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unk
   return body === undefined ? row : { ...row, body: packedBody(body) };
 };
 
-export const StoredAttempt = z.object({
-  type: z.literal("attempt"),
-  number: z.int(),
-  startedAt: Timestamp,
-  latencyMs: z.number(),
-  /** Status of the answer, or null when there was none. */
-  status: z.nullable(z.int()),
-  /** Why there was no answer. */
-  error: z.nullable(z.string()),
-  /** Beginning of the answer's body. */
-  answer: z.string(),
-  expiresAt: z.int(),
-});
+export const StoredAttempt = z.extend(Attempt, { type: z.literal("attempt"), expiresAt: z.int() });
 export type StoredAttempt = z.infer<typeof StoredAttempt>;
+
+/** All of a delivery, in their order. Of one that was made twice, since its first sender died, the success counts. */
+export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
+  [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(
+    (a, b) => a.number - b.number,
+  );
 
 /** What travels through the queue: where the delivery stands and which attempt is meant. Never the body. */
 export const DeliveryMessage = z.object({

@@ -13,7 +13,7 @@ import { leave, stepBack } from "#shared/deliveries/gate.ts";
 import { isSuccess, noteHealth, resultOf } from "#shared/deliveries/health.ts";
 import { guarded, type Outcome } from "#shared/deliveries/outcome.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
-import { type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { type Attempt, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { enqueue, settled, whileAttemptStands } from "#shared/deliveries/settle.ts";
 import { signatureHeaders } from "#shared/deliveries/signature.ts";
 import { bodyToSend } from "#shared/deliveries/window.ts";
@@ -90,6 +90,7 @@ export async function standing(
 ): Promise<StoredDelivery[]> {
   const rows = await table.batchGet(
     deliveries.map((delivery) => keys.delivery(delivery.companyId, delivery.webhookId, delivery.id)),
+    { fields: ["id", "state", "attempt"] },
   );
   const now = new Map(rows.map((row) => Standing.parse(row)).map((row) => [row.id, row]));
   return deliveries.filter(({ id, attempt }) => now.get(id)?.state === "waiting" && now.get(id)?.attempt === attempt);
@@ -114,10 +115,13 @@ async function exchangeOf(world: EventWorld, webhook: StoredWebhook, delivery: S
   return { delivery, startedMs, exchange };
 }
 
-/** First the attempts, then what becomes of the deliveries: whoever finds one settled finds how that came to be. */
+/**
+ * First the attempts, then what becomes of the deliveries: whoever finds one settled finds how that came to be. A success that was
+ * answered in few words is one write: it stands in the delivery's row.
+ */
 async function recordAll(world: EventWorld, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
   if (made.length === 0) return;
-  await world.table.batchPut(made.map(attemptItem));
+  await world.table.batchPut(made.filter((one) => !isShortSuccess(one)).map(attemptItem));
   for (const { delivery, exchange } of made) {
     const { id: deliveryId, attempt } = delivery;
     const { status, latencyMs } = exchange;
@@ -128,46 +132,55 @@ async function recordAll(world: EventWorld, webhook: StoredWebhook, made: readon
     webhook,
     made.map(({ exchange }) => exchange),
   );
-  const concluded = made.map((one) => conclude(world, one));
-  await updateEach(
-    world.table,
-    concluded.map(({ delivery, change }) => whileAttemptStands(delivery, change)),
-  );
+  const concluded = made.map((one) => ({ one, ...conclude(world, one) }));
+  const updates = concluded.map(({ one, change }) => ({ ...whileAttemptStands(one.delivery, change), one }));
+  const refused = await updateEach(world.table, updates);
+  // Of a delivery that others have moved on meanwhile, the attempt is told by itself.
+  await world.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     world,
     concluded.flatMap(({ next }) => next ?? []),
   );
 }
 
-function attemptItem({ delivery, startedMs, exchange }: Made) {
-  const { companyId, webhookId, id, attempt, expiresAt } = delivery;
-  const record: StoredAttempt = {
-    type: "attempt",
-    number: attempt,
-    startedAt: iso(startedMs),
-    latencyMs: Math.round(exchange.latencyMs),
-    status: exchange.status,
-    error: exchange.error,
-    answer: exchange.answer,
-    expiresAt,
-  };
+/** Bytes of an answer that leave the delivery's row as small as most are. */
+const SHORT = 100;
+const isShortSuccess = ({ exchange }: Made): boolean =>
+  isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT;
+
+const attemptOf = ({ delivery, startedMs, exchange }: Made): Attempt => ({
+  number: delivery.attempt,
+  startedAt: iso(startedMs),
+  latencyMs: Math.round(exchange.latencyMs),
+  status: exchange.status,
+  error: exchange.error,
+  answer: exchange.answer,
+});
+
+function attemptItem(made: Made) {
+  const { companyId, webhookId, id, attempt, expiresAt } = made.delivery;
+  const record: StoredAttempt = { type: "attempt", ...attemptOf(made), expiresAt };
   return { ...keys.attempt(companyId, webhookId, id, attempt), ...record };
 }
 
 interface Conclusion {
-  readonly delivery: StoredDelivery;
   readonly change: Change;
   /** The delivery as it is planned again. */
   readonly next?: StoredDelivery;
 }
 
 /** A failure is planned again until the plan has no more attempts. */
-function conclude({ clock, timeScale }: EventWorld, { delivery, exchange }: Made): Conclusion {
+function conclude({ clock, timeScale }: EventWorld, made: Made): Conclusion {
+  const { delivery, exchange } = made;
   const now = clock.now();
-  if (isSuccess(exchange)) return { delivery, change: settled("delivered", now) };
+  if (isSuccess(exchange)) {
+    const successes = isShortSuccess(made) ? [...(delivery.successes ?? []), attemptOf(made)] : undefined;
+    const { set, ...change } = settled("delivered", now);
+    return { change: { ...change, set: { ...set, successes } } };
+  }
   const failed = delivery.attempt - delivery.planFrom + 1;
   const gap = nextGapMs(delivery.id, failed, exchange.retryAfter, now, timeScale);
-  if (gap === undefined) return { delivery, change: settled("exhausted", now) };
+  if (gap === undefined) return { change: settled("exhausted", now) };
   const planned = { attempt: delivery.attempt + 1, dueAt: iso(now + gap), dueShard: keys.dueShard(delivery.id) };
-  return { delivery, change: { set: { ...planned, updatedAt: iso(now) } }, next: { ...delivery, ...planned } };
+  return { change: { set: { ...planned, updatedAt: iso(now) } }, next: { ...delivery, ...planned } };
 }

@@ -61,7 +61,7 @@ async function readRows(
   }
   const batch = table.batchGet(
     single.map((id) => keys.prospect(companyId, id)),
-    "eventual",
+    { consistency: "eventual" },
   );
   const [items] = await Promise.all([batch, ...reads]);
   for (const item of items) keep(item, into);

@@ -10,9 +10,9 @@ export interface CountingTable {
 
 export function counting(table: Table): CountingTable {
   const asked: Key[] = [];
-  const batchGet: Table["batchGet"] = (keys, consistency) => {
+  const batchGet: Table["batchGet"] = (keys, how) => {
     asked.push(...keys);
-    return table.batchGet(keys, consistency);
+    return table.batchGet(keys, how);
   };
   return {
     table: { ...table, batchGet },

@@ -99,6 +99,8 @@ test("batches of the stream repeated with other borders and in another order, me
 test("calls that are carried out in part, or whose reply is lost: nothing is missing, nothing is twice", async () => {
   const at = await newScene(db);
   await beQuick(at);
+  // Half of the attempts have rows of their own.
+  at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Scene = { ...at, world: { ...at.world, table: db.table } };
   const struck = new Map<string, number>();
   const batches = ["BatchExecuteStatement", "BatchWriteItem", "BatchGetItem"];
@@ -240,7 +242,7 @@ test("a record that cannot be read is parked by itself, and the others of its ba
   expect(timesPosted(at.posts)).toEqual([1, 1]);
 });
 
-test("ten events of one webhook take less than seven write units each", async () => {
+test("ten events of one webhook take less than six write units each", async () => {
   const at = await newScene(db);
   await beQuick(at);
   const { usage } = await metered(async () => {
@@ -248,8 +250,8 @@ test("ten events of one webhook take less than seven write units each", async ()
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // Ledger 1 and places 2 for all; each a delivery 2, an attempt 1, its end 3.
-  expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 1 + 3));
+  // Ledger 1 and places 2 for all; each a delivery 2, its end with its attempt 3.
+  expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 
 test("ten deliveries are turned away from an open breaker in four calls, none of which is an attempt; later all arrive", async () => {

@@ -107,7 +107,7 @@ const damages: Record<string, () => Promise<string>> = {
     return `${delivery.id}: is in the ledger and has no row`;
   },
   "a row with attempts is lost": async () => {
-    const delivery = await delivered();
+    const delivery = await one("exhausted");
     await db.direct.batchRemove([keyOf(delivery)]);
     return `${delivery.id}: has attempts and no row`;
   },
@@ -139,14 +139,14 @@ const damages: Record<string, () => Promise<string>> = {
   },
   "the last attempt is lost": async () => {
     const { companyId, webhookId, id } = await delivered();
-    await db.direct.batchRemove([keys.attempt(companyId, webhookId, id, 1)]);
+    await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { remove: ["successes"] } });
     return `${id} (delivered): has 0 attempts, its row tells of 1`;
   },
   "a failure is taken for a delivery": async () => {
-    const { companyId, webhookId, id } = await delivered();
+    const { companyId, webhookId, id, successes: [success] = [] } = await delivered();
     await db.direct.write({
-      update: keys.attempt(companyId, webhookId, id, 1),
-      change: { set: { status: 500 } },
+      update: keys.delivery(companyId, webhookId, id),
+      change: { set: { successes: [{ ...success, status: 500 }] } },
     });
     return `${id} (delivered): its last attempt was answered 500`;
   },

@@ -33,7 +33,7 @@ export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Prom
   };
   return {
     get: (key) => call(() => table.get(key), "get"),
-    batchGet: (keys, consistency) => call(() => table.batchGet(keys, consistency), "batchGet"),
+    batchGet: (keys, how) => call(() => table.batchGet(keys, how), "batchGet"),
     batchPut: (items) => call(() => table.batchPut(items), "batchPut"),
     insert: (items) => call(() => table.insert(items), "insert"),
     batchRemove: (keys) => call(() => table.batchRemove(keys), "batchRemove"),
