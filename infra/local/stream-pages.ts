@@ -10,6 +10,8 @@ const Page = z.object({ Records: z.array(RecordSchema), NextShardIterator: z.nul
 export type StreamRecord = z.infer<typeof RecordSchema>;
 export type StreamPage = z.infer<typeof Page>;
 
+/** A stream answers no more at once. */
+const PAGE_RECORDS = 1_000;
 /** Of a stream that nobody is far behind. */
 const KEPT_PAGES = 16;
 
@@ -22,11 +24,11 @@ export class StreamPages {
     this.#streams = streams;
   }
 
-  /** At most so many records, in the order of the stream. */
-  async read(iterator: string, limit: number): Promise<StreamPage> {
+  /** In the order of the stream. */
+  async read(iterator: string): Promise<StreamPage> {
     const known = await this.#pages.get(iterator)?.catch(() => undefined);
-    if (known !== undefined && known.Records.length <= limit) return known;
-    const reading = this.#read(iterator, limit);
+    if (known !== undefined) return known;
+    const reading = this.#read(iterator);
     this.#pages.delete(iterator);
     this.#pages.set(iterator, reading);
     const [oldest] = this.#pages.keys();
@@ -43,7 +45,7 @@ export class StreamPages {
     return page;
   }
 
-  async #read(ShardIterator: string, Limit: number): Promise<StreamPage> {
-    return z.parse(Page, await this.#streams("GetRecords", { ShardIterator, Limit }));
+  async #read(ShardIterator: string): Promise<StreamPage> {
+    return z.parse(Page, await this.#streams("GetRecords", { ShardIterator, Limit: PAGE_RECORDS }));
   }
 }

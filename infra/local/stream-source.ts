@@ -11,6 +11,7 @@ import { createFilter } from "./record-filter.ts";
 import type { RunningSource } from "./sources.ts";
 import type { Stack } from "./stack.ts";
 import { type GivenUp, processBatch } from "./stream-batch.ts";
+import { type Batch, batchesOf } from "./stream-batches.ts";
 import type { StreamPage, StreamPages, StreamRecord } from "./stream-pages.ts";
 
 export interface StreamSource {
@@ -35,13 +36,9 @@ const QUIET_AFTER_MS = 10_000;
 const POLL_GAP_MS = 20;
 /** Lambda's own pause between repetitions grows too; people who wait for a test are less patient. */
 const PAUSE_MS = { first: 100, longest: 1_000 } as const;
-/** Records are cut into batches below the 6 MB that an invocation may carry. */
-const BATCH_LIMIT_BYTES = 5_500_000;
 const DEFAULT_BATCH_SIZE = 100;
 /** Position of a shard that holds no more and gets no more. */
 const CLOSED = "closed";
-/** A stream answers at most 1 000 records at once. */
-const READ_LIMIT = 1_000;
 
 const Shards = z.object({ StreamDescription: z.object({ Shards: z.array(z.object({ ShardId: z.string() })) }) });
 const Iterator = z.object({ ShardIterator: z.string() });
@@ -62,12 +59,14 @@ class Loop {
   readonly #stopping = new AbortController();
   readonly #iterators = new Map<string, string>();
   readonly #matches: (record: unknown) => boolean;
+  readonly #batchSize: number;
   #shards: string[] = [];
   #kicked = Promise.withResolvers<void>();
   #activeAt = Date.now();
 
   constructor(source: StreamSource) {
     this.#source = source;
+    this.#batchSize = source.mapping.BatchSize ?? DEFAULT_BATCH_SIZE;
     this.#matches = createFilter(source.mapping.id, source.mapping.FilterCriteria);
   }
 
@@ -112,7 +111,7 @@ class Loop {
       if (this.#source.positions.get(this.#key(shard)) === CLOSED) continue;
       const page = await this.#readPage(shard);
       count += page.Records.length;
-      for (const batch of this.#batches(page.Records)) await this.#process(shard, batch);
+      for (const batch of batchesOf(page.Records, this.#matches, this.#batchSize)) await this.#process(shard, batch);
       if (page.NextShardIterator != null) this.#iterators.set(shard, page.NextShardIterator);
       else await this.#close(shard);
     }
@@ -130,9 +129,7 @@ class Loop {
   }
 
   async #readPage(shard: string): Promise<StreamPage> {
-    const { mapping, pages } = this.#source;
-    const iterator = this.#iterators.get(shard) ?? (await this.#iterator(shard));
-    return pages.read(iterator, Math.min(mapping.BatchSize ?? DEFAULT_BATCH_SIZE, READ_LIMIT));
+    return this.#source.pages.read(this.#iterators.get(shard) ?? (await this.#iterator(shard)));
   }
 
   /** After the last record that is done with; from the start where that one has left the stream. */
@@ -151,26 +148,8 @@ class Loop {
     }
   }
 
-  #batches(records: readonly StreamRecord[]): StreamRecord[][] {
-    const batches: StreamRecord[][] = [];
-    let bytes = 0;
-    for (const record of records) {
-      const size = this.#matches(record) ? Buffer.byteLength(JSON.stringify(record)) : 0;
-      const current = batches.at(-1);
-      if (current === undefined || bytes + size > BATCH_LIMIT_BYTES) {
-        batches.push([record]);
-        bytes = size;
-      } else {
-        current.push(record);
-        bytes += size;
-      }
-    }
-    return batches;
-  }
-
-  async #process(shard: string, records: readonly StreamRecord[]): Promise<void> {
+  async #process(shard: string, { wanted, last }: Batch<StreamRecord>): Promise<void> {
     const { mapping, target, positions } = this.#source;
-    const wanted = records.filter(this.#matches);
     const rules = {
       bisect: mapping.BisectBatchOnFunctionError,
       reportsFailures: mapping.FunctionResponseTypes.length > 0,
@@ -185,9 +164,7 @@ class Loop {
       pause: (failures) => this.#pause(failures),
       now: Date.now,
     });
-    const last = records.at(-1);
-    if (last !== wanted.at(-1) && last !== undefined)
-      await positions.set(this.#key(shard), last.dynamodb.SequenceNumber);
+    if (last !== wanted.at(-1)) await positions.set(this.#key(shard), last.dynamodb.SequenceNumber);
   }
 
   async #pause(failures: number): Promise<void> {

@@ -1,6 +1,7 @@
 /** Event sources on a stream: what is repeated, split, passed over and given up, and in which order. */
 import { describe, expect, test } from "vitest";
 import { type BatchRules, processBatch, type StreamRecord } from "../../infra/local/stream-batch.ts";
+import { batchesOf } from "../../infra/local/stream-batches.ts";
 
 const rules: BatchRules = { bisect: true, reportsFailures: true, maxRetries: 2, maxAgeSeconds: -1 };
 const record = (number: number, ApproximateCreationDateTime = 100): StreamRecord => ({
@@ -111,4 +112,27 @@ describe("a function that reports", () => {
 test("records that are too old are given up without being tried", async () => {
   const story = await run([record(1, 10), record(2, 190)], () => undefined, { maxAgeSeconds: 60 });
   expect(story).toEqual({ invoked: [[2]], checkpoints: [1, 2], givenUp: [[[1], "MaximumRecordAgeExceeded", 0]] });
+});
+
+describe("what a stream tells is cut into batches", () => {
+  const isEven = (number: number) => number % 2 === 0;
+
+  test("of as many wanted records as the source takes; the others pass with their neighbours", () => {
+    expect(batchesOf([1, 2, 3, 4, 5, 6, 7], isEven, 2)).toEqual([
+      { wanted: [2, 4], last: 5 },
+      { wanted: [6], last: 7 },
+    ]);
+  });
+
+  test("where nothing is wanted there is one that ends with the last record", () => {
+    expect(batchesOf([1, 3, 5], isEven, 2)).toEqual([{ wanted: [], last: 5 }]);
+    expect(batchesOf([], isEven, 2)).toEqual([]);
+  });
+
+  test("that an invocation can carry", () => {
+    const large = Array.from({ length: 12 }, (_, i) => `${i} ${"x".repeat(1_000_000)}`);
+    const batches = batchesOf(large, () => true, 100);
+    expect(batches.map(({ wanted }) => wanted.length)).toEqual([5, 5, 2]);
+    expect(batches.flatMap(({ wanted }) => wanted)).toEqual(large);
+  });
 });
