@@ -90,6 +90,14 @@ async function steady(service: LocalService, good: Receiver): Promise<{ p50: num
   return { p50: at(0.5), p99: at(0.99), worst: at(1) };
 }
 
+/** An event that came after the backlog is read behind all its rows in the one shard of the local stream: how late it is. */
+async function readBehind(service: LocalService, good: Receiver): Promise<number> {
+  good.latencies.length = 0;
+  await call(service, "owner@globex.test", "/api/prospects", { name: "behind" });
+  for (const end = Date.now() + MINUTE; good.latencies.length === 0 && Date.now() < end; ) await wait(10);
+  return good.latencies[0] ?? Number.NaN;
+}
+
 /** Deliveries of the webhook as the publisher makes them, all at once, with their messages. */
 async function backlog({ outputs }: LocalService, { id: webhookId, companyId, registrations }: z.infer<typeof Made>) {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
@@ -142,6 +150,7 @@ async function webhookIsolation(): Promise<string> {
     const alone = await steady(service, good);
     progress("backlog");
     await backlog(service, troubled);
+    const behind = await readBehind(service, good);
     progress("beside");
     const beside = await steady(service, good);
     const { requests, most } = hanging.seen();
@@ -152,6 +161,7 @@ async function webhookIsolation(): Promise<string> {
       row("alone", alone),
       row(`beside ${BACKLOG} events of another company for a receiver that hangs`, beside),
       "",
+      `An event right after the backlog was written took ${behind} ms: the stream tells of the backlog first.`,
       `The receiver that hangs got ${requests} requests meanwhile, ${most} at once. p99 moved by ${beside.p99 - alone.p99} ms.`,
     ].join("\n");
   } finally {
