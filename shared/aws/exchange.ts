@@ -10,7 +10,7 @@ export interface TimeLimits {
 
 export interface Reply {
   readonly status: number;
-  readonly body: Buffer;
+  readonly body: string;
 }
 
 const CONNECTIONS = 50;
@@ -18,14 +18,28 @@ const kept = { keepAlive: true, maxSockets: CONNECTIONS } as const;
 let agents: { readonly http: HttpAgent; readonly https: HttpsAgent } | undefined;
 
 /** Throws where no whole answer comes, whatever the request may have done. */
-export function exchange(
+export async function exchange(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  limits: TimeLimits,
+): Promise<Reply> {
+  const parts: Buffer[] = [];
+  const status = await answered(url, headers, body, limits, parts);
+  // A connection that is kept keeps its last request and answer, with all that these refer to.
+  return { status, body: Buffer.concat(parts.splice(0)).toString() };
+}
+
+/** Gives the status when the answer has come whole. */
+function answered(
   { protocol, hostname, port, pathname: path }: URL,
   headers: Readonly<Record<string, string>>,
   body: string,
   { connectMs, answerMs }: TimeLimits,
-): Promise<Reply> {
+  parts: Buffer[],
+): Promise<number> {
   agents ??= { http: new HttpAgent(kept), https: new HttpsAgent(kept) };
-  const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
   const options = { method: "POST", hostname, port, path, headers };
   const request =
     protocol === "https:"
@@ -41,10 +55,9 @@ export function exchange(
     socket.once("connect", isOver).once("close", isOver);
   });
   request.once("response", (response) => {
-    const parts: Buffer[] = [];
     response.on("data", (part: Buffer) => parts.push(part));
     response.once("error", reject);
-    response.once("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts) }));
+    response.once("end", () => resolve(response.statusCode ?? 0));
   });
   request.once("error", reject);
   request.end(body);

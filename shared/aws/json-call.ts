@@ -124,9 +124,9 @@ function answerOf(operation: string, { status, body }: Reply): unknown {
 }
 
 /** Undefined: no JSON. */
-function parsed(body: Buffer): unknown {
+function parsed(body: string): unknown {
   try {
-    return JSON.parse(body.toString());
+    return JSON.parse(body);
   } catch {
     return undefined;
   }

@@ -57,9 +57,11 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
 export const itemOf = (attributes: Attributes): Record<string, unknown> =>
   Object.fromEntries(Object.entries(attributes).map(([name, attribute]) => [name, plainOf(attribute)]));
 
+/** In memory of their own: small buffers share theirs, and what is kept of one would keep all of it. */
 function bytesOf(base64: string): Uint8Array {
-  const { buffer, byteOffset, byteLength } = Buffer.from(base64, "base64");
-  return new Uint8Array(buffer, byteOffset, byteLength);
+  const decoded = Buffer.from(base64, "base64");
+  const isOwn = decoded.byteLength === decoded.buffer.byteLength;
+  return isOwn ? new Uint8Array(decoded.buffer) : new Uint8Array(decoded);
 }
 
 export function plainOf(attribute: Attribute): unknown {

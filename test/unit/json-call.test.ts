@@ -4,7 +4,11 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { text } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
 import { AwsError, awsCall, type CallSettings } from "#shared/aws/json-call.ts";
 import { isTransient } from "#shared/failure.ts";
 
@@ -182,4 +186,27 @@ test("connections are kept", async () => {
   const call = to(endpoint);
   for (let i = 0; i < 20; i++) await call("GetItem", {});
   expect(connections()).toBe(1);
+});
+
+test("a connection that is kept keeps no answer", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = z.parse(
+    z.custom<() => void>((value) => typeof value === "function"),
+    runInNewContext("gc"),
+  );
+  const held = (): number => {
+    collect();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  // One for all answers: what the service itself keeps of them is the same however many there are.
+  const large = Buffer.from(JSON.stringify({ Item: { a: { S: "x".repeat(8_000_000) } } }));
+  const { endpoint, connections } = await listen((response) => response.end(large));
+  const call = to(endpoint);
+  await call("GetItem", {});
+  const before = held();
+  await Promise.all(Array.from({ length: 6 }, () => call("GetItem", {})));
+  expect(connections()).toBeGreaterThan(1);
+  await setImmediate();
+  expect(held() - before).toBeLessThan(large.length);
 });
