@@ -1,7 +1,7 @@
 /** The bucket for files: S3 by signed requests of `fetch`, each of which ends and is tried a few times, and links for others. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SignatureV4 } from "@smithy/signature-v4";
-import { regionInUse, signerOf } from "#shared/aws/signing.ts";
+import { hostOf, regionInUse, signerOf } from "#shared/aws/signing.ts";
 import { setting } from "#shared/config.ts";
 
 /** The bucket did not take or give a file within our tries. */
@@ -54,7 +54,7 @@ export function openBucket(): Bucket {
   const name = setting("BUCKET_NAME");
   const url = new URL(
     endpoint === undefined
-      ? `https://${name}.s3.${regionInUse()}.amazonaws.com`
+      ? `https://${name}.${hostOf("s3", regionInUse())}`
       : `${endpoint.replace(/\/$/, "")}/${name}`,
   );
   const signer = signerOf("s3");

@@ -24,7 +24,7 @@ const TRIES = 3;
 const PARALLEL = 8;
 
 /** Of a batch: what the queue did not take. */
-const Sent = z.object({ Failed: z._default(z.array(z.object({ Id: z.string() })), []) });
+const Sent = z.object({ Failed: z.nullish(z.array(z.object({ Id: z.string() }))) });
 
 let made: DeliveryQueue | undefined;
 
@@ -46,7 +46,7 @@ export function openQueue(queueUrl: string, call: AwsCall = awsCall("sqs")): Del
     for (let attempt = 1; left.length > 0; attempt++) {
       if (attempt > TRIES) throw new Error(`the queue refused ${left.length} messages`);
       const { Failed } = Sent.parse(await call("SendMessageBatch", { QueueUrl: queueUrl, Entries: left }));
-      const failed = new Set(Failed.map(({ Id }) => Id));
+      const failed = new Set((Failed ?? []).map(({ Id }) => Id));
       left = left.filter(({ Id }) => failed.has(Id));
     }
   }

@@ -49,7 +49,7 @@ export async function redrive(
   }
 }
 
-const Received = z.object({ Messages: z._default(z.array(Message), []) });
+const Received = z.object({ Messages: z.nullish(z.array(Message)) });
 
 async function receive(sqs: AwsCall, QueueUrl: string): Promise<readonly Message[]> {
   const answer = await sqs("ReceiveMessage", {
@@ -59,7 +59,7 @@ async function receive(sqs: AwsCall, QueueUrl: string): Promise<readonly Message
     VisibilityTimeout: HELD_SECONDS,
     MessageSystemAttributeNames: ["SentTimestamp", "MessageGroupId"],
   });
-  return Received.parse(answer).Messages;
+  return Received.parse(answer).Messages ?? [];
 }
 
 const COUNTS = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"] as const;

@@ -40,7 +40,8 @@ function answered(
 ): Promise<number> {
   agents ??= { http: new HttpAgent(kept), https: new HttpsAgent(kept) };
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const options = { method: "POST", hostname, port, path, headers };
+  // A URL writes the address of IPv6 in brackets, a connection takes it without.
+  const options = { method: "POST", hostname: hostname.replace(/^\[|\]$/g, ""), port, path, headers };
   const request =
     protocol === "https:"
       ? httpsRequest({ ...options, agent: agents.https })
@@ -56,10 +57,10 @@ function answered(
   });
   request.once("response", (response) => {
     response.on("data", (part: Buffer) => parts.push(part));
-    response.once("error", reject);
+    response.on("error", reject);
     response.once("end", () => resolve(response.statusCode ?? 0));
   });
-  request.once("error", reject);
+  request.on("error", reject);
   request.end(body);
   return promise.finally(() => clearTimeout(answering));
 }

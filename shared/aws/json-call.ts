@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { exchange, type Reply, type TimeLimits } from "#shared/aws/exchange.ts";
-import { regionInUse, type SignerSettings, signerOf } from "#shared/aws/signing.ts";
+import { hostOf, regionInUse, type SignerSettings, signerOf } from "#shared/aws/signing.ts";
 
 export interface CallSettings extends SignerSettings, Partial<TimeLimits> {
   /** Default: what AWS_ENDPOINT_URL… says, else the service's own in the region. */
@@ -82,8 +82,9 @@ const FIRST_PAUSE_MS = 25;
 function sender(service: keyof typeof services, settings: CallSettings, limits: TimeLimits) {
   const { signed, target, endpoint: variable } = services[service];
   const { region = regionInUse() } = settings;
-  const endpoint = settings.endpoint ?? process.env[variable] ?? process.env.AWS_ENDPOINT_URL;
-  const url = new URL(endpoint ?? `https://${service}.${region}.amazonaws.com`);
+  // A variable that is empty is none.
+  const endpoint = settings.endpoint ?? (process.env[variable] || process.env.AWS_ENDPOINT_URL);
+  const url = new URL(endpoint || `https://${hostOf(service, region)}`);
   const signer = signerOf(signed, settings);
   const { protocol, hostname, host, port, pathname: path } = url;
   const address = { method: "POST", protocol, hostname, path, query: {}, ...(port !== "" && { port: Number(port) }) };
@@ -98,26 +99,27 @@ function sender(service: keyof typeof services, settings: CallSettings, limits: 
         throw new AwsError("NoAnswer", `${operation} at ${url.origin}: ${why}`, true, { cause });
       },
     );
-    return answerOf(operation, reply);
+    // SQS answers some calls with nothing at all.
+    return answerOf(operation, service === "sqs" && reply.body === "" ? { ...reply, body: "{}" } : reply);
   };
 }
 
 const Fault = z.object({
-  /** With a namespace before `#`, and for SQS at times with what else there is to say after `:`. */
+  /** With a namespace before `#`. */
   __type: z._default(z.string(), "Unknown"),
-  message: z.optional(z.string()),
-  Message: z.optional(z.string()),
+  message: z.nullish(z.string()),
+  Message: z.nullish(z.string()),
 });
 
 const passing =
-  /Throttl|TooManyRequests|RequestLimitExceeded|ProvisionedThroughputExceeded|TransactionInProgress|RequestTimeout/;
+  /Throttl|TooManyRequests|LimitExceeded|ProvisionedThroughputExceeded|TransactionInProgress|RequestTimeout/;
 
 function answerOf(operation: string, { status, body }: Reply): unknown {
   const answer = parsed(body);
   if (status < 300 && answer !== undefined) return answer;
   const { data } = z.safeParse(Fault, answer);
   const name = data?.__type.split("#").at(-1) ?? `Status${status}`;
-  const isPassing = status >= 500 || status < 300 || passing.test(name);
+  const isPassing = status >= 500 || status === 429 || status < 300 || passing.test(name);
   throw new AwsError(name, `${operation}: ${data?.message ?? data?.Message ?? `status ${status}`}`, isPassing, {
     answer,
   });

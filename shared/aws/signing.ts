@@ -4,6 +4,15 @@ import { SignatureV4 } from "@smithy/signature-v4";
 
 export const regionInUse = (): string => process.env.AWS_REGION ?? "us-east-1";
 
+/** By the beginning of a region's name. */
+const domains = { "cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu" } as const;
+
+/** The host of a service in a region. */
+export function hostOf(service: string, region: string): string {
+  const [, domain = "amazonaws.com"] = Object.entries(domains).find(([start]) => region.startsWith(start)) ?? [];
+  return `${service}.${region}.${domain}`;
+}
+
 export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

@@ -24,7 +24,7 @@ export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
 
 const Reasons = z.object({
   CancellationReasons: z._default(
-    z.array(z.object({ Code: z.optional(z.string()), Item: z.optional(StoredAttributes) })),
+    z.array(z.object({ Code: z.nullish(z.string()), Item: z.nullish(StoredAttributes) })),
     [],
   ),
 });
@@ -47,17 +47,17 @@ function isConflict(error: unknown): boolean {
 /** Which conditions of a transaction failed, with the items that stand there. */
 export function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
   return (reasonsOf(error) ?? []).flatMap(({ Code, Item }, index) =>
-    Code === "ConditionalCheckFailed" ? [{ index, item: Item && itemOf(Item) }] : [],
+    Code === "ConditionalCheckFailed" ? [{ index, item: Item ? itemOf(Item) : undefined }] : [],
   );
 }
 
-const Refused = z.object({ Item: z.optional(StoredAttributes) });
+const Refused = z.object({ Item: z.nullish(StoredAttributes) });
 
 /** The item that stands where a single write's condition failed; `undefined` for any other error. */
 export function conditionalFailure(error: unknown): { item: Item | undefined } | undefined {
   if (!(error instanceof AwsError && error.name === "ConditionalCheckFailedException")) return undefined;
   const { Item } = Refused.parse(error.answer);
-  return { item: Item && itemOf(Item) };
+  return { item: Item ? itemOf(Item) : undefined };
 }
 
 /** Full jitter: 0 to 25 ms doubled per attempt, at most 800 ms. */

@@ -145,8 +145,10 @@ async function recordAll(world: EventWorld, webhook: StoredWebhook, made: readon
 
 /** Bytes of an answer that leave the delivery's row as small as most are. */
 const SHORT = 100;
-const isShortSuccess = ({ exchange }: Made): boolean =>
-  isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT;
+/** Successes in a row: of one that is sent again and again the others have rows of their own. */
+const FEW = 5;
+const isShortSuccess = ({ delivery: { successes = [] }, exchange }: Made): boolean =>
+  isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT && successes.length < FEW;
 
 const attemptOf = ({ delivery, startedMs, exchange }: Made): Attempt => ({
   number: delivery.attempt,

@@ -58,6 +58,21 @@ test("failed, delivered, delivered again and again: each attempt is told with wh
   expect(await expectBalanced(at)).toMatchObject({ delivered: 1, attempts: 4 });
 });
 
+test("sent again and again, its row does not grow without end", async () => {
+  const at = await newScene(db);
+  await publish(at);
+  await drain(at);
+  for (let again = 0; again < 8; again++) {
+    at.clock += 60_000;
+    await redeliver(api(at), at.world.queue, at.companyId, at.webhookId, (await only(at)).id);
+    await drain(at);
+  }
+  expect((await only(at)).successes).toHaveLength(5);
+  expect(await rowsOf(at)).toEqual([6, 7, 8, 9]);
+  expect((await shown(at)).attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(await expectBalanced(at)).toMatchObject({ delivered: 1, attempts: 9 });
+});
+
 test("an attempt that ends when its delivery has been cancelled is told all the same", async () => {
   const at = await newScene(db);
   await publish(at);

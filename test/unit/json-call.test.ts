@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { text } from "node:stream/consumers";
-import { setImmediate } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { AwsError, awsCall, type CallSettings } from "#shared/aws/json-call.ts";
+import { hostOf } from "#shared/aws/signing.ts";
 import { isTransient } from "#shared/failure.ts";
 
 const credentials = { accessKeyId: "AKID", secretAccessKey: "SECRET", sessionToken: "TOKEN" };
@@ -25,7 +25,10 @@ interface Heard {
 type Answers = (response: ServerResponse, number: number) => void;
 
 /** A service that answers its nth request so. */
-async function listen(answers: Answers): Promise<{ endpoint: string; heard: Heard[]; connections: () => number }> {
+async function listen(
+  answers: Answers,
+  host = "127.0.0.1",
+): Promise<{ endpoint: string; heard: Heard[]; connections: () => number }> {
   const heard: Heard[] = [];
   let connections = 0;
   const server = createServer(async (request, response) => {
@@ -35,7 +38,7 @@ async function listen(answers: Answers): Promise<{ endpoint: string; heard: Hear
   server.on("connection", () => {
     connections++;
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(0, host);
   await once(server, "listening");
   ending.push(() => {
     server.closeAllConnections();
@@ -43,7 +46,11 @@ async function listen(answers: Answers): Promise<{ endpoint: string; heard: Hear
   });
   const address = server.address();
   const port = typeof address === "object" ? address?.port : "";
-  return { endpoint: `http://127.0.0.1:${port}`, heard, connections: () => connections };
+  return {
+    endpoint: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    heard,
+    connections: () => connections,
+  };
 }
 
 const to = (endpoint: string, settings: CallSettings = {}) =>
@@ -113,6 +120,8 @@ test("credentials that change are asked for with each try; without any the call 
 describe("tried again, in the same words:", () => {
   test.each<[string, Answers]>([
     ["throttling", fault(400, "ProvisionedThroughputExceededException")],
+    ["throttling without a word", (response) => response.writeHead(429).end()],
+    ["too many readers", fault(400, "LimitExceededException")],
     ["a fault of the service", fault(500, "InternalServerError")],
     ["an answer of a gateway that is no JSON", (response) => response.writeHead(502).end("<html>bad gateway</html>")],
     ["a broken connection", (response) => response.destroy()],
@@ -181,6 +190,29 @@ describe("each try ends", () => {
   });
 });
 
+test("SQS may answer with nothing; of the table that is no answer", async () => {
+  const { endpoint, heard } = await listen((response) => response.end());
+  const settings = { endpoint, region: "eu-west-1", credentials };
+  expect(await awsCall("sqs", settings)("DeleteMessage", {})).toEqual({});
+  expect(heard).toHaveLength(1);
+  await expect(to(endpoint)("GetItem", {})).rejects.toMatchObject({ isPassing: true });
+});
+
+test("a service that listens on IPv6 is reached", async () => {
+  const { endpoint, heard } = await listen(ok, "::1");
+  expect(await to(endpoint)("GetItem", {})).toEqual({ Item: {} });
+  expect(heard[0]?.headers.host).toBe(endpoint.slice("http://".length));
+});
+
+test.each([
+  ["dynamodb", "eu-west-1", "dynamodb.eu-west-1.amazonaws.com"],
+  ["streams.dynamodb", "us-gov-west-1", "streams.dynamodb.us-gov-west-1.amazonaws.com"],
+  ["sqs", "cn-north-1", "sqs.cn-north-1.amazonaws.com.cn"],
+  ["sqs", "eusc-de-east-1", "sqs.eusc-de-east-1.amazonaws.eu"],
+])("%s in %s is at %s", (service, region, host) => {
+  expect(hostOf(service, region)).toBe(host);
+});
+
 test("connections are kept", async () => {
   const { endpoint, connections } = await listen(ok);
   const call = to(endpoint);
@@ -207,6 +239,5 @@ test("a connection that is kept keeps no answer", async () => {
   const before = held();
   await Promise.all(Array.from({ length: 6 }, () => call("GetItem", {})));
   expect(connections()).toBeGreaterThan(1);
-  await setImmediate();
-  expect(held() - before).toBeLessThan(large.length);
+  await expect.poll(() => held() - before, { timeout: 10_000 }).toBeLessThan(large.length);
 });
