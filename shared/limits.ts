@@ -95,6 +95,8 @@ export const limits = {
   filterBytes: 4 * 1024,
   /** The whole exchange with a receiver: look-up, connect, send, answer. */
   exchangeMs: 10_000,
+  /** Between two exchanges its connection is kept so long: servers wait for the next request for two seconds and more. */
+  connectionKeptMs: 1_000,
   /** At most this much of a receiver's answer is read. */
   answerBytes: 16 * 1024,
   /** This much of a receiver's answer is kept with the attempt. */

@@ -7,6 +7,7 @@ import { nameOfArn } from "./names.ts";
 import type { Positions } from "./positions.ts";
 import { startQueueSource } from "./queue-source.ts";
 import { type QueueServer, sendMessage } from "./queues.ts";
+import { createFilter } from "./record-filter.ts";
 import { startSchedules } from "./schedules.ts";
 import type { RunningSource } from "./sources.ts";
 import type { Stack } from "./stack.ts";
@@ -36,6 +37,7 @@ export function createFunctions(stack: Stack, host: FunctionHost): ReadonlyMap<s
   );
 }
 
+const filterOf = ({ id, FilterCriteria }: Mapping) => createFilter(id, FilterCriteria);
 const isQueue = ({ EventSourceArn }: Mapping): boolean => EventSourceArn.startsWith("arn:aws:sqs:");
 const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);
@@ -52,8 +54,10 @@ export async function startSources(
     sendMessage(servers.queues, nameOfArn(queueArn), body);
   const sources: RunningSource[] = [];
   const streams = streamsAt(servers.dynamoDbEndpoint);
-  const pages = new StreamPages(streams);
-  for (const mapping of stack.eventSources.filter(({ Enabled }) => Enabled)) {
+  const mappings = stack.eventSources.filter(({ Enabled }) => Enabled);
+  const filters = mappings.filter((mapping) => !isQueue(mapping)).map(filterOf);
+  const pages = new StreamPages(streams, (record) => filters.some((isWanted) => isWanted(record)));
+  for (const mapping of mappings) {
     const target = functions.get(nameOfArn(mapping.FunctionName));
     if (target === undefined) throw new LocalError(`${mapping.id}.FunctionName: names no function of the template`);
     if (isQueue(mapping)) {
@@ -68,6 +72,7 @@ export async function startSources(
           mapping,
           target,
           streams,
+          isWanted: filterOf(mapping),
           pages,
           streamArn: await streamOf(servers.dynamoDb, tableOf(mapping)),
           positions,

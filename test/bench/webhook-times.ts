@@ -1,7 +1,7 @@
 /** How long an event is on its way from its commit to the receiver, through the whole local service, beside a bare loop of posts. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, request } from "node:http";
+import { Agent, createServer, request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
@@ -152,8 +152,10 @@ async function commitProspects({ table }: World, companyId: number, ids: readonl
 }
 
 let lastPost: Promise<unknown> = Promise.resolve();
+/** Kept open, as the service does it. */
+const agent = new Agent({ keepAlive: true });
 
-/** One after the other, each on a connection of its own, as the service does it. */
+/** One after the other. */
 const postBare = (receiver: Receiver, ids: readonly number[]): Promise<number[]> =>
   Promise.all(ids.map((id) => postOne(receiver, id)));
 
@@ -164,7 +166,7 @@ async function postOne({ url, sample }: Receiver, id: number): Promise<number> {
   const before = lastPost;
   lastPost = (async () => {
     await before;
-    const sent = request(url, { method: "POST", agent: false, headers }).end(body);
+    const sent = request(url, { method: "POST", agent, headers }).end(body);
     const [response] = await once(sent, "response");
     response.resume();
     await once(response, "end");

@@ -42,6 +42,8 @@ export class Senders {
   readonly sent: Sent[] = [];
   readonly hooks: Hook[] = [];
   readonly queue: Waiting[] = [];
+  /** Messages that were ever put into the queue. */
+  queued = 0;
   /** The most senders that were busy with messages of the company at once, and the most exchanges with a receiver. */
   readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
@@ -70,6 +72,7 @@ export class Senders {
         send: async (entries) => {
           for (const { message, delaySeconds } of entries) {
             this.queue.push({ message, at: this.clock + delaySeconds * 1_000 });
+            this.queued++;
           }
         },
       },
@@ -114,7 +117,9 @@ export class Senders {
       await this.#quiet();
       if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
       const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
-      const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...this.queue.map(({ at }) => at));
+      // A message that is due already waits for a sender.
+      const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
+      const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;
       this.clock = Math.max(this.clock, next);
       if (next === sweepAt) await sweep(this.world, { assume: "messages-kept" });
