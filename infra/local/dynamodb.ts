@@ -45,7 +45,8 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   // A group of its own: Ctrl-C in a terminal is for this process, which stops the server last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    env: { ...process.env, SCRATCH: scratch ?? "" },
+    // The tables take one request at a time: a second thread of the server mostly waits for the first, and makes all of it an eighth dearer.
+    env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
   let output = "";

@@ -38,7 +38,7 @@ const WEBHOOKS = "## Webhooks";
 
 const DELIVERIES = `Milliseconds from the commit of a row to the arrival of its event, through the whole local service: its servers, functions and
 the receiver share the processors of this machine. *Bare*: a loop that posts the same bytes at the same rate, one after the other,
-each on a connection of its own, and does nothing else. *Ratio*: of what arrives in a second, ours to bare.`;
+on a connection that stays open, and does nothing else. *Ratio*: of what arrives in a second, ours to bare.`;
 
 const POSTGRES = `## Beside Postgres
 
