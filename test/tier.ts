@@ -1,4 +1,4 @@
-/** The tier that a test runs in: `npm test` states a law at a size that can still fail, `npm run test:wide` at its whole size. */
+/** The tier that a test runs in: `npm test` and `test:deep` state a law at a size that can still fail, `test:wide` at its whole size. */
 import { inject } from "vitest";
 
 type Tier = "short" | "wide";
