@@ -51,7 +51,8 @@ describe("pins", () => {
     await create({ name });
     const gone = await create({ name, lat: 1, lng: 1 });
     await as.rep.DELETE("/api/prospects/{id}", at(gone));
-    expect((await pins({ search: name })).sort((a, b) => a.id - b.id)).toEqual([
+    const byLatitude = (await pins({ search: name })).sort((a, b) => b.lat - a.lat);
+    expect(byLatitude).toEqual([
       { id: plain, lat: 39.5, lng: -105.25, statusColor: "#9CA3AF" },
       { id: colored, lat: 0, lng: 0, statusColor: status.color },
     ]);
