@@ -97,6 +97,8 @@ export const limits = {
   exchangeMs: 10_000,
   /** Between two exchanges its connection is kept so long: servers wait for the next request for two seconds and more. */
   connectionKeptMs: 1_000,
+  /** A connection that is older is not used again. */
+  connectionAgeMs: 60_000,
   /** At most this much of a receiver's answer is read. */
   answerBytes: 16 * 1024,
   /** This much of a receiver's answer is kept with the attempt. */

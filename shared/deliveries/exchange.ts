@@ -1,7 +1,7 @@
 /** One POST to a receiver: vetted address, one deadline for everything, a bounded answer, no redirects. */
 import { Agent as HttpAgent, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import type { LookupFunction } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { performance } from "node:perf_hooks";
 import type { UrlPolicy } from "#shared/config.ts";
 import { limits } from "#shared/limits.ts";
@@ -49,12 +49,25 @@ export async function post(
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * A connection stays open between exchanges that follow each other closely; its address was vetted when it was made. Not the global
- * agents: those may follow the environment to a proxy, which would look the name up by itself.
+ * A connection stays open between exchanges that follow each other closely, for one URL: what a receiver says out of turn is nobody
+ * else's answer. Its address was vetted when it was made. Not the global agents: those may follow the environment to a proxy, which
+ * would look the name up by itself.
  */
 const kept = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
-const secure = { request: requestHttps, agent: new HttpsAgent(kept) };
-const plain = { request: requestHttp, agent: new HttpAgent(kept) };
+const secure = { request: requestHttps, agent: forOneUrl(new HttpsAgent({ ...kept, maxCachedSessions: 0 })) };
+const plain = { request: requestHttp, agent: forOneUrl(new HttpAgent(kept)) };
+
+type Named = Parameters<HttpAgent["getName"]>[0] & { readonly keptFor?: string };
+
+/** Of requests that name what their connections are kept for. */
+function forOneUrl<A extends HttpAgent>(agent: A): A {
+  const nameOf = agent.getName.bind(agent);
+  agent.getName = (options?: Named) => `${nameOf(options)} ${options?.keptFor ?? ""}`;
+  return agent;
+}
+
+/** When each connection was made. */
+const made = new WeakMap<Socket, number>();
 
 interface Sending {
   readonly target: URL;
@@ -80,24 +93,26 @@ const isEnd = (error: Error): boolean => "code" in error && (error.code === "ECO
 
 function sendOnce({ target, body, headers, lookup, signal }: Sending, mayBeKept: boolean): Promise<Answer> {
   const { request, agent } = target.protocol === "https:" ? secure : plain;
+  const options = {
+    method: "POST",
+    headers: { ...headers, "Content-Length": Buffer.byteLength(body), "Accept-Encoding": "identity" },
+    lookup,
+    agent: mayBeKept && agent,
+    keptFor: target.href,
+    signal,
+  };
   return new Promise((resolve, reject) => {
-    const sent = request(target, {
-      method: "POST",
-      headers: { ...headers, "Content-Length": Buffer.byteLength(body), "Accept-Encoding": "identity" },
-      lookup,
-      agent: mayBeKept && agent,
-      signal,
+    const sent = request(target, options);
+    let heardBefore = 0;
+    sent.on("socket", (socket) => {
+      heardBefore = sent.reusedSocket ? socket.bytesRead : 0;
+      if (!sent.reusedSocket) made.set(socket, performance.now());
     });
-    let isSilent = true;
-    const speaks = (): void => {
-      isSilent = false;
-    };
-    sent.on("error", (error) => reject(sent.reusedSocket && isSilent && isEnd(error) ? new Stale() : error));
+    const isSilent = (): boolean => sent.socket?.bytesRead === heardBefore;
+    sent.on("error", (error) => reject(sent.reusedSocket && isSilent() && isEnd(error) ? new Stale() : error));
     // Whatever way a connection ends, and be it one to another protocol: the exchange is over then.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
-    sent.on("information", speaks);
     sent.on("response", (response) => {
-      speaks();
       const chunks: Buffer[] = [];
       let bytes = 0;
       const finish = (): void => {
@@ -113,7 +128,12 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayBeKept:
         // Enough is known: the rest of an endless answer is not read.
         sent.destroy();
       });
-      response.on("end", finish);
+      response.on("end", () => {
+        finish();
+        const { socket } = sent;
+        // A name may have another address by now.
+        if (socket !== null && performance.now() - (made.get(socket) ?? 0) > limits.connectionAgeMs) socket.destroy();
+      });
       response.on("error", reject);
       response.on("aborted", () => reject(new Error("the answer broke off")));
     });

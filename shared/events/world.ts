@@ -29,7 +29,8 @@ export function eventWorld(): EventWorld {
   made ??= {
     table: openTable(setting("TABLE_NAME")),
     clock: systemClock,
-    rest: (ms) => wait(ms, undefined, { ref: false }),
+    // Of a process that waits for nothing else, too: Lambda takes one that could end for one that has.
+    rest: (ms) => wait(ms),
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {

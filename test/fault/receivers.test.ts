@@ -6,7 +6,7 @@ import { createServer as createTcpServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { post } from "#shared/deliveries/exchange.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
@@ -140,16 +140,26 @@ describe("the connection to a receiver", () => {
     expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
   });
 
+  test("is nobody else's: another URL of the same host has its own", async () => {
+    const receiver = await counted((socket) => void socket.write(ANSWER));
+    for (const path of ["a", "b", "a", "b"]) {
+      expect(await send({ ...receiver, url: `${receiver.url}${path}` })).toMatchObject({ status: 204 });
+    }
+    expect(receiver.count()).toBe(2);
+  });
+
   test("is not made anew where it was new, nor where the answer had begun: that is the receiver's failure", async () => {
     const first = await counted((socket) => void socket.resetAndDestroy());
     expect(await send(first)).toMatchObject({ status: null });
     expect(first.requests()).toBe(1);
-    const begun = await counted((socket, request) =>
-      request === 1 ? void socket.write(ANSWER) : void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"),
-    );
-    expect(await send(begun)).toMatchObject({ status: 204 });
-    expect((await send(begun)).error).toMatch(/broke off|aborted/);
-    expect(begun.requests()).toBe(2);
+    for (const beginning of ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "HTTP/1.1 500 Oops\r\nX: "]) {
+      const begun = await counted((socket, request) =>
+        request === 1 ? void socket.write(ANSWER) : void socket.end(beginning),
+      );
+      expect(await send(begun)).toMatchObject({ status: 204 });
+      expect((await send(begun)).status).toBeNull();
+      expect(begun.requests()).toBe(2);
+    }
   });
 
   test("is not used again where the receiver says so, or has more to say than is read", async () => {
@@ -163,6 +173,18 @@ describe("the connection to a receiver", () => {
       for (let i = 0; i < 2; i++) expect((await send(receiver)).error).toBeNull();
     }
     expect(sockets.size).toBe(2);
+  });
+
+  test("is not used again once it is old", async () => {
+    const clock = vi.spyOn(performance, "now");
+    const from = performance.now();
+    const receiver = await counted((socket) => void socket.write(ANSWER));
+    for (const ageMs of [0, limits.connectionAgeMs, limits.connectionAgeMs + 1, 0, 1]) {
+      clock.mockReturnValue(from + ageMs);
+      expect(await send(receiver)).toMatchObject({ status: 204 });
+    }
+    clock.mockRestore();
+    expect(receiver.count()).toBe(2);
   });
 
   test("is closed when it has not been used for a while", async () => {
@@ -263,6 +285,13 @@ test("an attempt at an endless body takes at most 10 MB above rest", async () =>
   const { rest, peak, statuses } = Memory.parse(JSON.parse(await text(child.stdout)));
   expect(statuses).toEqual(Array.from({ length: 10 }, () => 200));
   expect(peak - rest).toBeLessThanOrEqual(10 * 1024 * 1024);
+});
+
+test("a sender that rests has not ended, though it waits for nothing else", async () => {
+  const script = fileURLToPath(new URL("./resting-process.ts", import.meta.url));
+  const env = { ...process.env, TABLE_NAME: "t", TIME_SCALE: "1", DELIVERY_QUEUE_URL: "http://127.0.0.1:1/q" };
+  const child = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"], env });
+  expect(await text(child.stdout)).toBe("rested\n");
 });
 
 describe("Retry-After", () => {
