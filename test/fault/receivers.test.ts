@@ -1,62 +1,17 @@
 /** Receivers that misbehave: what an exchange makes of each of them, within its deadline, its bytes and its memory. */
 import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { createServer as createTcpServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { post } from "#shared/deliveries/exchange.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
 import { limits } from "#shared/limits.ts";
+import { closeAfterEach, http, send, tcp } from "./listening.ts";
 
-const cleanUps: (() => void)[] = [];
-afterEach(() => {
-  for (const cleanUp of cleanUps.splice(0)) cleanUp();
-});
+closeAfterEach();
 
-interface Listening {
-  readonly url: string;
-  /** Requests or connections so far. */
-  count(): number;
-}
-
-async function http(behave: (response: ServerResponse, request: IncomingMessage) => void): Promise<Listening> {
-  let count = 0;
-  const server = createServer((request, response) => {
-    count++;
-    response.on("error", () => undefined);
-    behave(response, request);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanUps.push(
-    () => server.closeAllConnections(),
-    () => server.close(),
-  );
-  const address = server.address();
-  return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, count: () => count };
-}
-
-/** Speaks whatever it likes. */
-async function tcp(behave: (socket: Socket) => void): Promise<Listening> {
-  const sockets: Socket[] = [];
-  const server = createTcpServer((socket) => {
-    sockets.push(socket);
-    socket.on("error", () => undefined);
-    behave(socket);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanUps.push(() => server.close(), ...[() => sockets.forEach((socket) => void socket.destroy())]);
-  const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
-  return { url, count: () => sockets.length };
-}
-
-const send = ({ url }: Listening, body = "{}") => post({ url, body, headers: {} }, "local");
 const says = (lines: string) => (socket: Socket) => {
   socket.once("data", () => socket.end(lines));
 };
@@ -102,100 +57,6 @@ test("whoever takes longer than the deadline is cut off within half a second, ho
     });
   }
   expect(late.map(({ count }) => count())).toEqual(late.map(() => 1));
-});
-
-describe("the connection to a receiver", () => {
-  const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
-  /** Does with the n-th request on the n-th connection as it is told, each from 1. */
-  const counted = async (behave: (socket: Socket, request: number, connection: number) => void) => {
-    let connection = 0;
-    let requests = 0;
-    const receiver = await tcp((socket) => {
-      const own = ++connection;
-      let request = 0;
-      socket.on("data", () => {
-        requests++;
-        behave(socket, ++request, own);
-      });
-    });
-    return { ...receiver, requests: () => requests };
-  };
-
-  test("is kept for the exchange that follows, and for as many at a time as there were", async () => {
-    const receiver = await counted((socket) => void socket.write(ANSWER));
-    for (let round = 0; round < 3; round++) {
-      const exchanges = await Promise.all(Array.from({ length: 4 }, () => send(receiver)));
-      expect(exchanges.map(({ status }) => status)).toEqual([204, 204, 204, 204]);
-    }
-    expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 4, requests: 12 });
-  });
-
-  test.each<[string, (socket: Socket) => void]>([
-    ["closed", (socket) => void socket.end()],
-    ["reset", (socket) => void socket.resetAndDestroy()],
-  ])("is made anew where the receiver has %s the kept one without a word", async (_, end) => {
-    const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
-    for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
-    // The second exchange finds that the first one's connection is gone; the one that it makes instead is not kept.
-    expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
-  });
-
-  test("is nobody else's: another URL of the same host has its own", async () => {
-    const receiver = await counted((socket) => void socket.write(ANSWER));
-    for (const path of ["a", "b", "a", "b"]) {
-      expect(await send({ ...receiver, url: `${receiver.url}${path}` })).toMatchObject({ status: 204 });
-    }
-    expect(receiver.count()).toBe(2);
-  });
-
-  test("is not made anew where it was new, nor where the answer had begun: that is the receiver's failure", async () => {
-    const first = await counted((socket) => void socket.resetAndDestroy());
-    expect(await send(first)).toMatchObject({ status: null });
-    expect(first.requests()).toBe(1);
-    for (const beginning of ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "HTTP/1.1 500 Oops\r\nX: "]) {
-      const begun = await counted((socket, request) =>
-        request === 1 ? void socket.write(ANSWER) : void socket.end(beginning),
-      );
-      expect(await send(begun)).toMatchObject({ status: 204 });
-      expect((await send(begun)).status).toBeNull();
-      expect(begun.requests()).toBe(2);
-    }
-  });
-
-  test("is not used again where the receiver says so, or has more to say than is read", async () => {
-    const closing = await http((response) => void response.writeHead(204, { Connection: "close" }).end());
-    const sockets = new Set<Socket>();
-    const endless = await http((response, request) => {
-      sockets.add(request.socket);
-      response.write("x".repeat(limits.answerBytes + 1));
-    });
-    for (const receiver of [closing, endless]) {
-      for (let i = 0; i < 2; i++) expect((await send(receiver)).error).toBeNull();
-    }
-    expect(sockets.size).toBe(2);
-  });
-
-  test("is not used again once it is old", async () => {
-    const clock = vi.spyOn(performance, "now");
-    const from = performance.now();
-    const receiver = await counted((socket) => void socket.write(ANSWER));
-    for (const ageMs of [0, limits.connectionAgeMs, limits.connectionAgeMs + 1, 0, 1]) {
-      clock.mockReturnValue(from + ageMs);
-      expect(await send(receiver)).toMatchObject({ status: 204 });
-    }
-    clock.mockRestore();
-    expect(receiver.count()).toBe(2);
-  });
-
-  test("is closed when it has not been used for a while", async () => {
-    const closed = Promise.withResolvers<void>();
-    const receiver = await tcp((socket) => {
-      socket.on("data", () => void socket.write(ANSWER));
-      socket.on("end", () => closed.resolve());
-    });
-    expect(await send(receiver)).toMatchObject({ status: 204 });
-    await closed.promise;
-  });
 });
 
 describe("a receiver that", () => {
@@ -285,13 +146,6 @@ test("an attempt at an endless body takes at most 10 MB above rest", async () =>
   const { rest, peak, statuses } = Memory.parse(JSON.parse(await text(child.stdout)));
   expect(statuses).toEqual(Array.from({ length: 10 }, () => 200));
   expect(peak - rest).toBeLessThanOrEqual(10 * 1024 * 1024);
-});
-
-test("a sender that rests has not ended, though it waits for nothing else", async () => {
-  const script = fileURLToPath(new URL("./resting-process.ts", import.meta.url));
-  const env = { ...process.env, TABLE_NAME: "t", TIME_SCALE: "1", DELIVERY_QUEUE_URL: "http://127.0.0.1:1/q" };
-  const child = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"], env });
-  expect(await text(child.stdout)).toBe("rested\n");
 });
 
 describe("Retry-After", () => {

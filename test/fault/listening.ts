@@ -1,0 +1,55 @@
+/** Receivers on loopback that behave as a test tells them, and are gone after it. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTcpServer, type Socket } from "node:net";
+import { afterEach } from "vitest";
+import { post } from "#shared/deliveries/exchange.ts";
+
+const cleanUps: (() => void)[] = [];
+
+/** To be called once by each file that listens. */
+export const closeAfterEach = (): void =>
+  afterEach(() => {
+    for (const cleanUp of cleanUps.splice(0)) cleanUp();
+  });
+
+export interface Listening {
+  readonly url: string;
+  /** Requests or connections so far. */
+  count(): number;
+}
+
+export async function http(behave: (response: ServerResponse, request: IncomingMessage) => void): Promise<Listening> {
+  let count = 0;
+  const server = createServer((request, response) => {
+    count++;
+    response.on("error", () => undefined);
+    behave(response, request);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  cleanUps.push(
+    () => server.closeAllConnections(),
+    () => server.close(),
+  );
+  const address = server.address();
+  return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, count: () => count };
+}
+
+/** Speaks whatever it likes. */
+export async function tcp(behave: (socket: Socket) => void): Promise<Listening> {
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => undefined);
+    behave(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  cleanUps.push(() => server.close(), ...[() => sockets.forEach((socket) => void socket.destroy())]);
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`;
+  return { url, count: () => sockets.length };
+}
+
+export const send = ({ url }: Listening, body = "{}") => post({ url, body, headers: {} }, "local");
