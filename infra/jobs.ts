@@ -2,7 +2,7 @@
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { CfnEventSourceMapping } from "aws-cdk-lib/aws-lambda";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
-import type { Queue, QueuePolicy } from "aws-cdk-lib/aws-sqs";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { accept } from "./finding.ts";
@@ -44,9 +44,9 @@ export const tellOfUploads = (queue: Queue) => ({
 /**
  * S3 tries the queue when it is told of it, so the policy comes before the bucket and cannot name it; it names the account.
  */
-export function letBucketTell(bucket: Bucket, queue: Queue, policy: QueuePolicy): void {
+export function letBucketTell(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
-  policy.document.addStatements(
+  queue.addToResourcePolicy(
     new PolicyStatement({
       actions: ["sqs:SendMessage"],
       principals: [new ServicePrincipal("s3.amazonaws.com")],
@@ -54,7 +54,7 @@ export function letBucketTell(bucket: Bucket, queue: Queue, policy: QueuePolicy)
       conditions: { StringEquals: { "aws:SourceAccount": account } },
     }),
   );
-  bucket.node.addDependency(policy);
+  bucket.node.addDependency(queue);
 }
 
 export function createJobs(scope: Construct, platform: Platform): void {

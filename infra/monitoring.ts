@@ -1,8 +1,7 @@
 /** A queue is never without its dead letters, redrive, alarm and a sentence that says what the alarm means. */
 import { Alarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
-import { AnyPrincipal, Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { FilterPattern, type ILogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
-import { Queue, QueueEncryption, QueuePolicy } from "aws-cdk-lib/aws-sqs";
+import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { accept } from "./finding.ts";
@@ -52,23 +51,8 @@ function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
 
-const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED } as const;
-
-/** One policy for all queues of the stack: each of its own would be a resource more, and a stack holds 500. */
-export function guardQueues(stack: Stack): QueuePolicy {
-  const queues = stack.node.findAll().filter((child) => child instanceof Queue);
-  const policy = new QueuePolicy(stack, "QueueAccess", { queues });
-  policy.document.addStatements(
-    new PolicyStatement({
-      effect: Effect.DENY,
-      principals: [new AnyPrincipal()],
-      actions: ["sqs:*"],
-      resources: queues.map(({ queueArn }) => queueArn),
-      conditions: { Bool: { "aws:SecureTransport": "false" } },
-    }),
-  );
-  return policy;
-}
+/** SQS takes a policy that covers a single queue only, so that each queue has one of its own. */
+const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
 export interface AlarmSpec {
   readonly metric: Metric;

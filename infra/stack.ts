@@ -7,7 +7,7 @@ import { createDeliveryQueue, createEvents, createParkedRecords } from "./events
 import type { Platform } from "./function.ts";
 import { createIdentity } from "./identity.ts";
 import { createExportQueue, createImportQueue, createJobs, letBucketTell } from "./jobs.ts";
-import { guardQueues, unreadableAlarm } from "./monitoring.ts";
+import { unreadableAlarm } from "./monitoring.ts";
 import { STACK_NAME } from "./stack-name.ts";
 import { createBucket, createTable } from "./storage.ts";
 
@@ -39,7 +39,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
   createJobs(stack, platform);
   const api = createApi(stack, platform, config);
   unreadableAlarm(stack);
-  letBucketTell(bucket, importQueue, guardQueues(stack));
+  letBucketTell(bucket, importQueue);
   outputs(stack, {
     // Without the slash at the end: paths of the OpenAPI document are appended to it.
     ApiUrl: `https://${api.restApiId}.execute-api.${stack.region}.${stack.urlSuffix}/${api.deploymentStage.stageName}`,

