@@ -1,5 +1,6 @@
 /** The problems that API Gateway answers itself, without any function, in the words of the service. */
 import { type ProblemCode, problems } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
 
 export interface GatewayProblem {
   readonly status: number;
@@ -24,6 +25,14 @@ const fault = problem("internal", problems.internal.title);
 const badToken = problem("unauthenticated", "The access token is missing or not valid.", { headers: CHALLENGE });
 const forbidden = problem("permission_denied", "The request was refused.");
 
+/**
+ * One text for all routes. API Gateway takes 10 MB, but an event of Lambda holds 6 MB: it refuses a body between the two
+ * before any function sees it, a form from about 4.4 MB on because it travels as base64.
+ */
+const TOO_LARGE =
+  `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
+  `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
+
 /** Every response type of API Gateway, so that none falls back to its own body. */
 export const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: forbidden,
@@ -42,7 +51,7 @@ export const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   // API Gateway's name for a path that no route has.
   MISSING_AUTHENTICATION_TOKEN: noRoute,
   QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
-  REQUEST_TOO_LARGE: problem("payload_too_large", "The request may hold at most 10 MB."),
+  REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
   RESOURCE_NOT_FOUND: noRoute,
   THROTTLED: problem("rate_limited", "Too many requests at once.", { headers: RETRY_AFTER }),
   UNAUTHORIZED: badToken,

@@ -32,9 +32,16 @@ export function errorFields(error: unknown): LogFields {
   return { error: error.name, message: error.message, stack: error.stack, cause };
 }
 
+let print = (line: string): void => console.log(line);
+
+/** For commands whose stdout is their result. */
+export function logToStderr(): void {
+  print = (line) => console.error(line);
+}
+
 function write(level: Level, event: string, fields: LogFields = {}): void {
   if (order[level] < threshold()) return;
-  console.log(JSON.stringify({ level, event, ...context.getStore(), ...fields }));
+  print(JSON.stringify({ level, event, ...context.getStore(), ...fields }));
 }
 
 function threshold(): number {
