@@ -6,6 +6,8 @@ export interface DeployConfig {
   readonly issuer?: string;
   /** Client ids or audiences that access tokens may be made out to, besides the stack's own client. */
   readonly audience: readonly string[];
+  /** The user pool sends its mail from this address by an identity of SES; without it by Cognito, some 50 mails a day for the account. */
+  readonly mail?: { readonly from: string; readonly sesIdentity: string };
   /** `local` also permits http and loopback receivers: for development only. */
   readonly webhookUrlPolicy: "public" | "local";
   /** Delays, retry gaps and windows pass this many times faster. */
@@ -21,6 +23,8 @@ export interface DeployConfig {
 export const contextKeys = [
   "issuer",
   "audience",
+  "mailFrom",
+  "sesIdentity",
   "webhookUrlPolicy",
   "timeScale",
   "deliverySenders",
@@ -53,9 +57,21 @@ export const AllowedOrigins = z._default(
   [],
 );
 
+/** The last part of each is what SES has verified: an address or its domain. */
+const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
+const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
+
 const Context = z.object({
   issuer: z.optional(z.url("must be a URL")),
   audience: z._default(List, []),
+  mailFrom: z.optional(
+    z.string().check(z.regex(MAIL_FROM, "must be an address, or a name with one: Acme <no-reply@example.com>")),
+  ),
+  sesIdentity: z.optional(
+    z
+      .string()
+      .check(z.regex(SES_IDENTITY, "must be the ARN of an identity: arn:aws:ses:REGION:ACCOUNT:identity/example.com")),
+  ),
   webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public"),
   timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1),
   deliverySenders: z._default(
@@ -74,10 +90,35 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
     const faults = parsed.error.issues.map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`);
     throw new Error(faults.join("\n"));
   }
-  const { issuer, ...rest } = parsed.data;
-  const config: DeployConfig = { ...rest, ...(issuer !== undefined && { issuer }) };
+  const { issuer, mailFrom, sesIdentity, ...rest } = parsed.data;
+  const mail = mailOf(mailFrom, sesIdentity);
+  if (issuer !== undefined && mail !== undefined) {
+    throw new Error(
+      "context key mailFrom: an issuer of your own sends its mail itself; leave out mailFrom and sesIdentity",
+    );
+  }
+  const config: DeployConfig = {
+    ...rest,
+    ...(issuer !== undefined && { issuer }),
+    ...(mail !== undefined && { mail }),
+  };
   assertConsistent(config);
   return config;
+}
+
+/** Each needs the other, and SES sends for nobody but the identity that it has verified. */
+function mailOf(from: string | undefined, sesIdentity: string | undefined): DeployConfig["mail"] {
+  if (from === undefined && sesIdentity === undefined) return undefined;
+  if (from === undefined) throw new Error("context key mailFrom: needed with sesIdentity");
+  if (sesIdentity === undefined) throw new Error("context key sesIdentity: needed with mailFrom");
+  const [, named, bare = named] = MAIL_FROM.exec(from) ?? [];
+  const verified = SES_IDENTITY.exec(sesIdentity)?.[1]?.toLowerCase() ?? "";
+  const domain = bare?.toLowerCase() ?? "";
+  const isItsAddress = from.toLowerCase().replace(/^.*<|>$/g, "") === verified;
+  if (!isItsAddress && domain !== verified && !domain.endsWith(`.${verified}`)) {
+    throw new Error(`context key mailFrom: ${from} is neither the identity ${verified} nor of its domain`);
+  }
+  return { from, sesIdentity };
 }
 
 /** What no single key can tell. */

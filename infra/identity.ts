@@ -1,5 +1,13 @@
 /** Who may sign in: the configured OpenID Connect issuer, or else a Cognito user pool of the stack's own. */
-import { AccountRecovery, FeaturePlan, Mfa, UserPool, type UserPoolClient } from "aws-cdk-lib/aws-cognito";
+import {
+  AccountRecovery,
+  CfnUserPool,
+  ClientAttributes,
+  FeaturePlan,
+  Mfa,
+  UserPool,
+  type UserPoolClient,
+} from "aws-cdk-lib/aws-cognito";
 import { Duration, Fn, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import type { DeployConfig } from "./config.ts";
@@ -12,9 +20,9 @@ export interface Identity {
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
 
-export function createIdentity(scope: Construct, { issuer, audience }: DeployConfig): Identity {
+export function createIdentity(scope: Construct, { issuer, audience, mail }: DeployConfig): Identity {
   if (issuer !== undefined) return { issuer, audience: audience.join(",") };
-  const pool = createUserPool(scope);
+  const pool = createUserPool(scope, mail);
   const client = createClient(pool);
   const clientId = client.userPoolClientId;
   return {
@@ -25,13 +33,15 @@ export function createIdentity(scope: Construct, { issuer, audience }: DeployCon
 }
 
 /** Users are made by an administrator, never by themselves: a sign-up would belong to no company. */
-function createUserPool(scope: Construct): UserPool {
+function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool {
   const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,
     signInAliases: { email: true },
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
+    // Until a new address is verified the old one stays, and with it who can reset the password.
+    keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
       requireLowercase: true,
@@ -46,12 +56,26 @@ function createUserPool(scope: Construct): UserPool {
     deletionProtection: true,
     removalPolicy: RemovalPolicy.RETAIN,
   });
+  sendBy(pool, mail);
   accept(pool, {
     "AwsSolutions-COG2": "Canvassers sign in on shared phones at the door: the second factor is each company's choice.",
     "AwsSolutions-COG8": "The Plus plan costs per active user; whoever wants its threat protection can switch it on.",
   });
   return pool;
 }
+
+/** By the ARN as it was given: the identity may be of another region than the pool, which the construct's own way cannot say. */
+function sendBy(pool: UserPool, mail: DeployConfig["mail"]): void {
+  const resource = pool.node.defaultChild;
+  if (mail === undefined || !(resource instanceof CfnUserPool)) return;
+  resource.emailConfiguration = { emailSendingAccount: "DEVELOPER", from: mail.from, sourceArn: mail.sesIdentity };
+}
+
+/**
+ * What a signed-in user may change with an access token alone. Without a list Cognito lets them write every standard
+ * attribute, the e-mail address included, and an empty list is none; so it names one that nothing reads.
+ */
+const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
  * Applications on phones hold no secret and sign in by SRP, which never sends the password. The password flow is the
@@ -64,6 +88,7 @@ function createClient(pool: UserPool): UserPoolClient {
     disableOAuth: true,
     preventUserExistenceErrors: true,
     enableTokenRevocation: true,
+    writeAttributes: writable,
     accessTokenValidity: Duration.hours(1),
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),

@@ -50,6 +50,8 @@ describe("cdk synth", () => {
   });
 });
 
+const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
+
 describe("settings", () => {
   const read = (context: Record<string, unknown>) => () => readConfig((key) => context[key]);
 
@@ -81,6 +83,16 @@ describe("settings", () => {
     [{ issuer: "not a url", audience: "web" }, "issuer"],
     [{ issuer: "http://id.example.com", audience: "web" }, "issuer: must begin with https"],
     [{ issuer: "https://id.example.com" }, "audience"],
+    [{ mailFrom: "nobody", sesIdentity }, "mailFrom: must be an address"],
+    [{ mailFrom: "a@example.com\r\nBcc: b@x.test", sesIdentity }, "mailFrom: must be an address"],
+    [{ mailFrom: "a@example.com", sesIdentity: "example.com" }, "sesIdentity: must be the ARN"],
+    [{ mailFrom: "a@example.com" }, "sesIdentity: needed with mailFrom"],
+    [{ sesIdentity }, "mailFrom: needed with sesIdentity"],
+    [{ mailFrom: "a@notexample.com", sesIdentity }, "mailFrom: a@notexample.com is neither"],
+    [
+      { mailFrom: "a@example.com", sesIdentity, issuer: "https://id.example.com", audience: "web" },
+      "mailFrom: an issuer",
+    ],
     [{ webhookUrlPolicy: "open" }, "webhookUrlPolicy"],
     [{ timeScale: "0" }, "timeScale"],
     [{ timeScale: "fast" }, "timeScale"],

@@ -1,0 +1,34 @@
+/** The user pool: who may write what of a user, when an address changes, and who sends its mail. */
+import { expect, it } from "vitest";
+import { readConfig } from "../../infra/config.ts";
+import { at, ownIdentity, synthesized } from "./template.ts";
+
+const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
+const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
+
+it("lets its client write nothing that the service goes by, and keeps an address until the next one is verified", async () => {
+  const template = await synthesized();
+  const { properties: client } = one(template.all("AWS::Cognito::UserPoolClient"));
+  // Left out or empty it would be all standard attributes.
+  expect(client.WriteAttributes).toEqual(["locale"]);
+  const { properties: pool } = one(template.all("AWS::Cognito::UserPool"));
+  expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);
+  // An attribute that sign-up requires would have to be writable.
+  expect(pool.Schema).toBeUndefined();
+  expect(pool.EmailConfiguration).toBeUndefined();
+});
+
+it.each([
+  ["no-reply@example.com", sesIdentity],
+  ["Acme <no-reply@mail.example.com>", sesIdentity],
+  ["Acme <No-Reply@example.com>", `${sesIdentity.split("/")[0]}/no-reply@example.com`],
+])("sends its mail through SES as %s by %s", async (from, identity) => {
+  const context = new Map([
+    ["mailFrom", from],
+    ["sesIdentity", identity],
+  ]);
+  const template = await synthesized({ ...ownIdentity, ...readConfig((key) => context.get(key)) });
+  const { properties: pool } = one(template.all("AWS::Cognito::UserPool"));
+  const sender = { EmailSendingAccount: "DEVELOPER", From: from, SourceArn: identity };
+  expect(pool.EmailConfiguration).toEqual(sender);
+});
