@@ -103,7 +103,7 @@ export const fields: Readonly<Record<string, string>> = {
   email: "Unique in the whole service; cannot be changed.",
   url: "Must be https and lead to public addresses only.",
   secretKey:
-    "Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters.",
+    "Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters at most, and never more than a quarter of it. One of your own has at least 16 characters.",
   registrations: `At most ${limits.registrationsPerWebhook}.`,
   trigger: "`manual` where somebody pressed a button.",
   "Delivery.registrationId": "Null for a test.",

@@ -84,7 +84,7 @@ export const attachedRoutes: readonly Route[] = [
         ...dictionary,
         ...imports,
         prospects: ["GetItem", "Query"],
-        webhooks: ["Query"],
+        webhooks: ["Query", "ConditionCheckItem"],
         deliveries: ["PutItem"],
       },
       deliveryQueue: "send",

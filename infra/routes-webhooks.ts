@@ -54,14 +54,17 @@ export const webhookRoutes: readonly Route[] = [
     method: "POST",
     path: "/api/webhooks/{id}/test",
     file: "webhooks/test",
-    access: { table: { ...caller, webhooks: ["Query"], deliveries: ["PutItem"] }, deliveryQueue: "send" },
+    access: {
+      table: { ...caller, webhooks: ["Query", "ConditionCheckItem"], deliveries: ["PutItem"] },
+      deliveryQueue: "send",
+    },
   },
   {
     method: "POST",
     path: "/api/webhooks/{id}/replay",
     file: "webhooks/replay",
     access: {
-      table: { ...caller, webhooks: ["Query"], deliveries: ["GetItem", "Query", "PutItem"] },
+      table: { ...caller, webhooks: ["Query", "ConditionCheckItem"], deliveries: ["GetItem", "Query", "PutItem"] },
       deliveryQueue: "send",
     },
   },
@@ -122,7 +125,7 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
     file: "deliveries/redeliver",
     access: {
-      table: { ...caller, webhooks: ["GetItem"], deliveries: ["GetItem", "UpdateItem"] },
+      table: { ...caller, webhooks: ["GetItem", "ConditionCheckItem"], deliveries: ["GetItem", "UpdateItem"] },
       deliveryQueue: "send",
     },
   },

@@ -34,6 +34,7 @@ export const limits = {
   eventName: 128,
   buttonText: 100,
   secretKey: 255,
+  secretKeyMin: 16,
   customFieldBytes: 32 * 1024,
   customFieldKeys: 200,
   customFieldDepth: 100,

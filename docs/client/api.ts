@@ -887,7 +887,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description The url must be https and lead to public addresses only. This answer shows `secretKey` in full; it is not shown again. Without one, a UUID is made. At most 40 webhooks per company.
+         * @description The url must be https and lead to public addresses only. This answer shows `secretKey` in full; it is not shown again. Without one in the body, a UUID is made; one of your own has at least 16 characters. At most 40 webhooks per company.
          *
          *     For admins and owners.
          */
@@ -949,7 +949,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate a webhook's secret
-         * @description This answer shows the new `secretKey` in full; it is not shown again. Without one in the body, a UUID is made. For 24 hours the old secret signs as well: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.
+         * @description This answer shows the new `secretKey` in full; it is not shown again. Without one in the body, a UUID is made; one of your own has at least 16 characters. For 24 hours the old secret signs as well: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1758,7 +1758,7 @@ export interface components {
              * @description Must be https and lead to public addresses only.
              */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters at most, and never more than a quarter of it. One of your own has at least 16 characters. */
             secretKey?: string;
             /**
              * @description At most 50.
@@ -2005,7 +2005,7 @@ export interface components {
         };
         /** @description The new secret, if it is not to be made here. */
         SecretChoice: {
-            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters at most, and never more than a quarter of it. One of your own has at least 16 characters. */
             secretKey?: string;
         };
         /** @description A lead status. One that is not active stays on the prospects that have it and cannot be given to others. */
@@ -2173,7 +2173,7 @@ export interface components {
             name: string;
             /** @description Must be https and lead to public addresses only. */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters at most, and never more than a quarter of it. One of your own has at least 16 characters. */
             secretKey: string;
             /** @enum {string} */
             status: "active" | "paused";

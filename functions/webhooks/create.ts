@@ -7,7 +7,7 @@ export const handler = endpoint(
   {
     summary: "Create a webhook",
     description:
-      "The url must be https and lead to public addresses only. This answer shows `secretKey` in full; it is not shown again. Without one, a UUID is made. At most 40 webhooks per company.",
+      "The url must be https and lead to public addresses only. This answer shows `secretKey` in full; it is not shown again. Without one in the body, a UUID is made; one of your own has at least 16 characters. At most 40 webhooks per company.",
     tag: "Webhooks",
     allow: "admin",
     body: NewWebhook,

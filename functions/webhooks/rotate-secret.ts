@@ -8,7 +8,7 @@ export const handler = endpoint(
   {
     summary: "Rotate a webhook's secret",
     description:
-      "This answer shows the new `secretKey` in full; it is not shown again. Without one in the body, a UUID is made. For 24 hours the old secret signs as well: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.",
+      "This answer shows the new `secretKey` in full; it is not shown again. Without one in the body, a UUID is made; one of your own has at least 16 characters. For 24 hours the old secret signs as well: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

@@ -11,6 +11,10 @@ export class ConditionFailed extends Error {
   }
 }
 
+/** What stands in the way of the write with this index, if its condition is among those that failed. */
+export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
+  error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
+
 /** DynamoDB could not finish a transaction for conflicts or throttling within our tries. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";

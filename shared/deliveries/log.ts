@@ -68,7 +68,7 @@ async function* deliveriesIn(
   }
 }
 
-/** Two Queries, and of one that waits a read of its registration. Throws not_found. */
+/** Two Queries, a read of the webhook, and for a delivery that waits a read of its registration. Throws not_found. */
 export async function readDelivery(
   world: World,
   companyId: number,
@@ -76,6 +76,18 @@ export async function readDelivery(
   id: string,
 ): Promise<DeliveryDetail> {
   const { table } = world;
+  const [webhook, { delivery, attempts }] = await Promise.all([
+    table.get(keys.webhook(companyId, webhookId)),
+    deliveryRows(table, companyId, webhookId, id),
+  ]);
+  if (webhook === undefined || delivery === undefined) throw notFound("delivery");
+  const isWanted = delivery.state !== "waiting" || (await isRegistered(table, delivery));
+  const gate = await readGate(world, companyId, webhookId);
+  const shown = presentDelivery(delivery, isWanted, gate);
+  return { ...shown, body: await bodySoFar(table, delivery), attempts: attemptsOf(delivery, attempts) };
+}
+
+async function deliveryRows(table: Table, companyId: number, webhookId: number, id: string) {
   const { pk, sk } = keys.delivery(companyId, webhookId, id);
   let delivery: StoredDelivery | undefined;
   const attempts: StoredAttempt[] = [];
@@ -83,11 +95,7 @@ export async function readDelivery(
     if (item.type === "delivery") delivery = StoredDelivery.parse(item);
     else attempts.push(StoredAttempt.parse(item));
   }
-  if (delivery === undefined) throw notFound("delivery");
-  const isWanted = delivery.state !== "waiting" || (await isRegistered(table, delivery));
-  const gate = await readGate(world, companyId, webhookId);
-  const shown = presentDelivery(delivery, isWanted, gate);
-  return { ...shown, body: await bodySoFar(table, delivery), attempts: attemptsOf(delivery, attempts) };
+  return { delivery, attempts };
 }
 
 async function isRegistered(table: Table, { companyId, webhookId, registrationId }: StoredDelivery): Promise<boolean> {

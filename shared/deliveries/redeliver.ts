@@ -1,11 +1,10 @@
 /** Sends a delivery again by hand: the same body under the same id, with a whole plan of retries before it. */
 
 import { iso } from "#shared/clock.ts";
-import { all, equals } from "#shared/db/expression.ts";
+import { all, equals, present } from "#shared/db/expression.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
-import { keys } from "#shared/db/keys.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import type { Table } from "#shared/db/table.ts";
 import { slotsIn } from "#shared/deliveries/gate.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
@@ -15,7 +14,7 @@ import type { World } from "#shared/world.ts";
 
 /**
  * One that waits is due at once. Should the message be lost, the sweeper finds the delivery. Throws conflict where its
- * registration is gone or a sender has it in hands.
+ * registration is gone or a sender has it in hands, and not_found where its webhook is. Both still exist when it commits.
  */
 export function redeliver(
   world: World,
@@ -26,10 +25,14 @@ export function redeliver(
 ): Promise<Queued> {
   const key = keys.delivery(companyId, webhookId, deliveryId);
   return optimistic(async () => {
-    const item = await world.table.get(key);
-    if (item === undefined) throw notFound("delivery");
+    const webhookKey = keys.webhook(companyId, webhookId);
+    const [item, webhook] = await Promise.all([world.table.get(key), world.table.get(webhookKey)]);
+    if (item === undefined || webhook === undefined) throw notFound("delivery");
     const delivery = StoredDelivery.parse(item);
-    if (!(await isRegistered(world.table, delivery))) {
+    const registration = registrationOf(delivery);
+    if (registration !== undefined && (await world.table.get(registration)) === undefined) {
+      // A webhook that was deleted since took its registrations with it.
+      if ((await world.table.get(webhookKey)) === undefined) throw notFound("delivery");
       throw new ApiError("conflict", "The registration of this delivery is gone.");
     }
     const now = iso(world.clock.now());
@@ -38,18 +41,16 @@ export function redeliver(
       throw new ApiError("conflict", "This delivery is being sent at the moment.");
     }
     const { next, write } = dueAgain(delivery, now, now);
-    await world.commit([write], { deliveryId });
+    const wanted = [webhookKey, ...(registration === undefined ? [] : [registration])];
+    await world.commit([write, ...wanted.map((check) => ({ check, when: present }))], { deliveryId });
     await queue.send([{ message: messageFor(next), delaySeconds: 0 }]).catch(() => undefined);
     return { deliveryId };
   });
 }
 
-/** Is the registration that asked for it still there? What nobody registered for needs none. */
-async function isRegistered(table: Table, delivery: StoredDelivery): Promise<boolean> {
-  const { companyId, webhookId, registrationId } = delivery;
-  if (registrationId === null) return true;
-  return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
-}
+/** Undefined: nobody registered for it. */
+const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key | undefined =>
+  registrationId === null ? undefined : keys.registration(companyId, webhookId, registrationId);
 
 /**
  * Makes a delivery due once more, unless somebody changes it meanwhile. An attempt that was made keeps its number. One that is

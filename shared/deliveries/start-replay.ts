@@ -1,14 +1,14 @@
 /** Begins a replay: counts what it will take and leaves the sending to the queue. */
 import { randomUUID } from "node:crypto";
 import { iso } from "#shared/clock.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
-import { any, missing } from "#shared/db/expression.ts";
+import { failedAt } from "#shared/db/errors.ts";
+import { any, missing, present } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { idsOf, isTaken, rangeOf, replayDue, replayMessage, Standing } from "#shared/deliveries/replay.ts";
 import { type Replayed, type ReplayRange, StoredReplay } from "#shared/deliveries/replay-schema.ts";
-import { ApiError } from "#shared/http/problem.ts";
+import { ApiError, notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import type { DeliveryQueue } from "#shared/queue.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
@@ -49,9 +49,11 @@ export async function startReplay(
   if (count === 0) return { count };
   try {
     const put = { ...key, ...asked, count };
-    await world.commit([{ put, when: any(missing("pk"), missing("dueAt")) }], { count });
+    const isThere = { check: keys.webhook(companyId, webhookId), when: present };
+    await world.commit([{ put, when: any(missing("pk"), missing("dueAt")) }, isThere], { count });
   } catch (error) {
-    const standing = error instanceof ConditionFailed ? error.failed.find(({ index }) => index === 0) : undefined;
+    if (failedAt(error, 1) !== undefined) throw notFound("webhook");
+    const standing = failedAt(error, 0);
     if (standing === undefined) throw error;
     return sameAs(range, standing.item);
   }

@@ -4,8 +4,9 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent, any, atMost, missing } from "#shared/db/expression.ts";
+import { failedAt } from "#shared/db/errors.ts";
+import { absent, any, atMost, missing, present } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
 import { windowKeys } from "#shared/db/window-keys.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
@@ -106,7 +107,7 @@ const isFor = (registration: StoredRegistration, prospect: Prospect): boolean =>
 
 const StoredPress = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
 
-/** Press, delivery and its entry in the ledger are written together. @returns the id of the delivery that an earlier press made, if one did. */
+/** Press, delivery and its entry in the ledger are written together, while the registration exists. @returns the id of the delivery that an earlier press made, if one did. */
 async function commitPress(
   world: World,
   delivery: StoredDelivery,
@@ -117,16 +118,20 @@ async function commitPress(
   const { id, companyId, webhookId, expiresAt } = delivery;
   const press: z.infer<typeof StoredPress> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
   const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
+  // A webhook that is deleted takes its registrations with it in the same transaction.
+  const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [
     { put: { ...windowKeys.press({ companyId, webhookId, registrationId, recordId }), ...press }, when: isFirst },
     { put: deliveryItem(delivery), when: absent },
     ledgerPut(delivery),
+    isRegistered,
   ];
   try {
     await world.commit(writes, { deliveryId: id });
     return undefined;
   } catch (error) {
-    const earlier = error instanceof ConditionFailed ? error.failed.find(({ index }) => index === 0) : undefined;
+    if (failedAt(error, writes.indexOf(isRegistered)) !== undefined) throw notFound("action");
+    const earlier = failedAt(error, 0);
     if (earlier === undefined) throw error;
     return StoredPress.parse(earlier.item).deliveryId;
   }

@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
 import { Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/filter.ts";
+import { Secret } from "#shared/webhooks/secret.ts";
 
 export const TriggerMode = z.enum(["automatic", "manual"]);
 
@@ -59,7 +60,7 @@ export const Webhook = named(
     id: Id,
     name: z.string(),
     url: z.string(),
-    /** In full only in the answer that made it; elsewhere its last four characters. */
+    /** In full only in the answer that made it; elsewhere masked. */
     secretKey: z.string(),
     status: z.enum(["active", "paused"]),
     companyId: Id,
@@ -72,18 +73,6 @@ export const Webhook = named(
 export type Webhook = z.infer<typeof Webhook>;
 
 const Name = text(limits.name, 1);
-
-const STANDARD = "whsec_";
-/** Others decode what follows; what they could not, or what is no key at all, must not sign. */
-const isKey = (secret: string): boolean => {
-  const encoded = secret.slice(STANDARD.length);
-  return encoded !== "" && Buffer.from(encoded, "base64").toString("base64") === encoded;
-};
-const Secret = text(limits.secretKey, 1).check(
-  z.refine((secret) => !secret.startsWith(STANDARD) || isKey(secret), {
-    error: `must go on as base64 after ${STANDARD}`,
-  }),
-);
 
 export const NewWebhook = named(
   "NewWebhook",

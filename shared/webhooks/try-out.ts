@@ -2,13 +2,16 @@
 import { randomUUID } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { absent } from "#shared/db/expression.ts";
+import { failedAt } from "#shared/db/errors.ts";
+import { absent, present } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
 import { ledgerPut } from "#shared/deliveries/ledger.ts";
 import type { Queued } from "#shared/deliveries/log-schema.ts";
 import { newDelivery } from "#shared/deliveries/new-delivery.ts";
 import { deliveryItem, messageFor } from "#shared/deliveries/schema.ts";
 import { catalogue } from "#shared/events/catalogue.ts";
+import { notFound } from "#shared/http/problem.ts";
 import type { DeliveryQueue } from "#shared/queue.ts";
 import { getUser, userSummary } from "#shared/users/users.ts";
 import { getWebhook } from "#shared/webhooks/webhooks.ts";
@@ -28,7 +31,11 @@ export async function tryOut(world: World, queue: DeliveryQueue, caller: Caller,
   const occasion = { id, companyId, webhookId, registrationId: null, event, eventId, createdAt: iso(now), dueMs: now };
   const data = catalogue[event].parse({ webhook: { id: ownId, name } });
   const delivery = newDelivery({ ...occasion, trigger: "manual", triggeredBy: userSummary(user) }, data);
-  await world.commit([{ put: deliveryItem(delivery), when: absent }, ledgerPut(delivery)], { deliveryId: id });
+  const isThere = { check: keys.webhook(companyId, webhookId), when: present };
+  const writes = [{ put: deliveryItem(delivery), when: absent }, ledgerPut(delivery), isThere];
+  await world.commit(writes, { deliveryId: id }).catch((error: unknown) => {
+    throw failedAt(error, writes.indexOf(isThere)) === undefined ? error : notFound("webhook");
+  });
   await queue.send([{ message: messageFor(delivery), delaySeconds: 0 }]).catch(() => undefined);
   return { deliveryId: id };
 }

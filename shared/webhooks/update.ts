@@ -58,14 +58,18 @@ export function rotateSecret(world: World, companyId: number, id: number, choice
   });
 }
 
+/** Throws not_found where the webhook is gone, too. */
 export async function readRegistration(
   { table }: World,
   companyId: number,
   webhookId: number,
   id: number,
 ): Promise<StoredRegistration> {
-  const item = await table.get(keys.registration(companyId, webhookId, id));
-  if (item === undefined) throw notFound("registration");
+  const [webhook, item] = await Promise.all([
+    table.get(keys.webhook(companyId, webhookId)),
+    table.get(keys.registration(companyId, webhookId, id)),
+  ]);
+  if (webhook === undefined || item === undefined) throw notFound("registration");
   return StoredRegistration.parse(item);
 }
 

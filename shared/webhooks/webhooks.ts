@@ -4,9 +4,10 @@ import { randomUUID } from "node:crypto";
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent, any, below, missing, present } from "#shared/db/expression.ts";
+import { absent, all, any, below, equals, missing, present } from "#shared/db/expression.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table, Write } from "#shared/db/table.ts";
 import { markedGate } from "#shared/deliveries/gate-mark.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
@@ -20,6 +21,7 @@ import {
   StoredWebhook,
   type Webhook,
 } from "#shared/webhooks/schema.ts";
+import { maskOf } from "#shared/webhooks/secret.ts";
 import { assertTarget } from "#shared/webhooks/target.ts";
 import type { World } from "#shared/world.ts";
 
@@ -101,18 +103,20 @@ export async function createWebhook(world: World, companyId: number, input: NewW
 
 /**
  * Removes the webhook with its registrations; what waits for delivery is cancelled when its time comes. What was kept for it
- * has no such time: its gate is marked, so that the sweeper has it looked after.
+ * has no such time: its gate is marked, so that the sweeper has it looked after. A registration that is made or deleted after
+ * the rows were read fails one of the conditions, and the rows are read again: none is left behind.
  */
-export async function deleteWebhook(world: World, companyId: number, id: number): Promise<void> {
-  const { registrations } = await readWebhook(world, companyId, id);
-  const writes: Write[] = [
-    { remove: keys.webhook(companyId, id), when: present },
-    { update: keys.webhookCount(companyId), change: { add: { webhooks: -1 } } },
-    ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id) })),
-    { update: gateKeys.gate(companyId, id), change: { set: markedGate(companyId, id, world.clock.now()) } },
-  ];
-  await world.table.transact(writes).catch((error: unknown) => {
-    throw error instanceof ConditionFailed ? notFound("webhook") : error;
+export function deleteWebhook(world: World, companyId: number, id: number): Promise<void> {
+  return optimistic(async () => {
+    const { webhook, registrations } = await readWebhook(world, companyId, id);
+    const unchanged = all(present, equals("registrationCount", webhook.registrationCount));
+    const writes: Write[] = [
+      { remove: keys.webhook(companyId, id), when: unchanged },
+      { update: keys.webhookCount(companyId), change: { add: { webhooks: -1 } } },
+      ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id), when: present })),
+      { update: gateKeys.gate(companyId, id), change: { set: markedGate(companyId, id, world.clock.now()) } },
+    ];
+    await world.table.transact(writes);
   });
 }
 
@@ -157,4 +161,4 @@ export const presentWebhook = ({ webhook, registrations }: WebhookRows): Webhook
 
 /** As every answer shows a webhook but those that made its secret. */
 export const maskedWebhook = ({ webhook, registrations }: WebhookRows): Webhook =>
-  presentWebhook({ webhook: { ...webhook, secretKey: `••••${webhook.secretKey.slice(-4)}` }, registrations });
+  presentWebhook({ webhook: { ...webhook, secretKey: maskOf(webhook.secretKey) }, registrations });

@@ -163,7 +163,7 @@ const bodies: Record<string, () => object> = {
   "POST /api/webhooks": () => ({ name: unique(), url: "http://127.0.0.1:9/" }),
   "PATCH /api/webhooks/{id}": () => ({ name: unique() }),
   "POST /api/webhooks/{id}/replay": () => ({ from: "2026-06-01" }),
-  "POST /api/webhooks/{id}/rotate-secret": () => ({ secretKey: unique() }),
+  "POST /api/webhooks/{id}/rotate-secret": () => ({ secretKey: `a long ${unique()} secret` }),
   "POST /api/webhooks/{id}/registrations": () => ({ event: unique() }),
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };

@@ -26,7 +26,7 @@ const languages: readonly Language[] = [
   { language: "Python", command: ["python3", "receiver.py"], version: "--version" },
   { language: "Go", command: ["go", "run", "receiver.go"], version: "version" },
 ];
-const secrets = ["a plain secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
+const secrets = ["a secret in plain text", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
 const cases = languages.flatMap((language) => secrets.map((secret) => ({ ...language, secret })));
 
 const cleanUps: (() => unknown)[] = [];

@@ -28,11 +28,16 @@ describe("webhooks", () => {
     expect(JSON.stringify(list)).not.toContain(made.secretKey);
   });
 
-  test("a given secret is taken as it is", async () => {
-    const body = { name: "CRM", url: "https://example.com/", secretKey: "shhh" };
+  test.each([
+    ["sixteen letters!", "••••ers!"],
+    ["🔑🔒🔓🔏🔐🗝a1234567890", "••••7890"],
+    ["whsec_YWJjZGVmZ2g=", "••••2g="],
+  ])("a given secret is taken as it is, and a quarter of it is shown at most: %j", async (secretKey, masked) => {
+    const body = { name: "CRM", url: "https://example.com/", secretKey };
     const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
-    expect(made.secretKey).toBe("shhh");
+    expect(made.secretKey).toBe(secretKey);
+    expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(made.id))).secretKey).toBe(masked);
   });
 
   test("sales users get 403 before anything is looked at; another company gets 404", async () => {
@@ -68,8 +73,10 @@ describe("webhooks", () => {
     ["/url", { name: "x", url: "https://user:pw@example.com/" }],
     ["/url", { name: "x", url: "http://169.254.169.254/" }],
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "" }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "fifteen letters" }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "🔑".repeat(15) }],
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_" }],
-    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_not base64" }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_this is not base64" }],
     ["/registrations/0/event", { name: "x", url: "https://example.com/", registrations: [{ event: "" }] }],
     [
       "/registrations/0/delayMinutes",
@@ -191,15 +198,17 @@ describe("webhooks", () => {
   });
 
   test("a rotated secret is shown once; a repeated rotation under its key gives the same one", async () => {
-    const body = { name: "CRM", url: "https://example.com/", secretKey: "the old secret" };
+    const body = { name: "CRM", url: "https://example.com/", secretKey: "the secret of old" };
     const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
     const rotated = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(id), body: {} }), 201);
     expect(rotated.secretKey).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
-    const chosen = { ...at(id), body: { secretKey: "my own" } };
-    expect(dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", chosen), 201).secretKey).toBe("my own");
+    const chosen = { ...at(id), body: { secretKey: "a secret of my own" } };
+    expect(dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", chosen), 201).secretKey).toBe(
+      chosen.body.secretKey,
+    );
     expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(id))).secretKey).toBe("•••• own");
-    expect(JSON.stringify(dataOf(await as.admin.GET("/api/webhooks")))).not.toContain("old secret");
+    expect(JSON.stringify(dataOf(await as.admin.GET("/api/webhooks")))).not.toContain("secret of old");
 
     const headers = {
       Authorization: `Bearer ${await tokenOf(as.admin.email)}`,

@@ -6,6 +6,7 @@ import { describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { type SignatureHeaders, signatureHeaders } from "#shared/deliveries/signature.ts";
 import { SecretChoice } from "#shared/webhooks/schema.ts";
+import { maskOf } from "#shared/webhooks/secret.ts";
 
 const DAY = 86_400_000;
 
@@ -116,15 +117,30 @@ describe("the old secret", () => {
   });
 });
 
+test("a mask shows four characters at most, and at most a quarter of what is secret", () => {
+  fc.assert(
+    fc.property(fc.oneof(plain, standard), (secret) => {
+      const characters = [...secret.replace(/^whsec_/, "")];
+      const shown = [...maskOf(secret)].slice(4);
+      expect(maskOf(secret)).toBe(`••••${characters.slice(characters.length - shown.length).join("")}`);
+      expect(shown.length).toBe(Math.min(4, Math.floor(characters.length / 4)));
+    }),
+  );
+});
+
 test.each([
   ["whsec_", false],
-  ["whsec_=", false],
-  ["whsec_not base64", false],
+  ["whsec_==========", false],
+  ["whsec_this is not base64", false],
   ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", true],
-  ["whsec_YQ==", true],
-  ["whsec_YQ", false],
-  ["whsec-YQ", true],
-  ["a", true],
+  ["whsec_YWJjZGVmZ2g=", true],
+  ["whsec_YWJjZGVmZ2g", false],
+  ["whsec_YQ==", false],
+  ["whsec-YWJjZGVmZ2", true],
+  ["fifteen letters", false],
+  ["sixteen letters!", true],
+  ["🔑".repeat(15), false],
+  ["🔑".repeat(16), true],
   ["", false],
 ])("%j may be chosen as a secret: %j", (secretKey, isAllowed) => {
   expect(z.safeParse(SecretChoice, { secretKey }).success).toBe(isAllowed);
