@@ -3,7 +3,6 @@ import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { logToStderr } from "#shared/log.ts";
 import { tableInUse } from "./table-in-use.ts";
 
 /** Gives the exit code: 0 all is well, 1 faults. */
@@ -19,7 +18,6 @@ class WrongUsage extends Error {}
 
 /** Ends the process with what the command gives, 2 for wrong usage or no such company, 3 for anything else that is thrown. */
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
-  logToStderr();
   try {
     const { work, company, stack } = readInput(usage, commands);
     const { table, label } = await tableInUse(stack);

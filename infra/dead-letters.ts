@@ -2,7 +2,6 @@
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { awsCall } from "#shared/aws/json-call.ts";
-import { logToStderr } from "#shared/log.ts";
 import { countMessages, redrive } from "./dead-letters/redrive.ts";
 import { redoings, stations } from "./dead-letters/stations.ts";
 import { STACK_NAME } from "./stack-name.ts";
@@ -55,7 +54,6 @@ function readInput(): { queue: string | undefined; stack: string | undefined } |
   }
 }
 
-logToStderr();
 process.exitCode = await main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
   return 3;

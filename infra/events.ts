@@ -139,7 +139,7 @@ function createDeliverer(scope: Construct, platform: Platform): void {
   logMetric(deliver, "Attempts", deliver.logGroup, {
     event: "attempted",
     value: "1",
-    dimensions: { Result: "$.result" },
+    dimensions: { Result: "$.message.result" },
   });
   const missing = logMetric(deliver, "MissingDeliveries", deliver.logGroup, { event: "delivery missing", value: "1" });
   const impact =
@@ -175,10 +175,8 @@ function createSweeper(scope: Construct, platform: Platform): void {
 function lagMetrics(sweep: LambdaFunction): Metric {
   const { logGroup } = sweep;
   const event = "deliveries waiting";
-  logMetric(sweep, "OldestDueSeconds", logGroup, { event, value: "$.oldestDueSeconds" });
-  const byCompany = { event: "company waiting", value: "$.waiting", dimensions: { Company: "$.companyId" } } as const;
-  logMetric(sweep, "WaitingDeliveries", logGroup, byCompany);
-  return logMetric(sweep, "OverdueSeconds", logGroup, { event, value: "$.overdueSeconds" });
+  logMetric(sweep, "OldestDueSeconds", logGroup, { event, value: "$.message.oldestDueSeconds" });
+  return logMetric(sweep, "OverdueSeconds", logGroup, { event, value: "$.message.overdueSeconds" });
 }
 
 /** One error may be a passing fault that the retry mends; errors in three of three minutes are not. */

@@ -2,7 +2,16 @@
 import { join } from "node:path";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import { Architecture, CfnFunction, Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
+import {
+  ApplicationLogLevel,
+  Architecture,
+  CfnFunction,
+  Code,
+  Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+} from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { type Bucket, CfnBucket } from "aws-cdk-lib/aws-s3";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
@@ -68,6 +77,10 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
+    // Text would have time, id and level before each line, and no metric filter would find a field in it.
+    loggingFormat: LoggingFormat.JSON,
+    applicationLogLevelV2: ApplicationLogLevel.INFO,
+    systemLogLevelV2: SystemLogLevel.INFO,
     role,
   });
   accept(made, {

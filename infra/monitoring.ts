@@ -76,11 +76,14 @@ export function alarm(scope: Construct, id: string, { metric, above, impact, per
 export interface LogMetricSpec {
   /** The `event` of the log lines. */
   readonly event: string;
-  /** A field of theirs, or 1 for each line. */
-  readonly value: "1" | `$.${string}`;
-  /** A field to tell lines apart by. */
-  readonly dimensions?: Readonly<Record<string, string>>;
+  /** A field of what was logged, or 1 for each line. */
+  readonly value: "1" | LogField;
+  /** Fields of few values: each value is a metric, and CloudWatch turns a filter off that makes a thousand within an hour. */
+  readonly dimensions?: Readonly<Record<string, LogField>>;
 }
+
+/** Lambda's JSON lines have what a function logs (shared/log.ts) in `message`. */
+type LogField = `$.message.${string}`;
 
 /** A metric of what a function logs, in the namespace of the stack. */
 export function logMetric(scope: Construct, metricName: string, logGroup: ILogGroup, spec: LogMetricSpec): Metric {
@@ -88,7 +91,7 @@ export function logMetric(scope: Construct, metricName: string, logGroup: ILogGr
   const { event, value, dimensions } = spec;
   new MetricFilter(scope, metricName, {
     logGroup,
-    filterPattern: FilterPattern.stringValue("$.event", "=", event),
+    filterPattern: FilterPattern.stringValue("$.message.event" satisfies LogField, "=", event),
     metricNamespace,
     metricName,
     metricValue: value,
@@ -101,10 +104,11 @@ const UNREADABLE = "IndexUnreadable";
 
 /** Counts the log lines of a function that came upon a company index with a part missing or damaged. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
+  // Named as the error is, which a request answers by another one.
+  const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, UNREADABLE, {
     logGroup,
-    // Named as the error is, in the field that every logged error has.
-    filterPattern: FilterPattern.stringValue("$.error", "=", UNREADABLE),
+    filterPattern: FilterPattern.any(...fields.map((field) => FilterPattern.stringValue(field, "=", UNREADABLE))),
     metricNamespace: Stack.of(scope).stackName,
     metricName: UNREADABLE,
     metricValue: "1",

@@ -7,6 +7,9 @@ type Level = "debug" | "info" | "warn" | "error";
 const order: Record<Level, number> = { debug: 10, info: 20, warn: 30, error: 40 };
 const context = new AsyncLocalStorage<LogFields>();
 
+/** Characters of a text in a line. CloudWatch cuts a line at 256 KB, and a line that is cut is no JSON: no filter finds it. */
+export const LOGGED_TEXT = 4_000;
+
 /** Runs `work` with these fields on every line it logs. */
 export function withLogContext<T>(fields: LogFields, work: () => Promise<T>): Promise<T> {
   return context.run({ ...context.getStore(), ...fields }, work);
@@ -25,24 +28,34 @@ export const log = {
   error: (event: string, fields?: LogFields): void => write("error", event, fields),
 };
 
-/** Name and stack of an error: enough to find the place, and no values of the request. */
+/** Names of an error and its cause, and the stack: enough to find the place, and no values of the request. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: typeof error };
-  const cause = error.cause instanceof Error ? `${error.cause.name}: ${error.cause.message}` : undefined;
-  return { error: error.name, message: error.message, stack: error.stack, cause };
+  const { name, message, stack, cause } = error;
+  const because = cause instanceof Error ? { cause: cause.name, causeMessage: cause.message } : {};
+  return { error: name, message, stack, ...because };
 }
 
-let print = (line: string): void => console.log(line);
-
-/** For commands whose stdout is their result. */
-export function logToStderr(): void {
-  print = (line) => console.error(line);
-}
-
+/** Lambda makes the line: time, level, request id, and the fields as `message`, where the metric filters look for them. */
 function write(level: Level, event: string, fields: LogFields = {}): void {
-  if (order[level] < threshold()) return;
-  print(JSON.stringify({ level, event, ...context.getStore(), ...fields }));
+  const message = bounded({ event, ...context.getStore(), ...fields });
+  if (process.env.AWS_LAMBDA_LOG_FORMAT === "JSON") console[level](message);
+  else if (order[level] >= threshold()) writeElsewhere(level, message);
 }
+
+/** A command's output is its own: the same line goes to standard error. */
+function writeElsewhere(level: Level, message: LogFields): void {
+  const line = { timestamp: new Date().toISOString(), level: level.toUpperCase(), message };
+  process.stderr.write(`${JSON.stringify(line)}\n`);
+}
+
+const bounded = (fields: LogFields): LogFields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      typeof value === "string" && value.length > LOGGED_TEXT ? `${value.slice(0, LOGGED_TEXT)}…` : value,
+    ]),
+  );
 
 function threshold(): number {
   const level = process.env.LOG_LEVEL;

@@ -1,7 +1,7 @@
 /** One function environment on a worker thread: its own variables, one invocation at a time, ended when it runs out of time. */
-import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { transform } from "esbuild";
+import { build } from "esbuild";
 import { messageOf } from "./error.ts";
 import type { FromWorker, FunctionFailure, Invocation, ToWorker, WorkerData } from "./protocol.ts";
 
@@ -27,7 +27,10 @@ export interface EnvironmentOptions {
   readonly worker: string;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
-  readonly onOutput: (text: Uint8Array) => void;
+  /** A line of the function's console. */
+  readonly onLine: (line: string) => void;
+  /** What it writes past its console: the last words of a crash. */
+  readonly onOutput: (text: string) => void;
 }
 
 /** Lambda gives the code of a function 10 s to load. */
@@ -36,10 +39,10 @@ const INIT_TIMEOUT_MS = 10_000;
 /** V8's default would let each of many environments keep some 50 MB of short-lived objects. */
 const YOUNG_GENERATION_MB = 16;
 
-/** Writes `worker.ts` as JavaScript: else each environment would take off its types anew, a quarter of the work of a start. */
+/** Writes `worker.ts` as one file of JavaScript: else each environment would take off its types anew, a quarter of the work of a start. */
 export async function writeWorker(file: string): Promise<void> {
-  const { code } = await transform(await readFile(new URL("./worker.ts", import.meta.url)), { loader: "ts" });
-  await writeFile(file, code);
+  const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
+  await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });
 }
 
 interface Running {
@@ -52,9 +55,11 @@ export class Environment {
   readonly ready: Promise<void>;
   alive = true;
   readonly #worker: Worker;
+  readonly #onLine: (line: string) => void;
   #running: Running | undefined;
 
-  constructor({ worker, data, variables, onOutput }: EnvironmentOptions) {
+  constructor({ worker, data, variables, onLine, onOutput }: EnvironmentOptions) {
+    this.#onLine = onLine;
     this.#worker = new Worker(worker, {
       env: { ...variables },
       workerData: data,
@@ -63,8 +68,8 @@ export class Environment {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: data.memoryMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     });
-    this.#worker.stdout.on("data", onOutput);
-    this.#worker.stderr.on("data", onOutput);
+    this.#worker.stdout.setEncoding("utf8").on("data", onOutput);
+    this.#worker.stderr.setEncoding("utf8").on("data", onOutput);
     this.ready = this.#run(undefined, Date.now() + INIT_TIMEOUT_MS, INIT_TIMEOUT_MS).then(() => undefined);
     this.#worker.on("message", (message: FromWorker) => this.#hear(message));
     this.#worker.on("error", (error) => this.#die("Runtime.ExitError", messageOf(error)));
@@ -98,6 +103,10 @@ export class Environment {
   }
 
   #hear(message: FromWorker): void {
+    if (message.type === "log") {
+      this.#onLine(message.line);
+      return;
+    }
     const running = this.#running;
     if (running === undefined) return;
     if (message.type === "head") running.sink?.head(message.metadata);

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import path from "node:path";
 import { Environment, InvocationError, type ResponseSink } from "./environment.ts";
-import { messageOf } from "./error.ts";
+import { endOf, type InvocationEnd, writeReport, writeStart } from "./invocation-log.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
 import type { WarmEnvironments } from "./warm.ts";
@@ -30,7 +30,8 @@ export interface FunctionHost {
   readonly worker: string;
   readonly compileCache: string | null;
   readonly warm: WarmEnvironments;
-  readonly log: (text: Uint8Array | string) => void;
+  /** A line for the log group of a function. */
+  readonly log: (spec: FunctionSpec, line: string) => void;
   /** After every invocation, however it ended. */
   readonly onInvoked: (failed: boolean) => void;
 }
@@ -38,6 +39,7 @@ export interface FunctionHost {
 export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost): LocalFunction {
   const pool = new Pool(spec, Math.min(maxEnvironments, spec.ReservedConcurrentExecutions ?? maxEnvironments), host);
   const timeoutMs = spec.Timeout * 1000;
+  const write = (line: string): void => host.log(spec, line);
   return {
     spec,
     stop: () => pool.stop(),
@@ -45,17 +47,22 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
       const text = JSON.stringify(event);
       if (Buffer.byteLength(text) > PAYLOAD_LIMIT_BYTES) throw tooLarge("RequestTooLargeException", "request");
       const environment = await pool.take();
+      const started = Date.now();
+      const report = (end: InvocationEnd): void =>
+        writeReport(spec, { requestId, durationMs: Date.now() - started, ...end }, write);
       let failed = true;
+      writeStart(spec, requestId, write);
       try {
-        const deadline = Date.now() + timeoutMs;
+        const deadline = started + timeoutMs;
         const call = { type: "invoke", event: text, requestId, deadline, streamed: sink !== undefined } as const;
         const answer = await environment.invoke(call, timeoutMs, sink);
         if (Buffer.byteLength(answer) > PAYLOAD_LIMIT_BYTES)
           throw tooLarge("Function.ResponseSizeTooLarge", "response");
         failed = false;
+        report({ status: "success" });
         return answer;
       } catch (error) {
-        host.log(`${JSON.stringify({ level: "error", function: spec.name, requestId, message: messageOf(error) })}\n`);
+        report(endOf(error));
         throw error;
       } finally {
         pool.giveBack(environment);
@@ -148,7 +155,8 @@ class Pool {
   }
 
   #start(): Environment {
-    const { name, directory, MemorySize, Environment: own } = this.#spec;
+    const { name, directory, MemorySize, LoggingConfig, Environment: own } = this.#spec;
+    const onLine = (line: string): void => this.#host.log(this.#spec, line);
     const environment = new Environment({
       worker: this.#host.worker,
       data: {
@@ -157,15 +165,17 @@ class Pool {
         functionArn: functionArn(name),
         memoryMb: MemorySize,
         compileCache: this.#host.compileCache,
+        logLevel: LoggingConfig.ApplicationLogLevel,
       },
       variables: {
         ...this.#host.variables,
         // Credentials of its own, as on Lambda: whoever checks rights knows the function by them.
         AWS_ACCESS_KEY_ID: name,
-        ...lambdaVariables(name, MemorySize),
+        ...lambdaVariables(this.#spec),
         ...own?.Variables,
       },
-      onOutput: this.#host.log,
+      onLine,
+      onOutput: (text) => text.split("\n").filter(Boolean).forEach(onLine),
     });
     this.#all.add(environment);
     return environment;
@@ -178,11 +188,13 @@ class Pool {
   }
 }
 
-const lambdaVariables = (name: string, memoryMb: number): Record<string, string> => ({
+const lambdaVariables = ({ name, MemorySize, LoggingConfig }: FunctionSpec): Record<string, string> => ({
   AWS_REGION: REGION,
   AWS_DEFAULT_REGION: REGION,
   AWS_LAMBDA_FUNCTION_NAME: name,
   AWS_LAMBDA_FUNCTION_VERSION: "$LATEST",
-  AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMb),
+  AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(MemorySize),
+  AWS_LAMBDA_LOG_FORMAT: LoggingConfig.LogFormat,
+  AWS_LAMBDA_LOG_LEVEL: LoggingConfig.ApplicationLogLevel,
   TZ: ":UTC",
 });

@@ -1,5 +1,7 @@
 /** What a function's environment and its host say to each other, one invocation at a time. */
 
+import type { LogLevel } from "./console.ts";
+
 export interface Invocation {
   readonly type: "invoke";
   /** The event as JSON text. */
@@ -26,7 +28,9 @@ export type FromWorker =
   /** Status and headers of a streamed response as JSON text. */
   | { readonly type: "head"; readonly metadata: string }
   | { readonly type: "chunk"; readonly data: Uint8Array }
-  | { readonly type: "end" };
+  | { readonly type: "end" }
+  /** What the function wrote to its console, as the line that Lambda would send to the log group. */
+  | { readonly type: "log"; readonly line: string };
 
 /** What a new environment is told besides its environment variables. */
 export interface WorkerData {
@@ -35,4 +39,5 @@ export interface WorkerData {
   readonly functionArn: string;
   readonly memoryMb: number;
   readonly compileCache: string | null;
+  readonly logLevel: LogLevel;
 }

@@ -3,6 +3,7 @@
  * or has no meaning on one machine, or the template is refused.
  */
 import * as z from "zod/mini";
+import { logLevels, systemLogLevels } from "./console.ts";
 
 /** For settings of operation, safety or cost that change nothing about what the service does on one machine. */
 export const NoMeaning = z.optional(z.unknown());
@@ -109,12 +110,18 @@ export const LambdaFunction = z.strictObject({
   Timeout: z._default(z.int(), 3),
   ReservedConcurrentExecutions: z.optional(z.int()),
   DeadLetterConfig: z.optional(z.strictObject({ TargetArn: z.string() })),
+  LoggingConfig: z.strictObject({
+    // Lambda's default is text, whose lines no metric filter for JSON matches.
+    LogFormat: z.literal("JSON"),
+    ApplicationLogLevel: z._default(z.enum(logLevels), "INFO"),
+    SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
+    LogGroup: z.optional(z.string()),
+  }),
   // The code is the asset that the metadata names.
   Code: NoMeaning,
   Architectures: NoMeaning,
   Description: NoMeaning,
   EphemeralStorage: NoMeaning,
-  LoggingConfig: NoMeaning,
   Role: NoMeaning,
   Tags: NoMeaning,
   TracingConfig: NoMeaning,

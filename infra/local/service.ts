@@ -40,10 +40,20 @@ export interface LocalOptions {
   readonly enforceRights?: boolean;
   /** Functions' output and failures go to standard error even where nothing is kept on disk. */
   readonly verbose?: boolean;
+  /** Hears each line that a function or Lambda writes to a log group. */
+  readonly onLogLine?: (line: LogLine) => void;
   /** A DynamoDB-compatible server to use instead of one of our own. */
   readonly dynamoDbEndpoint?: string | undefined;
   /** Makes the template: replaced by tests of this runtime. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<unknown>;
+}
+
+export interface LogLine {
+  /** Function file, as the template's metadata names it. */
+  readonly file: string;
+  /** Name of the log group. */
+  readonly group: string;
+  readonly text: string;
 }
 
 export interface LocalService {
@@ -136,7 +146,11 @@ async function run(parts: Parts): Promise<LocalService> {
     worker: dir.worker,
     compileCache: dir.compileCache,
     warm,
-    log: log.write,
+    log({ name, file, LoggingConfig }, text) {
+      options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
+      // One file has the lines of all functions, each after the name of its own.
+      log.write(`${file} ${text}\n`);
+    },
     onInvoked(failed) {
       if (failed) failures++;
       for (const source of running) source.kick();

@@ -3,6 +3,7 @@ import module from "node:module";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { replaceConsole } from "./console.ts";
 import type { FromWorker, Invocation, ToWorker, WorkerData } from "./protocol.ts";
 
 type Handler = (event: unknown, context: object) => unknown;
@@ -83,11 +84,18 @@ function handlerOf(loaded: unknown): Handler {
 }
 
 let current: ResponseStream | undefined;
+let requestId: string | undefined;
 
 async function serve(port: MessagePort): Promise<void> {
   Object.assign(globalThis, { awslambda });
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
+  // Sent as messages, so that the lines of an invocation are there before its answer.
+  replaceConsole(
+    data.logLevel,
+    () => requestId,
+    (line) => send({ type: "log", line }),
+  );
   const loaded: unknown = await import(pathToFileURL(data.bundle).href);
   const handler = handlerOf(loaded);
   port.on("message", (message: ToWorker) => {
@@ -99,6 +107,7 @@ async function serve(port: MessagePort): Promise<void> {
 
 async function answer(handler: Handler, invocation: Invocation, send: (message: FromWorker) => void): Promise<void> {
   try {
+    requestId = invocation.requestId;
     const event: unknown = JSON.parse(invocation.event);
     const streamHandler = streaming.get(handler);
     if (invocation.streamed !== (streamHandler !== undefined)) {

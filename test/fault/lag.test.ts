@@ -9,18 +9,18 @@ import { deliveriesOf, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { Senders } from "./senders.ts";
 
-const Line = z.looseObject({ event: z.string() });
+const Line = z.object({ message: z.looseObject({ event: z.string() }) });
 let db: FaultyDynamoDb;
-let lines: z.infer<typeof Line>[];
+let lines: z.infer<typeof Line>["message"][];
 const level = process.env.LOG_LEVEL;
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
   process.env.LOG_LEVEL = "info";
   db = await startFaultyDynamoDb();
   lines = [];
-  vi.spyOn(console, "log").mockImplementation((text) => {
-    lines.push(Line.parse(JSON.parse(text)));
-  });
+  vi.spyOn(process.stderr, "write").mockImplementation(
+    (text) => lines.push(Line.parse(JSON.parse(String(text))).message) > 0,
+  );
 });
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -28,8 +28,7 @@ afterEach(async () => {
   await db.stop();
 });
 
-const of = (event: string) =>
-  lines.filter((line) => line.event === event).map(({ level: _, event: __, ...fields }) => fields);
+const of = (event: string) => lines.filter((line) => line.event === event).map(({ event: _, ...fields }) => fields);
 const MINUTE = 60_000;
 
 test("paused and throttled deliveries count among the late ones, by company; what they hold up is not overdue", async () => {

@@ -58,6 +58,7 @@ const lambda = (file: keyof typeof code, Timeout = 5): Fields => ({
   Properties: {
     Handler: "index.handler",
     Runtime: "nodejs24.x",
+    LoggingConfig: { LogFormat: "JSON" },
     Timeout,
     Environment: { Variables: { SEEN_URL: ref("Seen") } },
     Code: { S3Bucket: "any", S3Key: "any" },

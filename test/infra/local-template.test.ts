@@ -38,6 +38,7 @@ describe("refuses", () => {
   test.each([
     ["a property it does not know", set("Echo", "Layers", []), "Echo.Layers"],
     ["a value it cannot honour", set("Echo", "Runtime", "python3.14"), "Echo.Runtime"],
+    ["lines of text", set("Echo", "LoggingConfig", { LogFormat: "Text" }), "Echo.LoggingConfig.LogFormat"],
     ["a nested setting", set("OfQueue", "ScalingConfig", { MinimumConcurrency: 1 }), "OfQueue.ScalingConfig"],
     ["a stream setting", set("OfTable", "TumblingWindowInSeconds", 5), "OfTable.TumblingWindowInSeconds"],
     ["an authorizer", set("GetThing", "AuthorizationType", "AWS_IAM"), "GetThing.AuthorizationType"],

@@ -290,23 +290,23 @@ describe("alarms and outputs", () => {
   it("count a damaged company index wherever one is read", () => {
     const filters = metricFilters("IndexUnreadable");
     expect(filters).toHaveLength(7);
-    const FilterPattern = `{ $.error = "${new IndexUnreadable().name}" }`;
+    const { name } = new IndexUnreadable();
+    const FilterPattern = `{ ($.message.error = "${name}") || ($.message.cause = "${name}") }`;
     for (const filter of filters) expect(filter).toMatchObject({ FilterPattern });
   });
 
-  it("count attempts by result, deliveries that are missing, and those that wait, by company and by how late they are", () => {
+  it("count attempts by result, deliveries that are missing, and how late those are that wait", () => {
     const metrics: [string, string, string, object?][] = [
-      ["Attempts", "attempted", "1", [{ Key: "Result", Value: "$.result" }]],
+      ["Attempts", "attempted", "1", [{ Key: "Result", Value: "$.message.result" }]],
       ["MissingDeliveries", "delivery missing", "1"],
-      ["OldestDueSeconds", "deliveries waiting", "$.oldestDueSeconds"],
-      ["OverdueSeconds", "deliveries waiting", "$.overdueSeconds"],
-      ["WaitingDeliveries", "company waiting", "$.waiting", [{ Key: "Company", Value: "$.companyId" }]],
+      ["OldestDueSeconds", "deliveries waiting", "$.message.oldestDueSeconds"],
+      ["OverdueSeconds", "deliveries waiting", "$.message.overdueSeconds"],
     ];
     for (const [name, event, MetricValue, Dimensions] of metrics) {
       const [filter, ...more] = metricFilters(name);
       expect(more, name).toEqual([]);
       expect(filter, name).toMatchObject({
-        FilterPattern: `{ $.event = "${event}" }`,
+        FilterPattern: `{ $.message.event = "${event}" }`,
         MetricTransformations: [{ MetricName: name, MetricValue, ...(Dimensions !== undefined && { Dimensions }) }],
       });
     }

@@ -1,0 +1,35 @@
+/** What CloudWatch Logs does with a metric filter for JSON lines, as far as the template uses the pattern's grammar. */
+import { isFields } from "./template.ts";
+
+/** `$.a.b = "text"`. The comparison is exact and observes case; a `*` would be a wildcard. */
+const COMPARISON = /^(\$(?:\.\w+)+) = "([^"\\*]*)"$/;
+
+/**
+ * `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws where the pattern uses more of the grammar. A line that is no JSON
+ * object matches no pattern for JSON.
+ */
+export function matches(pattern: string, line: string): boolean {
+  const inside = /^\{ (.+) \}$/.exec(pattern)?.[1] ?? "";
+  const comparisons = inside.startsWith("(") ? inside.slice(1, -1).split(") || (") : [inside];
+  return comparisons
+    .map((comparison) => {
+      const [, selector = "", wanted] = COMPARISON.exec(comparison) ?? [];
+      if (wanted === undefined) throw new Error(`the pattern ${pattern} is not understood`);
+      return selected(line, selector) === wanted;
+    })
+    .includes(true);
+}
+
+/** The value that `$.a.b` selects of a line; undefined where there is none. */
+export function selected(line: string, selector: string): unknown {
+  const [, ...path] = selector.split(".");
+  return path.reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), jsonOf(line));
+}
+
+function jsonOf(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
