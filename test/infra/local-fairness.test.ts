@@ -68,7 +68,11 @@ describe("the local queue", () => {
       },
       target: {
         spec: {
-          ...z.parse(LambdaFunction, { Handler: "index.handler", Runtime: "nodejs24.x" }),
+          ...z.parse(LambdaFunction, {
+            Handler: "index.handler",
+            Runtime: "nodejs24.x",
+            LoggingConfig: { LogFormat: "JSON" },
+          }),
           id: "f",
           name: "f",
           directory: "",
