@@ -1,4 +1,5 @@
 /** Every minute: deliveries that are due and have no message are queued again, and so are imports and exports that nobody works on. */
+import { allEnded } from "#shared/all-ended.ts";
 import { SweepInput, sweep } from "#shared/deliveries/sweep.ts";
 import { eventWorld } from "#shared/events/world.ts";
 import { openJobQueues } from "#shared/jobs/queue.ts";
@@ -9,7 +10,7 @@ const jobs = openJobQueues();
 
 export const handler = async (input: unknown): Promise<{ queued: number; jobs: number }> => {
   const { table, clock } = eventWorld();
-  const [queued, sent] = await Promise.all([
+  const [queued = 0, sent = 0] = await allEnded([
     sweep(eventWorld(), SweepInput.parse(input)),
     sweepJobs({ table, clock, jobs }),
   ]);

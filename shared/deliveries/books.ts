@@ -75,7 +75,8 @@ async function readBooks({ table, clock }: World, companyId: number): Promise<Bo
     };
     const found = await readPart(table, companyId, webhookId, part, now);
     for (const name of countNames) sums[name] += found[name];
-    faults.push(...found.faults);
+    // One by one: a call takes some 120 000 arguments, and as many deliveries may be at fault.
+    for (const fault of found.faults) faults.push(fault);
   }
   const sum = sums.delivered + sums.waiting + sums.exhausted + sums.cancelled;
   if (sums.matched !== sum) {
@@ -116,7 +117,7 @@ async function readPart(
     if (standing === "waiting" && dueShard === keys.gatedShard(companyId, webhookId)) counts.gated++;
     faults.push(...deliveryFaults(delivery, made, entries.get(id) ?? [], entered.has(id), account));
   }
-  faults.push(...(await windowFaults(table, companyId, webhookId, deliveries)));
+  for (const fault of await windowFaults(table, companyId, webhookId, deliveries)) faults.push(fault);
   const matched = entered.size + [...deliveries.keys()].filter((id) => !entered.has(id)).length;
   return { matched, ...counts, faults };
 }

@@ -1,58 +1,66 @@
 /** How late deliveries are, told once a minute for metrics: those that are due, and those that a paused webhook or a gate keeps. */
 
-import * as z from "zod/mini";
-import { gateKeys } from "#shared/db/gate-keys.ts";
+import { allEnded } from "#shared/all-ended.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item } from "#shared/db/table.ts";
+import { addTo, companyOf, DueEntry, nothing, type Overdue, type Waiting } from "#shared/deliveries/due-entries.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
 
 /** Deliveries of one webhook that are counted: of more, the count says so many. A page of the index. */
 const COUNTED = 5_000;
+/** Webhooks whose deliveries are counted at the same time. */
+const PARALLEL = 8;
 
-const Entry = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
-type Entry = z.infer<typeof Entry>;
-
-/** `due`: what the sweeper has found in the due index. Logs one line for all and one per company that waits. */
-export async function tellLag(world: EventWorld, due: readonly Item[]): Promise<void> {
+/**
+ * Logs one line for all and one per company that waits. Past `endMs` it counts no further webhook, and says in the line of all that
+ * some are left out.
+ */
+export async function tellLag(world: EventWorld, { deliveries: own, gates }: Overdue, endMs: number): Promise<void> {
   const now = world.clock.now();
-  const entries = due.map((item) => Entry.parse(item)).filter(({ dueAt }) => Date.parse(dueAt) <= now);
-  const gates = entries.flatMap((entry) => gateKeys.gateAt(entry) ?? []);
-  const paused = await pausedWebhooks(world);
-  const kept = [
-    ...gates.map(({ companyId, id }) => keys.gatedShard(companyId, id)),
-    ...paused.map(({ companyId, id }) => keys.heldShard(companyId, id)),
-  ];
-  const own = entries.filter(({ sk }) => sk.startsWith("D#"));
-  const held = (await Promise.all(kept.map((shard) => dueIn(world, shard, now)))).flat();
+  const held = nothing();
+  let left = 0;
+  const shards = keptShards(world, gates);
+  async function work(): Promise<void> {
+    for (;;) {
+      const { value: shard, done } = await shards.next();
+      if (done === true) return;
+      if (world.clock.now() > endMs) left++;
+      else await countDue(world, shard, now, held);
+    }
+  }
+  await allEnded(Array.from({ length: PARALLEL }, work));
   log.info("deliveries waiting", {
-    waiting: own.length + held.length,
-    held: held.length,
-    overdueSeconds: oldestSeconds(own, now),
-    oldestDueSeconds: oldestSeconds([...own, ...held], now),
+    waiting: own.count + held.count,
+    held: held.count,
+    overdueSeconds: secondsSince(own.oldestMs, now),
+    oldestDueSeconds: secondsSince(Math.min(own.oldestMs, held.oldestMs), now),
+    ...(left > 0 && { webhooksNotCounted: left }),
   });
-  const companies = Map.groupBy([...own, ...held], ({ pk }) => Number(/^C#(\d+)#/.exec(pk)?.[1]));
-  for (const [companyId, waiting] of companies) log.info("company waiting", { companyId, waiting: waiting.length });
+  for (const companyId of new Set([...own.byCompany.keys(), ...held.byCompany.keys()])) {
+    const waiting = (own.byCompany.get(companyId) ?? 0) + (held.byCompany.get(companyId) ?? 0);
+    log.info("company waiting", { companyId, waiting });
+  }
 }
 
-const oldestSeconds = (entries: readonly Entry[], now: number): number =>
-  Math.max(0, ...entries.map(({ dueAt }) => Math.floor((now - Date.parse(dueAt)) / 1_000)));
+/** Nothing waits: no time at all. */
+const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
-async function pausedWebhooks({ table }: EventWorld): Promise<{ companyId: number; id: number }[]> {
-  const found: { companyId: number; id: number }[] = [];
+/** Where gates and paused webhooks keep their deliveries, one partition of the index each. */
+async function* keptShards({ table }: EventWorld, gates: Overdue["gates"]): AsyncGenerator<string, void, undefined> {
+  for (const { companyId, id } of gates) yield keys.gatedShard(companyId, id);
   for await (const item of table.query({ pk: keys.pausedShard(), index: "due" })) {
-    const webhook = keys.webhookAt(Entry.parse(item));
-    if (webhook !== undefined) found.push(webhook);
+    const webhook = keys.webhookAt(DueEntry.parse(item));
+    if (webhook !== undefined) yield keys.heldShard(webhook.companyId, webhook.id);
   }
-  return found;
 }
 
 /** The oldest of what is due. */
-async function dueIn({ table }: EventWorld, pk: string, now: number): Promise<Entry[]> {
-  const found: Entry[] = [];
+async function countDue({ table }: EventWorld, pk: string, now: number, into: Waiting): Promise<void> {
+  let counted = 0;
   for await (const item of table.query({ pk, index: "due", pageItems: COUNTED })) {
-    const entry = Entry.parse(item);
-    if (Date.parse(entry.dueAt) > now || found.push(entry) === COUNTED) break;
+    const entry = DueEntry.parse(item);
+    if (Date.parse(entry.dueAt) > now) break;
+    addTo(into, companyOf(entry), entry.dueAt);
+    if (++counted === COUNTED) break;
   }
-  return found;
 }

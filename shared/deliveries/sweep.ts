@@ -1,20 +1,23 @@
 /** Finds deliveries that are due and whose message is gone, and queues them again; releases, replays and looks at gates alike. */
 
 import * as z from "zod/mini";
+import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
-import type { Item } from "#shared/db/table.ts";
+import { companyOf, countOverdue, DueEntry, isDelivery, shards } from "#shared/deliveries/due-entries.ts";
 import { tellLag } from "#shared/deliveries/lag.ts";
 import { releaseMessage } from "#shared/deliveries/release.ts";
 import { replayMessage } from "#shared/deliveries/replay.ts";
-import { StoredDelivery } from "#shared/deliveries/schema.ts";
-import { enqueue } from "#shared/deliveries/settle.ts";
-import { sendLook } from "#shared/deliveries/waiting.ts";
+import { messageFor, type QueueMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { fairStrides, type Strides } from "#shared/deliveries/sweep-share.ts";
+import { lookMessage } from "#shared/deliveries/waiting.ts";
 import type { EventWorld } from "#shared/events/world.ts";
+import { errorFields, log } from "#shared/log.ts";
+import { delaySecondsUntil, type Queued } from "#shared/queue.ts";
 
 /** `messages-lost`: the queue was purged or began empty, so everything that waits is queued again, whenever it is due. */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
@@ -24,48 +27,98 @@ export type SweepInput = z.infer<typeof SweepInput>;
 const GRACE_MS = 30_000;
 /** A delivery that was queued again is left alone this long, so that a backlog is not doubled every minute. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-const PARALLEL = 16;
+/** Entries that are written at the same time and queued in one call, for each shard of the index. */
+const TOGETHER = 10;
+/** Entries of one run: at two milliseconds of processor time each they take half of the function's 50 s. */
+export const CAPACITY = 10_000;
+/** After these times a run begins with nothing more: the function ends after 50 s. */
+const WORK_MS = 35_000;
+const METRICS_MS = 42_000;
 
 /** @returns how many deliveries were queued again. */
 export async function sweep(world: EventWorld, { assume }: SweepInput): Promise<number> {
-  const found: Item[] = [];
-  const overdue = assume === "messages-lost" ? {} : { upTo: iso(world.clock.now() - GRACE_MS) };
-  await Promise.all(
-    keys.dueShards().map(async (pk) => {
-      for await (const item of world.table.query({ pk, index: "due", ...overdue })) found.push(item);
-    }),
+  const begun = world.clock.now();
+  const isAll = assume === "messages-lost";
+  const overdue = await countOverdue(world.table, isAll ? undefined : iso(begun - GRACE_MS));
+  const strides: Strides = isAll ? () => 1 : fairStrides(overdue.deliveries.byCompany, CAPACITY);
+  const endMs = isAll ? Number.POSITIVE_INFINITY : begun + WORK_MS;
+  const run: Run = { world, assume, queued: 0, failed: [] };
+  const work = shards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
+  const ends = await Promise.allSettled(work);
+  // Metrics come last and stop nothing: a message that is lost counts more than a figure.
+  await tellLag(world, overdue, begun + METRICS_MS).catch((error: unknown) =>
+    log.error("the lag was not told", errorFields(error)),
   );
-  await tellLag(world, found);
-  let queued = 0;
-  const failed: unknown[] = [];
-  async function work(): Promise<void> {
-    for (let item = found.pop(); item !== undefined; item = found.pop()) {
-      try {
-        if (await queueAgain(world, item, assume)) queued++;
-      } catch (error) {
-        failed.push(error);
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: PARALLEL }, work));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
   // A row that cannot be read keeps none of the others, but the run counts as failed.
-  if (failed.length > 0) throw failed[0];
-  return queued;
+  if (run.failed.length > 0) throw run.failed[0];
+  return run.queued;
 }
 
-const IndexEntry = z.object({ pk: z.string(), sk: z.string() });
+interface Run {
+  readonly world: EventWorld;
+  readonly assume: SweepInput["assume"];
+  queued: number;
+  /** The first failure. */
+  readonly failed: unknown[];
+}
 
-/** The index lags behind the table, so the row itself decides. */
-async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["assume"]): Promise<boolean> {
-  const { pk, sk } = IndexEntry.parse(entry);
-  const webhook = keys.webhookAt({ pk, sk });
-  // One message too many changes nothing: the webhook's row says whether there is something to release.
-  if (webhook !== undefined) return releaseAgain(world, webhook);
-  const replayed = replayKeys.replayAt({ pk, sk });
-  if (replayed !== undefined) return replayAgain(world, replayed);
+/** Goes through the entries page by page while it works on them. Of anything but deliveries a webhook has a few: all are taken. */
+async function sweepShard(
+  run: Run,
+  items: AsyncIterable<unknown> | Iterable<unknown>,
+  strides: Strides,
+  endMs: number,
+): Promise<void> {
+  const { clock } = run.world;
+  const minute = Math.floor(clock.now() / 60_000);
+  const seen = new Map<number, number>();
+  let taken: DueEntry[] = [];
+  for await (const item of items) {
+    if (clock.now() > endMs) break;
+    const entry = DueEntry.parse(item);
+    if (isDelivery(entry)) {
+      const companyId = companyOf(entry);
+      const place = seen.get(companyId) ?? 0;
+      seen.set(companyId, place + 1);
+      if ((place + minute) % strides(companyId) !== 0) continue;
+    }
+    if (taken.push(entry) < TOGETHER) continue;
+    await queueSome(run, taken);
+    taken = [];
+  }
+  await queueSome(run, taken);
+}
+
+async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> {
+  const messages: Queued[] = [];
+  const guarded = async (work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      if (run.failed.length === 0) run.failed.push(error);
+    }
+  };
+  await allEnded(
+    entries.map((entry) =>
+      guarded(async () => {
+        const queued = await messageAgain(run, entry);
+        if (queued !== undefined) messages.push(queued);
+      }),
+    ),
+  );
+  if (messages.length === 0) return;
+  await guarded(async () => {
+    await run.world.queue.send(messages);
+    run.queued += messages.length;
+  });
+}
+
+/** The index lags behind the table, so the row of a delivery decides itself. Undefined: it has its message. */
+async function messageAgain({ world, assume }: Run, { pk, sk }: DueEntry): Promise<Queued | undefined> {
+  const step = stepAt({ pk, sk });
+  if (step !== undefined) return { message: step, delaySeconds: 0 };
   const now = world.clock.now();
-  const gate = gateKeys.gateAt({ pk, sk });
-  if (gate !== undefined) return sendLook(world, gate.companyId, gate.id, now).then(() => true);
   const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
   const waiting = equals("state", "waiting");
   try {
@@ -74,27 +127,20 @@ async function queueAgain(world: EventWorld, entry: Item, assume: SweepInput["as
       change: { set: { sweptAt: iso(now) } },
       when: assume === "messages-lost" ? waiting : all(waiting, fresh),
     });
-    await enqueue(world, [StoredDelivery.parse(item)]);
-    return true;
+    const delivery = StoredDelivery.parse(item);
+    return { message: messageFor(delivery), delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now) };
   } catch (error) {
-    if (error instanceof ConditionFailed) return false;
+    if (error instanceof ConditionFailed) return undefined;
     throw error;
   }
 }
 
-/** Likewise: the replay's row says how far it is. */
-async function replayAgain(
-  { queue }: EventWorld,
-  { companyId, webhookId }: { companyId: number; webhookId: number },
-): Promise<true> {
-  await queue.send([{ message: replayMessage(companyId, webhookId), delaySeconds: 0 }]);
-  return true;
-}
-
-async function releaseAgain(
-  { queue }: EventWorld,
-  { companyId, id }: { companyId: number; id: number },
-): Promise<true> {
-  await queue.send([{ message: releaseMessage(companyId, id), delaySeconds: 0 }]);
-  return true;
+/** Of work in steps: one message too many changes nothing, for its row says how far it is. */
+function stepAt(place: { readonly pk: string; readonly sk: string }): QueueMessage | undefined {
+  const webhook = keys.webhookAt(place);
+  if (webhook !== undefined) return releaseMessage(webhook.companyId, webhook.id);
+  const replayed = replayKeys.replayAt(place);
+  if (replayed !== undefined) return replayMessage(replayed.companyId, replayed.webhookId);
+  const gate = gateKeys.gateAt(place);
+  return gate === undefined ? undefined : lookMessage(gate.companyId, gate.id);
 }

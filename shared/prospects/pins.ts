@@ -24,7 +24,7 @@ export type MapPin = z.infer<typeof MapPin>;
 export function mapPins(world: World, caller: Caller, filter: ProspectFilter): Promise<Iterable<Uint8Array | string>> {
   return atMoment(world, caller.companyId, async ({ dictionary, find }) => {
     const matches = await find({ ...criteriaOf(filter, caller, dictionary), onMap: true });
-    return pieces(matches, (statusId) => {
+    return pinPieces(matches, (statusId) => {
       const status = statusId === null ? undefined : dictionary.statuses.get(statusId);
       return pinEnd(JSON.stringify(status?.color ?? DEFAULT_COLOR));
     });
@@ -34,13 +34,22 @@ export function mapPins(world: World, caller: Caller, filter: ProspectFilter): P
 /** What follows the coordinates of a pin with this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
-function* pieces({ segments, unflushed }: Matches, endOf: EndOf): Generator<Uint8Array | string> {
+/** Unflushed rows of one piece: as many as a segment has. A company may have more of them than a call takes arguments. */
+const PIECE_ROWS = 4_096;
+
+export function* pinPieces(
+  { segments, unflushed }: Pick<Matches, "segments" | "unflushed">,
+  endOf: EndOf,
+): Generator<Uint8Array | string> {
   let opening: "[" | "," = "[";
   for (const matches of segments) {
     yield segmentPins(opening, matches, endOf);
     opening = ",";
   }
-  if (unflushed.length > 0) yield unflushedPins(opening, unflushed, endOf);
+  for (let first = 0; first < unflushed.length; first += PIECE_ROWS) {
+    yield unflushedPins(opening, unflushed.slice(first, first + PIECE_ROWS), endOf);
+    opening = ",";
+  }
   yield segments.length + unflushed.length === 0 ? "[]" : "]";
 }
 

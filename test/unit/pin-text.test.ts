@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PinText, pinEnd } from "#shared/prospects/pin-text.ts";
+import { pinPieces } from "#shared/prospects/pins.ts";
 
 const degrees = (most: number) =>
   fc.oneof(
@@ -29,4 +30,16 @@ test("any ids and coordinates, one pin or many", () => {
     }),
     { numRuns: 2_000 },
   );
+});
+
+test("more unflushed rows than a call takes arguments are pins like any others", () => {
+  const seen = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: 39.5, lng: -104.5 };
+  const row = { ...seen, version: 1, createdAt: 0, text: "", phoneDigits: "" };
+  const unflushed = Array.from({ length: 200_000 }, (_, i) => ({ ...row, id: i + 1 }));
+  const end = pinEnd('"#9CA3AF"');
+  const text = [...pinPieces({ segments: [], unflushed }, () => end)].map((piece) => Buffer.from(piece).toString());
+  const pins = JSON.parse(text.join(""));
+  expect(pins).toHaveLength(200_000);
+  expect(pins.at(-1)).toEqual({ id: 200_000, lat: 39.5, lng: -104.5, statusColor: "#9CA3AF" });
+  expect([...pinPieces({ segments: [], unflushed: [] }, () => end)]).toEqual(["[]"]);
 });

@@ -1,0 +1,44 @@
+/** Tables whose due index holds as many deliveries of one company as a test wants: its pages are made when they are read. */
+import { iso } from "#shared/clock.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Item, Table } from "#shared/db/table.ts";
+import { START } from "./event-scene.ts";
+
+/** So many paused webhooks of one company, each of which keeps so many deliveries. */
+export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {
+  const dueAt = iso(START);
+  const shard = keys.heldShard(companyId, 0).slice(0, -1);
+  return {
+    ...table,
+    query: async function* (spec) {
+      for (let id = 1; spec.pk === keys.pausedShard() && id <= webhooks; id++) {
+        yield { ...keys.webhook(companyId, id), dueShard: spec.pk, dueAt };
+      }
+      for (let i = 0; spec.index !== undefined && spec.pk.startsWith(shard) && i < each; i++) {
+        const id = `dlv_${String(i).padStart(29, "0")}`;
+        yield { ...keys.delivery(companyId, Number(spec.pk.slice(shard.length)), id), dueShard: spec.pk, dueAt };
+      }
+      yield* table.query(spec);
+    },
+  };
+}
+
+/** Beside what the table itself has in its index. The rows of these deliveries are not there: no write of one succeeds. */
+export function withOverdue(table: Table, companyId: number, count: number): Table {
+  const shards = keys.dueShards();
+  function* entries(shard: number): Generator<Item> {
+    for (let i = shard; i < count; i += shards.length) {
+      const id = `dlv_${String(i).padStart(29, "0")}`;
+      const dueAt = iso(START - 86_400_000 + i);
+      yield { ...keys.delivery(companyId, 1, id), dueShard: shards[shard], dueAt };
+    }
+  }
+  return {
+    ...table,
+    query: async function* (spec) {
+      const shard = spec.index === undefined ? -1 : shards.indexOf(spec.pk);
+      if (shard !== -1) yield* entries(shard);
+      yield* table.query(spec);
+    },
+  };
+}

@@ -1,0 +1,53 @@
+/** The law of the sweeper's share: a run is bounded, nobody is left out, and in time every entry has its turn. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { fairStrides } from "#shared/deliveries/sweep-share.ts";
+
+const CAPACITY = 1_000;
+const backlogs = fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 50_000 })), {
+  selector: ([companyId]) => companyId,
+  minLength: 1,
+  maxLength: 200,
+});
+
+const takenOf = (count: number, stride: number, minute: number): number =>
+  Array.from({ length: count }, (_, place) => place).filter((place) => (place + minute) % stride === 0).length;
+
+test("a run takes at most its capacity and one of each company more, and some of every company with a fair part", () => {
+  fc.assert(
+    fc.property(backlogs, fc.nat(1_000), (companies, minute) => {
+      const strides = fairStrides(new Map(companies), CAPACITY);
+      const part = CAPACITY / companies.length;
+      let sum = 0;
+      for (const [companyId, count] of companies) {
+        const taken = takenOf(count, strides(companyId), minute);
+        sum += taken;
+        if (count <= part) expect(taken).toBe(count);
+        else expect(taken).toBeGreaterThanOrEqual(Math.floor(part / 2));
+      }
+      expect(sum).toBeLessThanOrEqual(CAPACITY + companies.length);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("one company's backlog takes nothing from another: its few entries are taken in the very first run", () => {
+  const strides = fairStrides(
+    new Map([
+      [1, 1_000_000],
+      [2, 3],
+    ]),
+    CAPACITY,
+  );
+  expect(strides(2)).toBe(1);
+  expect(strides(1)).toBeGreaterThan(900);
+});
+
+test("every entry of a backlog has its turn within as many runs as its stride says", () => {
+  const stride = fairStrides(new Map([[1, 12_345]]), CAPACITY)(1);
+  const taken = new Set<number>();
+  for (let minute = 77; minute < 77 + stride; minute++) {
+    for (let place = 0; place < 12_345; place++) if ((place + minute) % stride === 0) taken.add(place);
+  }
+  expect(taken.size).toBe(12_345);
+});
