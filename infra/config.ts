@@ -1,5 +1,6 @@
 /** What a deployment may choose, read from CDK context (`-c issuer=...`) with errors that name the key. */
 import * as z from "zod/mini";
+import { type Capacity, capacityOf, presets } from "./capacity.ts";
 
 export interface DeployConfig {
   /** OpenID Connect issuer; without it the stack brings a Cognito user pool. */
@@ -12,8 +13,10 @@ export interface DeployConfig {
   readonly webhookUrlPolicy: "public" | "local";
   /** Delays, retry gaps and windows pass this many times faster. */
   readonly timeScale: number;
-  /** Senders at once, each with up to ten messages: bounds the connections to receivers, and leaves the account's concurrency to the API. */
-  readonly deliverySenders: number;
+  /** How many functions run at once, and for what: bounds the connections to receivers, and leaves room to requests. */
+  readonly capacity: Capacity;
+  /** Who hears of alarms. */
+  readonly alarmEmail?: string;
   /** Browser origins that may call the API; empty turns CORS off. */
   readonly allowedOrigins: readonly string[];
   /** Every answer tells in a `Server-Timing` header what it took of the table: for development only. */
@@ -27,7 +30,10 @@ export const contextKeys = [
   "sesIdentity",
   "webhookUrlPolicy",
   "timeScale",
+  "preset",
+  "accountConcurrency",
   "deliverySenders",
+  "alarmEmail",
   "allowedOrigins",
   "serverTiming",
 ] as const;
@@ -74,10 +80,10 @@ const Context = z.object({
   ),
   webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public"),
   timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1),
-  deliverySenders: z._default(
-    z.coerce.number().check(z.int("must be a whole number"), z.minimum(2), z.maximum(1_000)),
-    50,
-  ),
+  preset: z._default(z.enum(presets), "small"),
+  accountConcurrency: z.optional(z.coerce.number().check(z.int("must be a whole number"), z.minimum(10))),
+  deliverySenders: z.optional(z.coerce.number().check(z.int("must be a whole number"), z.minimum(2), z.maximum(1_000))),
+  alarmEmail: z.optional(z.email("must be an e-mail address")),
   allowedOrigins: AllowedOrigins,
   serverTiming: z._default(z.union([z.boolean(), z.stringbool()]), false),
 });
@@ -90,7 +96,8 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
     const faults = parsed.error.issues.map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`);
     throw new Error(faults.join("\n"));
   }
-  const { issuer, mailFrom, sesIdentity, ...rest } = parsed.data;
+  const { issuer, mailFrom, sesIdentity, preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } =
+    parsed.data;
   const mail = mailOf(mailFrom, sesIdentity);
   if (issuer !== undefined && mail !== undefined) {
     throw new Error(
@@ -99,6 +106,8 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
   }
   const config: DeployConfig = {
     ...rest,
+    capacity: capacityOf({ preset, accountConcurrency, deliverySenders }),
+    ...(alarmEmail !== undefined && { alarmEmail }),
     ...(issuer !== undefined && { issuer }),
     ...(mail !== undefined && { mail }),
   };

@@ -58,6 +58,7 @@ export function createEvents(scope: Construct, platform: Platform): void {
 function createPublisher(scope: Construct, platform: Platform): void {
   const publish = createFunction(scope, platform, {
     ...eventFunctions.publish,
+    reserved: "publish",
     statements: [readsStream(platform.table)],
   });
   new CfnEventSourceMapping(publish, "Stream", {
@@ -68,9 +69,8 @@ function createPublisher(scope: Construct, platform: Platform): void {
     filterCriteria: ofTypes(publishedTypes),
   });
   errorAlarm(publish, "Changes are not turned into events: webhooks stand still until this function works again.");
-  const metric = publish.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
-  const impact = "Events are published more than a minute after the change: webhooks arrive late.";
-  alarm(publish, "Behind", { metric, above: 60_000, periods: 5, impact });
+  throttleAlarm(publish, "Changes wait to be turned into events, because too many functions run: webhooks come late.");
+  behindAlarm(publish, 60, "Events are published more than a minute after the change: webhooks arrive late.");
 }
 
 /** Its records only say that there is something to flush: what to flush is in the table. */
@@ -81,6 +81,7 @@ function createFlusher(scope: Construct, platform: Platform): void {
   const destination = deadLetterQueue(scope, "UnflushedIndexes", impact);
   const flush = createFunction(scope, platform, {
     ...eventFunctions.flush,
+    reserved: "flush",
     statements: [readsStream(platform.table), allow(["sqs:SendMessage"], [destination.queueArn])],
   });
   new CfnEventSourceMapping(flush, "Stream", {
@@ -91,6 +92,11 @@ function createFlusher(scope: Construct, platform: Platform): void {
     filterCriteria: ofTypes([DELTA_TYPE]),
   });
   errorAlarm(flush, "Company indexes are not flushed: reads stay exact and get dearer with every write.");
+  throttleAlarm(
+    flush,
+    "Company indexes wait to be flushed, because too many functions run: reads stay exact and get dearer.",
+  );
+  behindAlarm(flush, 300, "Company indexes are flushed more than five minutes late: reads stay exact and get dearer.");
 }
 
 const readsStream = (table: Table) =>
@@ -118,6 +124,9 @@ function createDeliverer(scope: Construct, platform: Platform): void {
   const { queueArn } = platform.deliveryQueue;
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
+    reserved: "deliver",
+    // A chain ends: with the window of a delay, with the plan of attempts, or with what waits for a receiver that takes no more.
+    recursion: "It sends a delivery that is not due yet, is tried again or waits for its receiver to its own queue.",
     statements: [
       allow(
         ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"],
@@ -131,7 +140,7 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     // What there is, without waiting for more.
     batchSize: 10,
     functionResponseTypes: ["ReportBatchItemFailures"],
-    scalingConfig: { maximumConcurrency: Number(platform.settings.DELIVERY_SENDERS) },
+    scalingConfig: { maximumConcurrency: platform.capacity.deliverySenders },
   });
   accept(messages, {
     "Serverless-LambdaEventSourceMappingDestination": "A queue's failed messages go to its own dead letters, whole.",
@@ -147,6 +156,7 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     "company; `npm run webhooks -- reconcile` names all that is missing.";
   alarm(deliver, "Missing", { metric: missing, above: 0, impact });
   errorAlarm(deliver, "Webhook deliveries fail by our own fault; they are repeated and end among the dead letters.");
+  throttleAlarm(deliver, "Webhook deliveries wait, because too many functions run: webhooks come late.");
 }
 
 function createSweeper(scope: Construct, platform: Platform): void {
@@ -183,6 +193,18 @@ function lagMetrics(sweep: LambdaFunction): Metric {
 export function errorAlarm(watched: LambdaFunction, impact: string): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, above: 0, periods: 3, impact });
+}
+
+/** Not enough of the account's concurrency, or of what is reserved for the function, in three of three minutes. */
+function throttleAlarm(watched: LambdaFunction, impact: string): void {
+  const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
+  alarm(watched, "Throttled", { metric, above: 0, periods: 3, impact });
+}
+
+/** How old the records are that a function reads from a stream. */
+function behindAlarm(watched: LambdaFunction, seconds: number, impact: string): void {
+  const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
+  alarm(watched, "Behind", { metric, above: seconds * 1_000, periods: 5, impact });
 }
 
 function streamOf(table: Table): string {

@@ -9,6 +9,7 @@ import {
   Code,
   Function as LambdaFunction,
   LoggingFormat,
+  RecursiveLoop,
   Runtime,
   SystemLogLevel,
 } from "aws-cdk-lib/aws-lambda";
@@ -20,6 +21,7 @@ import { Construct } from "constructs";
 import { type Family, families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { type Access, type Folder, folderNames, type Setting, type TableAction } from "./access.ts";
+import type { Capacity, Reserved } from "./capacity.ts";
 import { accept } from "./finding.ts";
 import { countUnreadable } from "./monitoring.ts";
 
@@ -41,6 +43,7 @@ export interface Platform {
   /** Where new users are invited, unless the issuer is somebody else's. */
   readonly userPool: { readonly id: string; readonly arn: string } | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
+  readonly capacity: Capacity;
 }
 
 export interface FunctionSpec {
@@ -50,6 +53,10 @@ export interface FunctionSpec {
   /** Rights that an event source needs, over and above `access`. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** Whose share of the account's concurrency is its own. */
+  readonly reserved?: Reserved;
+  /** Why it may send to the queue that invokes it. With the SDK's clients, Lambda ends such a chain after 16 invocations unless it is allowed. */
+  readonly recursion?: string;
 }
 
 export function createFunction(scope: Construct, platform: Platform, spec: FunctionSpec): LambdaFunction {
@@ -67,6 +74,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     },
   });
   if (spec.access.files !== undefined) accept(role, folderFindings(platform.bucket, spec.access.files));
+  const reserved = spec.reserved && platform.capacity.reserved[spec.reserved];
   const made = new LambdaFunction(home, "Function", {
     description: spec.file,
     code: Code.fromAsset(join(platform.bundles, spec.file)),
@@ -81,6 +89,8 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
     systemLogLevelV2: SystemLogLevel.INFO,
+    ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
+    ...(spec.recursion !== undefined && { recursiveLoop: RecursiveLoop.ALLOW }),
     role,
   });
   accept(made, {
@@ -90,7 +100,10 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
       "X-Ray's rights exist for all resources only; the request id leads from the answer through every log line.",
   });
   const resource = made.node.defaultChild;
-  if (resource instanceof CfnFunction) resource.addMetadata("file", spec.file);
+  if (resource instanceof CfnFunction) {
+    resource.addMetadata("file", spec.file);
+    if (spec.recursion !== undefined) resource.addMetadata("recursion", spec.recursion);
+  }
   return made;
 }
 

@@ -10,9 +10,6 @@ import { allow, createFunction, type Platform } from "./function.ts";
 import { guardedQueue } from "./monitoring.ts";
 import { type EventFunction, eventFunctions } from "./routes.ts";
 
-/** Imports at work at once, and exports: each writes or reads as fast as the table lets it, and leaves concurrency to the API. */
-const MAX_JOBS = 10;
-
 /** A message comes back long before this where its run fails, and the sweeper sends another where it dies. */
 const visibilitySeconds = ({ timeoutSeconds }: EventFunction): number => 6 * timeoutSeconds;
 
@@ -66,6 +63,8 @@ export function createJobs(scope: Construct, platform: Platform): void {
 function createJob(home: Construct, platform: Platform, spec: EventFunction, { queueArn }: Queue): void {
   const job = createFunction(home, platform, {
     ...spec,
+    // A chain ends with its file: each run goes on where the last one ran out of time.
+    recursion: "It sends a job that does not end within one invocation to its own queue.",
     statements: [
       allow(
         ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"],
@@ -78,7 +77,7 @@ function createJob(home: Construct, platform: Platform, spec: EventFunction, { q
     eventSourceArn: queueArn,
     batchSize: 1,
     functionResponseTypes: ["ReportBatchItemFailures"],
-    scalingConfig: { maximumConcurrency: MAX_JOBS },
+    scalingConfig: { maximumConcurrency: platform.capacity.jobs },
   });
   accept(messages, {
     "Serverless-LambdaEventSourceMappingDestination": "A queue's failed messages go to its own dead letters, whole.",

@@ -1,6 +1,7 @@
 /** The one stack: storage, identity, events and the API, with the outputs that clients and operators need. */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
+import { accountAlarms, createAlarmTopic, sendAlarms } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import type { DeployConfig } from "./config.ts";
 import { createDeliveryQueue, createEvents, createParkedRecords } from "./events.ts";
@@ -32,13 +33,17 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     settings: {
       WEBHOOK_URL_POLICY: config.webhookUrlPolicy,
       TIME_SCALE: String(config.timeScale),
-      DELIVERY_SENDERS: String(config.deliverySenders),
+      DELIVERY_SENDERS: String(config.capacity.deliverySenders),
     },
+    capacity: config.capacity,
   };
   createEvents(stack, platform);
   createJobs(stack, platform);
   const api = createApi(stack, platform, config);
   unreadableAlarm(stack);
+  accountAlarms(stack, config.capacity.accountConcurrency);
+  const alarms = createAlarmTopic(stack, config.alarmEmail);
+  sendAlarms(stack, alarms);
   letBucketTell(bucket, importQueue);
   outputs(stack, {
     // Without the slash at the end: paths of the OpenAPI document are appended to it.
@@ -48,6 +53,7 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     Issuer: identity.issuer,
     Audience: identity.audience,
     TimeScale: String(config.timeScale),
+    AlarmTopic: alarms.topicArn,
     ...(identity.userPool !== undefined && {
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,

@@ -122,6 +122,8 @@ export const LambdaFunction = z.strictObject({
   Architectures: NoMeaning,
   Description: NoMeaning,
   EphemeralStorage: NoMeaning,
+  // No chain of invocations is ended here.
+  RecursiveLoop: z.optional(z.literal("Allow")),
   Role: NoMeaning,
   Tags: NoMeaning,
   TracingConfig: NoMeaning,
@@ -186,6 +188,7 @@ export const typesWithoutMeaning: ReadonlySet<string> = new Set([
   "AWS::IAM::ManagedPolicy",
   "AWS::IAM::Policy",
   "AWS::IAM::Role",
+  "AWS::KMS::Key",
   "AWS::Lambda::Permission",
   "AWS::Logs::LogGroup",
   "AWS::Logs::MetricFilter",

@@ -93,7 +93,7 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 type Undo = (() => unknown)[];
 
 /** Each is a thread with some 30 MB: fewer than are deployed. */
-const LOCAL_SENDERS = 5;
+const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {} } as const;
 /** Invocations of event sources get this long to finish when the service stops. */
 const DRAIN_MS = 3_000;
 
@@ -219,7 +219,7 @@ async function makeTemplate(options: LocalOptions, dir: DataDir, { issuer }: Ide
       webhookUrlPolicy,
       timeScale,
       allowedOrigins,
-      deliverySenders: LOCAL_SENDERS,
+      capacity: LOCAL_CAPACITY,
       serverTiming: true,
     },
     dir.assembly,

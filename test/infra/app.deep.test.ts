@@ -7,6 +7,7 @@ import { Queue } from "aws-cdk-lib/aws-sqs";
 import { Stack } from "aws-cdk-lib/core";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { createAlarmTopic } from "../../infra/alarms.ts";
 import { root } from "../../infra/bundle.ts";
 import { readConfig } from "../../infra/config.ts";
 import { addRulePacks } from "../../infra/rules.ts";
@@ -42,6 +43,17 @@ describe("cdk synth", () => {
     },
   );
 
+  it("says that alarms reach nobody, unless it is given an address", () => {
+    const warnings = (alarmEmail?: string): string[] => {
+      const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
+      createAlarmTopic(new Stack(app, "Alarms"), alarmEmail);
+      const { messages } = app.synth().getStackByName("Alarms");
+      return messages.map(({ level, entry }) => `${level}: ${String(entry.data)}`);
+    };
+    expect(warnings()).toEqual([expect.stringMatching(/^warning: Alarms reach nobody: deploy with -c alarmEmail=/)]);
+    expect(warnings("operator@example.com")).toEqual([]);
+  });
+
   it("has rule packs that are awake: a bare queue fails both", () => {
     const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
     new Queue(new Stack(app, "Bare"), "Queue");
@@ -60,9 +72,20 @@ describe("settings", () => {
       audience: [],
       webhookUrlPolicy: "public",
       timeScale: 1,
-      deliverySenders: 50,
+      capacity: { accountConcurrency: 10, deliverySenders: 4, jobs: 2, reserved: {} },
       allowedOrigins: [],
       serverTiming: false,
+    });
+  });
+
+  it("have a preset for production that keeps room for background work, as much as the account's quota has", () => {
+    const reserved = { authorize: 50, publish: 20, flush: 20, deliver: 50 };
+    const production = { accountConcurrency: 1_000, deliverySenders: 50, jobs: 10, reserved };
+    expect(read({ preset: "production" })().capacity).toEqual(production);
+    expect(read({ preset: "production", accountConcurrency: "240" })().capacity.accountConcurrency).toBe(240);
+    expect(read({ accountConcurrency: "1000", deliverySenders: "80" })().capacity).toMatchObject({
+      deliverySenders: 80,
+      reserved: {},
     });
   });
 
@@ -97,6 +120,11 @@ describe("settings", () => {
     [{ timeScale: "0" }, "timeScale"],
     [{ timeScale: "fast" }, "timeScale"],
     [{ deliverySenders: "1" }, "deliverySenders"],
+    [{ deliverySenders: "50" }, "deliverySenders: 50 would take all 10"],
+    [{ preset: "large" }, "preset"],
+    [{ accountConcurrency: "5" }, "accountConcurrency"],
+    [{ preset: "production", accountConcurrency: "239" }, "accountConcurrency: preset production reserves 140 of 239"],
+    [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
     [{ serverTiming: "perhaps" }, "serverTiming"],
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
   ])("%j are refused with the key at fault", (context, fault) => {

@@ -6,6 +6,7 @@ import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { API_TIMEOUT_SECONDS } from "../../infra/api.ts";
 import { BUNDLE_BUDGET_BYTES } from "../../infra/bundle.ts";
+import { capacityOf } from "../../infra/capacity.ts";
 import { eventFunctions } from "../../infra/routes.ts";
 import { functionFiles } from "../../infra/synth.ts";
 import { at, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
@@ -262,6 +263,62 @@ describe("functions", () => {
     }
   });
 
+  it("are allowed to come back to themselves where a queue leads back, with the reason, and nowhere else", () => {
+    const sends = (id: string): (string | undefined)[] => {
+      const role = template.resources[target(template.resources[id]?.Properties.Role) ?? ""];
+      return listed(at(role?.Properties, "Policies"))
+        .flatMap((policy) => listed(at(policy, "PolicyDocument", "Statement")))
+        .filter((statement) => listed(at(statement, "Action")).includes("sqs:SendMessage"))
+        .flatMap((statement) => listed(at(statement, "Resource")).map(target));
+    };
+    const consumers = template.all("AWS::Lambda::EventSourceMapping").map(({ properties }) => properties);
+    /** Functions that a function wakes by a message. */
+    const wakes = (id: string): string[] =>
+      sends(id).flatMap((queue) =>
+        consumers
+          .filter(({ EventSourceArn }) => target(EventSourceArn) === queue)
+          .map(({ FunctionName }) => target(FunctionName) ?? ""),
+      );
+    const comesBack = (from: string): boolean => {
+      const reached = new Set(wakes(from));
+      for (const id of reached) for (const next of wakes(id)) reached.add(next);
+      return reached.has(from);
+    };
+    const functions = template.all("AWS::Lambda::Function");
+    const inLoops = functions.filter(({ id }) => comesBack(id));
+    expect(inLoops.map(({ resource }) => resource.Metadata.file).toSorted()).toEqual([
+      "events/deliver",
+      "jobs/export",
+      "jobs/import",
+    ]);
+    for (const { id, properties, resource } of functions) {
+      expect(properties.RecursiveLoop, id).toBe(comesBack(id) ? "Allow" : undefined);
+      if (comesBack(id)) expect(resource.Metadata.recursion, id).toMatch(/^[A-Z].{30,}\.$/);
+    }
+  });
+
+  it("leave a new account's concurrency unreserved; in production background work has room that requests cannot take", async () => {
+    const reservedIn = (one: Template) =>
+      Object.fromEntries(
+        one
+          .all("AWS::Lambda::Function")
+          .filter(({ properties }) => properties.ReservedConcurrentExecutions !== undefined)
+          .map(({ properties, resource }) => [resource.Metadata.file, properties.ReservedConcurrentExecutions]),
+      );
+    const sendersIn = (one: Template) => {
+      const of = one.functionOf(eventFunctions.deliver.file).id;
+      const mapping = one
+        .all("AWS::Lambda::EventSourceMapping")
+        .find(({ properties }) => target(properties.FunctionName) === of);
+      return at(mapping?.properties, "ScalingConfig", "MaximumConcurrency");
+    };
+    expect(reservedIn(template)).toMatchObject({ "events/publish": 20, "index/flush": 20, "events/deliver": 50 });
+    expect(sendersIn(template)).toBe(50);
+    const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
+    expect(reservedIn(small)).toEqual({});
+    expect(sendersIn(small)).toBe(4);
+  });
+
   it("answer before API Gateway gives up after 29 s", () => {
     expect(API_TIMEOUT_SECONDS).toBeLessThan(29);
   });
@@ -285,6 +342,45 @@ describe("alarms and outputs", () => {
     for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
       expect(properties.AlarmDescription, id).toMatch(/^[A-Z].{30,}\.$/s);
     }
+  });
+
+  it("go to one topic, encrypted and over TLS only, that CloudWatch may publish to and that sends mail", () => {
+    const [topic, ...more] = template.all("AWS::SNS::Topic");
+    expect(more).toEqual([]);
+    for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
+      expect(listed(properties.AlarmActions).map(target), id).toEqual([topic?.id]);
+    }
+    const key = template.resources[target(topic?.properties.KmsMasterKeyId) ?? ""];
+    expect(key?.Properties.EnableKeyRotation).toBe(true);
+    const cloudWatch = { Effect: "Allow", Principal: { Service: "cloudwatch.amazonaws.com" } };
+    expect(listed(at(key?.Properties, "KeyPolicy", "Statement"))).toContainEqual(
+      expect.objectContaining({ ...cloudWatch, Action: ["kms:Decrypt", "kms:GenerateDataKey*"] }),
+    );
+    const statements = template
+      .all("AWS::SNS::TopicPolicy")
+      .flatMap(({ properties }) => listed(at(properties, "PolicyDocument", "Statement")));
+    expect(statements).toContainEqual(expect.objectContaining({ ...cloudWatch, Action: "sns:Publish" }));
+    expect(statements).toContainEqual(
+      expect.objectContaining({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+    );
+    const subscriptions = template.all("AWS::SNS::Subscription").map(({ properties }) => properties);
+    expect(subscriptions).toMatchObject([{ Protocol: "email", Endpoint: ownIdentity.alarmEmail }]);
+  });
+
+  it("watch how old the records of each stream are, and functions that are refused, each and all together", () => {
+    const alarmed = template.all("AWS::CloudWatch::Alarm").map(({ properties }) => ({
+      metric: properties.MetricName,
+      of: target(at(properties, "Dimensions", 0, "Value")),
+    }));
+    for (const { properties } of template.all("AWS::Lambda::EventSourceMapping")) {
+      const of = target(properties.FunctionName);
+      if (properties.StartingPosition !== undefined) expect(alarmed).toContainEqual({ metric: "IteratorAge", of });
+    }
+    for (const { file } of [eventFunctions.publish, eventFunctions.flush, eventFunctions.deliver]) {
+      expect(alarmed).toContainEqual({ metric: "Throttles", of: template.functionOf(file).id });
+    }
+    const ofAccount = alarmed.filter(({ of }) => of === undefined).map(({ metric }) => metric);
+    expect(ofAccount).toEqual(expect.arrayContaining(["Throttles", "ConcurrentExecutions"]));
   });
 
   it("count a damaged company index wherever one is read", () => {
@@ -316,7 +412,9 @@ describe("alarms and outputs", () => {
   });
 
   it("name what clients and operators need", () => {
-    const names = "ApiUrl Audience BucketName Issuer TableName TimeScale UserPoolClientId UserPoolId".split(" ");
+    const names = "AlarmTopic ApiUrl Audience BucketName Issuer TableName TimeScale UserPoolClientId UserPoolId".split(
+      " ",
+    );
     const queues = ["Deliveries", "Exports", "Imports"].flatMap((name) => [`${name}Url`, `${name}DeadLettersUrl`]);
     expect(Object.keys(template.outputs).toSorted()).toEqual(
       [...names, ...queues, "ParkedRecordsUrl", "UnflushedIndexesUrl"].toSorted(),
@@ -324,6 +422,6 @@ describe("alarms and outputs", () => {
   });
 
   it("leave room below CloudFormation's 500 resources", () => {
-    expect(Object.keys(template.resources).length).toBeLessThanOrEqual(490);
+    expect(Object.keys(template.resources).length).toBeLessThanOrEqual(499);
   });
 });

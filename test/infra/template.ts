@@ -2,6 +2,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { capacityOf } from "../../infra/capacity.ts";
 import type { DeployConfig } from "../../infra/config.ts";
 import { type CloudFormationTemplate, synthesize, type TemplateResource } from "../../infra/synth.ts";
 
@@ -9,7 +10,8 @@ export const ownIdentity: DeployConfig = {
   audience: [],
   webhookUrlPolicy: "public",
   timeScale: 1,
-  deliverySenders: 50,
+  capacity: capacityOf({ preset: "production" }),
+  alarmEmail: "operator@example.com",
   serverTiming: false,
   allowedOrigins: ["https://app.example.com"],
 };

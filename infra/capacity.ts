@@ -1,0 +1,73 @@
+/** How a deployment shares the concurrency of its AWS account: what a new account accepts, and what one in production keeps free for background work. */
+
+export const presets = ["small", "production"] as const;
+export type Preset = (typeof presets)[number];
+
+/** Lambda wants this much of an account's concurrency without a reservation. */
+const UNRESERVED = 100;
+
+/** Background functions with room of their own, which nobody else can take and which they cannot exceed. */
+export type Reserved = "authorize" | "publish" | "flush" | "deliver";
+
+export interface Capacity {
+  /** Functions that run at once in the account, as its quota says. */
+  readonly accountConcurrency: number;
+  /** Delivery senders at once, each with up to ten messages. */
+  readonly deliverySenders: number;
+  /** Imports at work at once, and exports. */
+  readonly jobs: number;
+  /** Nothing where the account has too little to reserve any. */
+  readonly reserved: Partial<Record<Reserved, number>>;
+}
+
+interface Plan {
+  readonly accountConcurrency: number;
+  readonly deliverySenders: number;
+  readonly jobs: number;
+  readonly reserved: Partial<Record<Exclude<Reserved, "deliver">, number>>;
+}
+
+/** Two is the least that an event source of a queue may have. */
+const plans: Record<Preset, Plan> = {
+  /** A new account has 10, all of which stay unreserved: 4 senders and a job or two leave some for requests. */
+  small: { accountConcurrency: 10, deliverySenders: 4, jobs: 2, reserved: {} },
+  /**
+   * `publish` and `flush` run once per shard of the stream, of which 20 stand for some 20 000 writes a second. A sign-in takes the
+   * authorizer 20 ms once a minute, so that 50 of them let 2 500 in each second.
+   */
+  production: {
+    accountConcurrency: 1_000,
+    deliverySenders: 50,
+    jobs: 10,
+    reserved: { authorize: 50, publish: 20, flush: 20 },
+  },
+};
+
+export interface CapacityChoice {
+  readonly preset: Preset;
+  readonly accountConcurrency?: number | undefined;
+  readonly deliverySenders?: number | undefined;
+}
+
+/** Throws an error that names the context key where Lambda would refuse the deployment, or requests would have no room. */
+export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
+  const plan = plans[preset];
+  const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
+  const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
+  // As many as its event source starts at once: fewer would throttle it.
+  const reserved: Capacity["reserved"] = preset === "small" ? {} : { ...plan.reserved, deliver: deliverySenders };
+  const sum = Object.values(reserved).reduce((total, one) => total + one, 0);
+  if (sum > 0 && sum + UNRESERVED > accountConcurrency) {
+    throw new Error(
+      `context key accountConcurrency: preset ${preset} reserves ${sum} of ${accountConcurrency}, and Lambda wants ${UNRESERVED} ` +
+        "unreserved; ask AWS for a higher quota, or deploy with -c preset=small",
+    );
+  }
+  if (deliverySenders >= accountConcurrency) {
+    throw new Error(
+      `context key deliverySenders: ${deliverySenders} would take all ${accountConcurrency} functions that run at once in the ` +
+        "account; -c accountConcurrency=N says how many its quota allows",
+    );
+  }
+  return { accountConcurrency, deliverySenders, jobs: plan.jobs, reserved };
+}
