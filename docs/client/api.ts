@@ -395,7 +395,7 @@ export interface paths {
         };
         /**
          * Get an import
-         * @description How far it is and what came of it. `errors` holds all errors of an import by `POST /api/prospects/import`, and the first 100 of an import by an upload; where there are more, `errorReport` leads to a CSV file of all. While it waits for its file, `upload` is a link to send it to.
+         * @description How far it is and what came of it. `errors` holds all errors of an import by `POST /api/prospects/import`, and the first 100 of an import by an upload; where there are more, `errorReport` leads to a CSV file of all. While it waits for its file, `upload` is a link to send it to, shown to the user who began it and to nobody else.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *

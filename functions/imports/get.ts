@@ -11,12 +11,12 @@ const links = openLinks();
 export const handler = endpoint(
   {
     summary: "Get an import",
-    description: `How far it is and what came of it. \`errors\` holds all errors of an import by \`POST /api/prospects/import\`, and the first ${limits.jobErrors} of an import by an upload; where there are more, \`errorReport\` leads to a CSV file of all. While it waits for its file, \`upload\` is a link to send it to.`,
+    description: `How far it is and what came of it. \`errors\` holds all errors of an import by \`POST /api/prospects/import\`, and the first ${limits.jobErrors} of an import by an upload; where there are more, \`errorReport\` leads to a CSV file of all. While it waits for its file, \`upload\` is a link to send it to, shown to the user who began it and to nobody else.`,
     tag: "Prospects",
     allow: "canManageProspects",
     path: IdPath,
     status: 200,
     response: Import,
   },
-  ({ world, caller, path }) => readImport(world, links, caller.companyId, path.id),
+  ({ world, caller, path }) => readImport(world, links, caller, path.id),
 );

@@ -26,7 +26,7 @@ export async function beginImport(world: World, links: Links, caller: Caller, in
   }
   await checkOpen(world, companyId);
   const stored = newImport(world, caller, await world.ids.next(), input);
-  const answer = await presentImport(world, links, stored);
+  const answer = await presentImport(world, links, caller, stored);
   await world.commit(beginning(stored, world.clock.now() + LOOK_MS), answer);
   return answer;
 }

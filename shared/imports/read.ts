@@ -1,5 +1,6 @@
 /** Reads what became of an import. */
 import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
@@ -18,24 +19,26 @@ export async function findImport({ table }: Pick<World, "table">, companyId: num
 }
 
 /** While it runs, nothing is imported yet. */
-export async function readImport(world: World, links: Links, companyId: number, id: number): Promise<Import> {
-  return presentImport(world, links, await findImport(world, companyId, id));
+export async function readImport(world: World, links: Links, caller: Caller, id: number): Promise<Import> {
+  return presentImport(world, links, caller, await findImport(world, caller.companyId, id));
 }
 
-/** With links that hold from now on. */
+/** With links that hold from now on. A file is imported in its maker's name and rights: nobody else gets the link to send one. */
 export async function presentImport(
   { clock }: Pick<World, "clock">,
   links: Links,
+  { userId }: Pick<Caller, "userId">,
   stored: StoredImport,
 ): Promise<Import> {
   const { companyId, id, job, state } = stored;
   const report = fileKeys.report(companyId, id);
   const hasReport = job?.hasReport === true;
+  const isUploader = state === "awaiting_upload" && stored.createdBy === userId;
   return {
     ...summaryOf(stored),
     errors: unpacked(z.array(RowFault), stored.errors),
     errorReport: hasReport ? await links.download(report, limits.fileLinkSeconds, clock.now()) : null,
-    upload: job === undefined || state !== "awaiting_upload" ? null : await uploadOf(links, stored, job, clock.now()),
+    upload: job === undefined || !isUploader ? null : await uploadOf(links, stored, job, clock.now()),
   };
 }
 

@@ -99,6 +99,26 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
   }
 }
 
+test("a link to upload a file is shown to the user who began the import, and to nobody else", async () => {
+  const Job = z.object({ id: z.number(), state: z.string(), upload: z.nullable(z.object({ url: z.string() })) });
+  const makers = ["owner", "admin", "manager"] as const;
+  for (const maker of makers) {
+    const begun = bodyOf(await call(maker, "POST", "/api/prospects/imports", { dryRun: true }), 201, Job);
+    const path = `/api/prospects/imports/${begun.id}`;
+    const link = new URL(begun.upload?.url ?? "");
+    for (const caller of makers.filter((other) => other !== maker)) {
+      const answers = [await call(caller, "GET", path), await call(caller, "GET", "/api/prospects/imports")];
+      expect(bodyOf(answers[0] ?? expect.fail(), 200, Job)).toMatchObject({ state: "awaiting_upload", upload: null });
+      for (const { text } of answers) expect(text).not.toContain(link.pathname);
+    }
+    const own = bodyOf(await call(maker, "GET", path), 200, Job);
+    expect(new URL(own.upload?.url ?? "").pathname).toBe(link.pathname);
+    const cancelled = await call("admin", "POST", `${path}/cancel`);
+    expect(cancelled.status).toBe(200);
+    expect(cancelled.text).not.toContain(link.pathname);
+  }
+});
+
 test("a registration is found below its own webhook only", async () => {
   const row = { method: "DELETE", path: "/api/webhooks/{id}/registrations/{registrationId}" };
   const { webhooks, registrations } = kept.mine;

@@ -217,7 +217,7 @@ test("others write and flush meanwhile, and the file is kept", async () => {
   db.plan(() => pass);
   expect(writes).toBeGreaterThan(1);
   await expectOnce(company, 200 + writes);
-  expect(await readImport(newFunction(), openLinks(), companyId, id)).toMatchObject({
+  expect(await readImport(newFunction(), openLinks(), company.caller, id)).toMatchObject({
     state: "completed",
     imported: 200,
   });
