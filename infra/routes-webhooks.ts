@@ -10,6 +10,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/list",
     access: { table: { ...caller, webhooks: ["Query"] } },
+    // 40 webhooks with 50 registrations each, a filter of 4 KB in every one of these.
+    streamed: true,
   },
   {
     method: "POST",
@@ -119,6 +121,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { ...caller, webhooks: ["GetItem"], deliveries: ["Query"] } },
+    // A body of a megabyte, whose quotation marks take four bytes each; and an attempt for every time it was sent again.
+    streamed: true,
   },
   {
     method: "POST",

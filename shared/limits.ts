@@ -48,6 +48,8 @@ export const limits = {
   idempotencyKeptMs: 24 * 3_600_000,
   /** Longer than a function may run: after that, the run of an idempotency key is taken for dead. */
   idempotentRunMs: 30_000,
+  /** Lambda refuses a larger answer in one piece, and API Gateway then answers 502. The whole JSON that the function gives counts. */
+  bufferedAnswerBytes: 6 * 1024 * 1024,
   /** A streamed body may take this much longer than the work before its first byte: a slow phone on a large map. */
   streamBodyMs: 275_000,
 
@@ -57,6 +59,11 @@ export const limits = {
   /** Of an import by an upload. */
   jobRows: 1_000_000,
   jobBytes: 200_000_000,
+  /**
+   * What is wrong with a row, characters. An answer of 6 MB then holds a fault of each of 10 000 rows, and a row of the table,
+   * which ends at 400 KB, holds them compressed.
+   */
+  rowFault: 250,
   /** Imports of a company that wait for their file or run. */
   openJobs: 100,
   /** Of more errors, all are in a file. */

@@ -1,10 +1,10 @@
 /** GET /api/webhooks/{id}/deliveries/{deliveryId}: one delivery with its body and attempts. */
 import { readDelivery } from "#shared/deliveries/log.ts";
 import { DeliveryDetail } from "#shared/deliveries/log-schema.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
 import { DeliveryPath } from "#shared/http/paths.ts";
+import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
 
-export const handler = endpoint(
+export const handler = streamEndpoint(
   {
     summary: "Get a delivery",
     description:

@@ -1,11 +1,11 @@
 /** GET /api/webhooks: the company's webhooks with their registrations. */
 
 import * as z from "zod/mini";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { streamItems } from "#shared/http/stream-endpoint.ts";
 import { Webhook } from "#shared/webhooks/schema.ts";
 import { listWebhooks } from "#shared/webhooks/webhooks.ts";
 
-export const handler = endpoint(
+export const handler = streamItems(
   {
     summary: "List webhooks",
     description: "With their registrations, newest first. Secrets are masked.",

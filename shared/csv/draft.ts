@@ -41,7 +41,7 @@ const columnOf: Readonly<Record<string, Column>> = {
   note: "notes",
 };
 
-/** All faults of the row joined into one text. */
+/** The faults of the row joined into one text of at most `limits.rowFault` characters, which repeats nothing of the row. */
 export function draftOf(cells: readonly string[], header: Header, names: Names): Draft | { readonly fault: string } {
   if (cells.length !== header.width) {
     return { fault: `has ${cells.length} cells where the header has ${header.width}` };
@@ -51,8 +51,23 @@ export function draftOf(cells: readonly string[], header: Header, names: Names):
   const input = inputOf(cell, header.places.source !== undefined, names, faults);
   const parsed = z.safeParse(Draft, input);
   if (parsed.success && faults.length === 0) return parsed.data;
-  return { fault: [...faults, ...(parsed.error?.issues ?? []).map(faultOf)].join("; ") };
+  return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
+
+/** Each once; as many as fit, and how many more there are. */
+function joined(faults: readonly string[]): string {
+  const [first = "", ...more] = new Set(faults);
+  let text = first;
+  for (const [i, fault] of more.entries()) {
+    const left = more.length - i - 1;
+    const longer = `${text}; ${fault}`;
+    if (`${longer}${andMore(left)}`.length > limits.rowFault) return `${text}${andMore(left + 1)}`;
+    text = longer;
+  }
+  return text;
+}
+
+const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
 /** Fields from texts. An empty cell is no value; what names or counts is trimmed, texts stay as they are. */
 function inputOf(
@@ -118,10 +133,11 @@ function found(
   return id ?? null;
 }
 
-/** Each once, whatever its case. */
+/** Each once, whatever its case. Of too many as few as show that they are: each at fault would be an object of its own. */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
-  return [...new Map(values.filter((value) => value !== "").map((value) => [folded(value), value])).values()];
+  const distinct = new Map(values.filter((value) => value !== "").map((value) => [folded(value), value]));
+  return [...distinct.values()].slice(0, limits.tagsPerProspect + 1);
 }
 
 function faultOf({ path, message }: z.core.$ZodIssue): string {

@@ -2,6 +2,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
 import { answer } from "#shared/http/answer.ts";
+import { assertCarried, committingCarried } from "#shared/http/carried.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
@@ -25,14 +26,16 @@ export function endpoint<
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
 ): Endpoint {
   const chain = requestChain(contract, DEADLINE_RESERVE_MS, async (request, call) => {
-    const { value, replayed } = await idempotently(call.world, call.caller, request, (world) =>
+    const { value, replayed } = await idempotently(committingCarried(call.world), call.caller, request, (world) =>
       work({ ...call, world }),
     );
     const headers = {
       ...(contract.status === 201 && location(request, contract.collection, value)),
       ...(replayed && { "Idempotency-Replayed": "true" }),
     };
-    return answer(request, contract.status, checked(contract.response, value), headers);
+    const answered = answer(request, contract.status, checked(contract.response, value), headers);
+    assertCarried(answered.body);
+    return answered;
   });
   const handle = (event: APIGatewayProxyEvent, context: Context): Promise<APIGatewayProxyResult> =>
     answering(event, (received) => chain(received, context));

@@ -145,6 +145,25 @@ test("10 000 rows with an error each are told and kept, one more is too many", a
   expect(answer.text).toContain("POST /api/prospects/imports");
 });
 
+test("rows with fifty faults each are told in an answer that arrives, and the same under a key again", async () => {
+  const name = uniqueName();
+  const tags = Array.from({ length: 50 }, (_, i) => `${i},`).join(";");
+  const file = ["name,lat,lng,tags", `${name},1,2,`, ...Array.from({ length: 9_999 }, () => `x,1,2,"${tags}"`)].join(
+    "\n",
+  );
+  const key = { "Idempotency-Key": randomUUID() };
+  const result = bodyOf(await post(csvForm(file), as.owner, key), 200, Result);
+  expect(result).toMatchObject({ imported: 1, skipped: 9_999 });
+  expect(new Set(result.errors.map(({ message }) => message))).toEqual(
+    new Set(["tags: must not hold a comma or semicolon"]),
+  );
+  expect(result.errors).toHaveLength(9_999);
+  expect(bodyOf(await post(csvForm(file), as.owner, key), 200, Result)).toEqual(result);
+  const { errors } = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(result.id)));
+  expect(errors).toEqual(result.errors);
+  expect((await list(name)).total).toBe(1);
+});
+
 test("is one event, told once it is completed, and none for each row", async () => {
   const receiver = await startReceiver();
   const events = ["prospect.import_completed", "prospect.created", "note.created"].map((event) => ({ event }));

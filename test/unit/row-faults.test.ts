@@ -1,0 +1,101 @@
+/** What is told of rows at fault stays small, whatever is in the file: one answer carries it, and one row of the table keeps it. */
+import { zstdCompressSync } from "node:zlib";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Dictionary } from "#shared/companies/dictionary.ts";
+import { importColumns } from "#shared/csv/columns.ts";
+import { packed } from "#shared/db/packed.ts";
+import { carriedBytes } from "#shared/http/carried.ts";
+import { readFile } from "#shared/imports/read-file.ts";
+import { limits } from "#shared/limits.ts";
+
+const nobody: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
+
+const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
+const fileOf = (rows: readonly (readonly string[])[]): Uint8Array =>
+  Buffer.from([importColumns, ...rows].map((cells) => cells.map(quoted).join(",")).join("\n"));
+
+test("a fault is short, and repeats nothing of the cells", async () => {
+  const cell = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 300 }),
+    fc.constantFrom("", "1e999", "-91", "x".repeat(300), '"'.repeat(300), "\\", "\u0001", "=1+1", "a,b;c,d"),
+    fc.array(fc.string({ maxLength: 5 }), { maxLength: 200 }).map((tags) => tags.join(";")),
+  );
+  const row = fc.array(cell, { minLength: 1, maxLength: importColumns.length + 1 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 5 }), async (rows) => {
+      const { errors } = await readFile(fileOf(rows), nobody);
+      for (const { message } of errors) {
+        expect(message.length).toBeLessThanOrEqual(limits.rowFault);
+        // A byte each, and none that JSON escapes.
+        expect(message).toMatch(/^[ !#-[\]-~]+$/);
+      }
+    }),
+  );
+});
+
+test("of more faults than fit, each once, it says how many more there are", async () => {
+  const long = "x".repeat(300);
+  const tags = Array.from({ length: 2_000 }, (_, i) => `${i},`).join(";");
+  const cells: Partial<Record<string, string>> = {
+    name: long,
+    phone: long,
+    email: long,
+    lat: "x",
+    lng: "91°",
+    status: "?",
+    assignedTo: "?",
+    tags,
+    source: long,
+  };
+  const { errors } = await readFile(fileOf([importColumns.map((column) => cells[column] ?? "")]), nobody);
+  const [{ message } = expect.fail("no error")] = errors;
+  const told = message.split("; ");
+  const more = Number(/^and (\d+) more$/.exec(told.at(-1) ?? "")?.[1]);
+  expect(new Set(told).size).toBe(told.length);
+  // Nine columns are at fault, and the row has neither an address nor coordinates.
+  expect(told.length - 1 + more).toBe(10);
+});
+
+/** Numbers of a fixed sequence, so that the sizes are those of one file. */
+function sequence(): () => number {
+  let state = 1;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}
+
+test("faults of as many rows as there may be, as varied as a file of 4 MB makes them, fit an answer and a row of the table", async () => {
+  const next = sequence();
+  const pick = <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)] ?? expect.fail("no value");
+  const bad: Partial<Record<string, readonly string[]>> = {
+    phone: ["x".repeat(51)],
+    email: ["q", "@"],
+    lat: ["91", "x", "-91"],
+    lng: ["181", "x", "-181"],
+    status: ["z"],
+    assignedTo: ["z"],
+    assignedToEmail: ["z"],
+    tags: ["a,", "x".repeat(101)],
+    source: ["x".repeat(101)],
+  };
+  const rows = Array.from({ length: limits.importRows }, () =>
+    next() < 0.1
+      ? ",".repeat(Math.floor(next() * 1_000))
+      : importColumns.map((column) => (next() < 0.6 ? quoted(pick(bad[column] ?? [""])) : "")).join(","),
+  );
+  // Blank lines make the numbers of the rows longer and less alike.
+  const file = Buffer.from(
+    [importColumns.join(","), ...rows].map((row) => row + "\n".repeat(1 + Math.floor(next() * 9))).join(""),
+  );
+  expect(file.length).toBeLessThanOrEqual(limits.importBytes);
+  const { errors } = await readFile(file, nobody);
+  expect(errors).toHaveLength(limits.importRows);
+  const TABLE_ROW_BYTES = 400 * 1024;
+  expect(packed(errors).length).toBeLessThan(TABLE_ROW_BYTES / 2);
+  expect(zstdCompressSync(JSON.stringify({ errors })).length).toBeLessThan(TABLE_ROW_BYTES / 2);
+  const longest = { row: limits.importRows + 2 * limits.csvBlankLines, message: "x".repeat(limits.rowFault) };
+  const all = JSON.stringify({ errors: Array.from({ length: limits.importRows }, () => longest) });
+  expect(carriedBytes(all)).toBeLessThan(limits.bufferedAnswerBytes / 2);
+});
