@@ -1,29 +1,28 @@
-/** The REST API: one resource and method per route, and a problem body for everything that API Gateway answers itself. */
+/** The REST API: a function for each route, and one definition with a problem body for everything that API Gateway answers itself. */
 import {
   AccessLogFormat,
+  ApiDefinition,
+  CfnRestApi,
   EndpointType,
-  Integration,
-  type IntegrationOptions,
-  IntegrationType,
   LogGroupLogDestination,
+  type MethodDeploymentOptions,
   MethodLoggingLevel,
-  type Resource,
-  ResponseTransferMode,
-  RestApi,
+  RestApiMode,
+  SpecRestApi,
 } from "aws-cdk-lib/aws-apigateway";
 import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
-import { Duration, Fn, RemovalPolicy } from "aws-cdk-lib/core";
-import type { Construct } from "constructs";
+import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
 import { limits } from "#shared/limits.ts";
+import { apiDefinition } from "./api-definition.ts";
 import type { DeployConfig } from "./config.ts";
 import { accept } from "./finding.ts";
-import { allow, createFunction, type Platform } from "./function.ts";
-import { gatewayAnswers, mockMethods } from "./gateway.ts";
+import { allow, createFunction, functionLogs, type Platform } from "./function.ts";
 import { alarm } from "./monitoring.ts";
-import { type Method, type Route, routes } from "./routes.ts";
+import { type Route, routes } from "./routes.ts";
 
 export const STAGE = "live";
 
@@ -39,61 +38,102 @@ const GATEWAY_GRACE_SECONDS = 4;
 /** Shared by all tenants; a tenant of 200 reps at one request per second each stays far below. */
 const THROTTLE = { throttlingRateLimit: 1_000, throttlingBurstLimit: 2_000 } as const;
 
+const LOGGED = {
+  loggingLevel: MethodLoggingLevel.ERROR,
+  dataTraceEnabled: false,
+  metricsEnabled: false,
+} as const satisfies MethodDeploymentOptions;
+
 export function createApi(
   scope: Construct,
   platform: Platform,
   { allowedOrigins, serverTiming }: Pick<DeployConfig, "allowedOrigins" | "serverTiming">,
-): RestApi {
-  const api = createRestApi(scope);
-  gatewayAnswers(api, allowedOrigins);
+  table: readonly Route[] = routes,
+): SpecRestApi {
+  const home = new Construct(scope, "Endpoints");
   const environment = {
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  const made = routes.map((route) => ({
+  // One group for all: its streams bear the functions' names.
+  const logGroup = functionLogs(home, table);
+  const made = table.map((route) => ({
     route,
-    run: createFunction(api, platform, { ...route, timeoutSeconds: timeoutOf(route), environment }),
+    run: createFunction(home, platform, { ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
   }));
-  const invoker = createInvoker(
-    api,
-    made.map(({ run }) => run),
-  );
-  for (const { route, run } of made) addRoute(api, route, run, invoker);
-  for (const [path, methods] of methodsByPath(routes)) {
-    mockMethods(api.root.resourceForPath(path), methods, allowedOrigins);
-  }
+  const { stackName: title, partition, region } = Stack.of(scope);
+  const definition = apiDefinition({
+    title,
+    endpoints: made.map(({ route, run: { functionArn } }) => ({
+      route,
+      functionArn,
+      ...(route.streamed && { waitSeconds: timeoutOf(route) + GATEWAY_GRACE_SECONDS }),
+    })),
+    invokerArn: createInvoker(
+      home,
+      made.map(({ run }) => run),
+    ).roleArn,
+    partition,
+    region,
+    allowedOrigins,
+  });
+  const api = createRestApi(scope, title, definition, table);
   errorAlarm(api);
   return api;
 }
 
-function createRestApi(scope: Construct): RestApi {
+function createRestApi(
+  scope: Construct,
+  restApiName: string,
+  definition: object,
+  table: readonly Route[],
+): SpecRestApi {
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: RetentionDays.THREE_MONTHS,
     removalPolicy: RemovalPolicy.DESTROY,
   });
-  const api = new RestApi(scope, "Api", {
-    description: "Canvassing service",
+  const api = new SpecRestApi(scope, "Api", {
+    restApiName,
+    apiDefinition: ApiDefinition.fromInline(definition),
+    // What the definition no longer has is removed.
+    mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
-    // A file of any encoding reaches the function byte for byte, as base64.
-    binaryMediaTypes: ["multipart/form-data"],
     cloudWatchRole: true,
+    // The account's, for all its APIs: it must not name a role that is gone.
     cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN,
     deployOptions: {
       stageName: STAGE,
       ...THROTTLE,
+      ...LOGGED,
+      methodOptions: ownThrottles(table),
       accessLogDestination: new LogGroupLogDestination(accessLog),
       accessLogFormat: AccessLogFormat.custom(JSON.stringify(accessLogFields)),
-      loggingLevel: MethodLoggingLevel.ERROR,
-      dataTraceEnabled: false,
-      metricsEnabled: false,
       tracingEnabled: false,
     },
   });
+  const resource = api.node.defaultChild;
+  // A definition that overwrites takes the endpoint's type from this parameter, and would else make it edge-optimized.
+  if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
   // The construct's own output of the address; the stack's is ApiUrl.
   api.node.tryRemoveChild("Endpoint");
   keepExecutionLog(api);
   accept(api, acceptedFindings);
   return api;
+}
+
+/** A method with settings of its own takes none of the stage's, so that they are all here again. */
+function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentOptions> {
+  const limited = table.flatMap(({ path, method, limit }) =>
+    limit === undefined
+      ? []
+      : [
+          [
+            `${path}/${method}`,
+            { ...LOGGED, throttlingRateLimit: limit.perSecond, throttlingBurstLimit: limit.burst },
+          ] as const,
+        ],
+  );
+  return Object.fromEntries(limited);
 }
 
 const inFunction = "Every function but the public ones verifies the access token itself and looks its subject up.";
@@ -121,7 +161,7 @@ const accessLogFields = {
 } as const;
 
 /** API Gateway would make this log group itself, without a retention. */
-function keepExecutionLog(api: RestApi): void {
+function keepExecutionLog(api: SpecRestApi): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
     retention: RetentionDays.ONE_MONTH,
@@ -131,45 +171,17 @@ function keepExecutionLog(api: RestApi): void {
 }
 
 /** API Gateway takes this one role to call exactly these functions: one resource instead of a permission per function. */
-function createInvoker(api: RestApi, functions: readonly LambdaFunction[]): Role {
+function createInvoker(home: Construct, functions: readonly LambdaFunction[]): Role {
   const arns = functions.map(({ functionArn }) => functionArn);
-  return new Role(api, "Invoker", {
+  return new Role(home, "Invoker", {
     assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
     inlinePolicies: { invoke: new PolicyDocument({ statements: [allow(["lambda:InvokeFunction"], arns)] }) },
   });
 }
 
-function addRoute(api: RestApi, route: Route, run: LambdaFunction, invoker: Role): void {
-  const resource = api.root.resourceForPath(route.path);
-  resource.addMethod(route.method, lambdaProxy(resource, run, invoker, route));
-}
-
 const timeoutOf = ({ streamed }: Route): number => (streamed ? STREAM_TIMEOUT_SECONDS : API_TIMEOUT_SECONDS);
 
-/** Streaming is another action of Lambda's interface, under the same right `lambda:InvokeFunction`. */
-function lambdaProxy({ stack }: Resource, run: LambdaFunction, credentialsRole: Role, route: Route): Integration {
-  const action = route.streamed
-    ? `2021-11-15/functions/${run.functionArn}/response-streaming-invocations`
-    : `2015-03-31/functions/${run.functionArn}/invocations`;
-  const streaming: IntegrationOptions = {
-    responseTransferMode: ResponseTransferMode.STREAM,
-    timeout: Duration.seconds(timeoutOf(route) + GATEWAY_GRACE_SECONDS),
-  };
-  return new Integration({
-    type: IntegrationType.AWS_PROXY,
-    integrationHttpMethod: "POST",
-    uri: `arn:${stack.partition}:apigateway:${stack.region}:lambda:path/${action}`,
-    options: { credentialsRole, ...(route.streamed && streaming) },
-  });
-}
-
-function methodsByPath(table: readonly Route[]): Map<string, Method[]> {
-  const byPath = new Map<string, Method[]>();
-  for (const { path, method } of table) byPath.set(path, [...(byPath.get(path) ?? []), method]);
-  return byPath;
-}
-
-function errorAlarm(api: RestApi): void {
+function errorAlarm(api: SpecRestApi): void {
   const metric: Metric = api.metricServerError({ period: Duration.minutes(1), statistic: "Sum" });
   const impact = "Requests of users fail with 5xx. The access log names the routes, the function logs the causes.";
   alarm(api, "ServerErrors", { metric, above: 5, periods: 2, impact });

@@ -1,15 +1,15 @@
-/** Entry of the CDK command line: settings from context, the stack, and its check by cdk-nag. */
+/** Entry of the CDK command line: settings from context, the stacks, and their check by cdk-nag. */
 import { join } from "node:path";
 import { bundle } from "./bundle.ts";
 import { readConfig } from "./config.ts";
 import { addRulePacks } from "./rules.ts";
-import { createStack } from "./stack.ts";
+import { createStacks } from "./stack.ts";
 import { createApp, functionFiles } from "./synth.ts";
 
 const app = createApp();
 const bundles = join(app.outdir, "bundles");
 await bundle(functionFiles(), bundles);
-createStack(
+createStacks(
   app,
   readConfig((key) => app.node.tryGetContext(key)),
   bundles,

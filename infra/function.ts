@@ -14,10 +14,11 @@ import {
   SystemLogLevel,
 } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
-import { type Bucket, CfnBucket } from "aws-cdk-lib/aws-s3";
+import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
+import * as z from "zod/mini";
 import { type Family, families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { type Access, type Folder, folderNames, type Setting, type TableAction } from "./access.ts";
@@ -57,15 +58,23 @@ export interface FunctionSpec {
   readonly reserved?: Reserved;
   /** Why it may send to the queue that invokes it. With the SDK's clients, Lambda ends such a chain after 16 invocations unless it is allowed. */
   readonly recursion?: string;
+  /** Default is a group of the function's own. */
+  readonly logGroup?: LogGroup;
+}
+
+/** A log group for functions of one kind. */
+export function functionLogs(scope: Construct, functions: readonly { readonly access: Access }[]): LogGroup {
+  const logGroup = new LogGroup(scope, "Logs", {
+    retention: RetentionDays.THREE_MONTHS,
+    removalPolicy: RemovalPolicy.DESTROY,
+  });
+  if (functions.some(({ access }) => access.table?.segments !== undefined)) countUnreadable(scope, logGroup);
+  return logGroup;
 }
 
 export function createFunction(scope: Construct, platform: Platform, spec: FunctionSpec): LambdaFunction {
   const home = new Construct(scope, constructId(spec.file));
-  const logGroup = new LogGroup(home, "Logs", {
-    retention: RetentionDays.THREE_MONTHS,
-    removalPolicy: RemovalPolicy.DESTROY,
-  });
-  if (spec.access.table?.segments !== undefined) countUnreadable(home, logGroup);
+  const logGroup = spec.logGroup ?? functionLogs(home, [spec]);
   const logs = allow(["logs:CreateLogStream", "logs:PutLogEvents"], [logGroup.logGroupArn]);
   const role = new Role(home, "Role", {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
@@ -107,15 +116,14 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/** Of rights to folders of the bucket, as the rule pack names them. */
-function folderFindings(bucket: Bucket, files: NonNullable<Access["files"]>): Record<string, string> {
-  const resource = bucket.node.defaultChild;
-  const name = resource instanceof CfnBucket ? bucket.stack.getLogicalId(resource) : "";
+const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
+
+/** The rule pack names the bucket as the role does, by what its stack exports. */
+function folderFindings({ stack, bucketArn }: Bucket, files: NonNullable<Access["files"]>): Record<string, string> {
+  const { "Fn::ImportValue": name } = z.parse(ExportedArn, stack.resolve(stack.exportValue(bucketArn)));
   const reason = "The objects of this one folder, whose names are made at run time.";
   const folders = folderNames.filter((folder) => files[folder] !== undefined);
-  return Object.fromEntries(
-    folders.map((folder) => [`AwsSolutions-IAM5[Resource::<${name}.Arn>/${folder}/*]`, reason]),
-  );
+  return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
 }
 
 /** `events/publish` -> `EventsPublish`. */

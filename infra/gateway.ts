@@ -1,41 +1,33 @@
 /** What API Gateway answers without a function: its own errors, wrong methods and CORS preflights. */
-import {
-  CfnGatewayResponse,
-  type IntegrationOptions,
-  type IResource,
-  MockIntegration,
-  PassthroughBehavior,
-  type RestApi,
-} from "aws-cdk-lib/aws-apigateway";
 import { gatewayProblems, methodNotAllowed, problemTemplate } from "./gateway-problems.ts";
 import type { Method } from "./routes.ts";
 
+type Texts = Readonly<Record<string, string>>;
+
 const quoted = (text: string): string => `'${text}'`;
 
-/** A problem body, the request's id and the problem's own headers on every error of API Gateway. */
-export function gatewayAnswers(api: RestApi, allowedOrigins: readonly string[]): void {
-  for (const [type, problem] of Object.entries(gatewayProblems)) {
+/** A problem body, the request's id and the problem's own headers on every error of API Gateway, by its response type. */
+export function gatewayResponses(allowedOrigins: readonly string[]): Record<string, object> {
+  const entries = Object.entries(gatewayProblems).map(([type, problem]) => {
     const headers = { ...problem.headers, ...originHeaders(allowedOrigins) };
-    const answer = new CfnGatewayResponse(api, type, {
-      restApiId: api.restApiId,
-      responseType: type,
+    const response = {
       statusCode: String(problem.status),
       responseParameters: {
         "gatewayresponse.header.X-Request-Id": "context.requestId",
         ...prefixed("gatewayresponse.header.", headers),
       },
       responseTemplates: { "application/problem+json": problemTemplate(problem) },
-    });
-    api.latestDeployment?.node.addDependency(answer);
-    api.latestDeployment?.addToLogicalId({ type, problem });
-  }
+    };
+    return [type, response] as const;
+  });
+  return Object.fromEntries(entries);
 }
 
 /**
- * For all methods but the routes': 405 with `Allow`, and where CORS is on the answer to a preflight. One method of API Gateway
- * gives both: a stack holds 500 resources, and one more for each path would be a tenth of them.
+ * For all methods but the routes': 405 with `Allow`, and where CORS is on the answer to a preflight. One operation of the
+ * definition gives both.
  */
-export function mockMethods(resource: IResource, methods: readonly Method[], allowedOrigins: readonly string[]): void {
+export function otherMethods(methods: readonly Method[], allowedOrigins: readonly string[]): object {
   const isCors = allowedOrigins.length > 0;
   const allow = [...methods, ...(isCors ? ["OPTIONS"] : [])].join(", ");
   const headers = { Allow: allow, "Content-Type": "application/problem+json", ...originHeaders(allowedOrigins) };
@@ -45,12 +37,12 @@ export function mockMethods(resource: IResource, methods: readonly Method[], all
     headers: { ...preflight(methods), ...originHeaders(allowedOrigins) },
     body: "",
   };
-  mockAny(resource, refusal, isCors ? leave : undefined);
+  return mock(refusal, isCors ? leave : undefined);
 }
 
 interface MockAnswer {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Texts;
   readonly body: string;
 }
 
@@ -70,35 +62,42 @@ const MOCKED_MEDIA_TYPES = [
   "text/plain",
 ] as const;
 
-function mockAny(resource: IResource, otherwise: MockAnswer, toOptions: MockAnswer | undefined): void {
+function mock(otherwise: MockAnswer, toOptions: MockAnswer | undefined): object {
   const request =
     toOptions === undefined
       ? statusTemplate(otherwise)
       : `#if($context.httpMethod == "OPTIONS")${statusTemplate(toOptions)}#else${statusTemplate(otherwise)}#end`;
   const answers = [otherwise, ...(toOptions === undefined ? [] : [toOptions])];
-  const options: IntegrationOptions = {
-    passthroughBehavior: PassthroughBehavior.NEVER,
-    requestTemplates: Object.fromEntries(MOCKED_MEDIA_TYPES.map((type) => [type, request])),
-    integrationResponses: answers.map(({ status, headers, body }) => ({
-      statusCode: String(status),
-      // The answer without a pattern is the one for every other status.
-      ...(status !== otherwise.status && { selectionPattern: String(status) }),
-      responseParameters: {
-        "method.response.header.X-Request-Id": "context.requestId",
-        ...prefixed("method.response.header.", headers),
-      },
-      responseTemplates: { "application/json": body },
-    })),
-  };
-  resource.addMethod("ANY", new MockIntegration(options), {
-    methodResponses: answers.map(({ status, headers }) => ({
-      statusCode: String(status),
-      responseParameters: Object.fromEntries(
-        ["X-Request-Id", ...Object.keys(headers)].map((name) => [`method.response.header.${name}`, true]),
+  return {
+    responses: Object.fromEntries(answers.map((answer) => [String(answer.status), declared(answer)])),
+    "x-amazon-apigateway-integration": {
+      type: "mock",
+      passthroughBehavior: "never",
+      requestTemplates: Object.fromEntries(MOCKED_MEDIA_TYPES.map((type) => [type, request])),
+      // The key is the pattern that the status has to match; `default` takes every other one.
+      responses: Object.fromEntries(
+        answers.map((answer) => [answer === otherwise ? "default" : String(answer.status), given(answer)]),
       ),
-    })),
-  });
+    },
+  };
 }
+
+/** An integration may set only the headers that its operation declares. */
+const declared = ({ headers }: MockAnswer): object => ({
+  description: "",
+  headers: Object.fromEntries(
+    ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]),
+  ),
+});
+
+const given = ({ status, headers, body }: MockAnswer): object => ({
+  statusCode: String(status),
+  responseParameters: {
+    "method.response.header.X-Request-Id": "context.requestId",
+    ...prefixed("method.response.header.", headers),
+  },
+  responseTemplates: { "application/json": body },
+});
 
 const statusTemplate = ({ status }: MockAnswer): string => JSON.stringify({ statusCode: status });
 
@@ -119,6 +118,6 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
-function prefixed(prefix: string, headers: Readonly<Record<string, string>>): Record<string, string> {
+function prefixed(prefix: string, headers: Texts): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [`${prefix}${name}`, quoted(value)]));
 }

@@ -54,7 +54,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     mfaSecondFactor: { otp: true, sms: false },
     accountRecovery: AccountRecovery.EMAIL_ONLY,
     deletionProtection: true,
-    removalPolicy: RemovalPolicy.RETAIN,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   sendBy(pool, mail);
   accept(pool, {
@@ -82,7 +82,7 @@ const writable = new ClientAttributes().withStandardAttributes({ locale: true })
  * administrators' one: it needs AWS credentials besides, and lets the smoke test sign in without an SRP library.
  */
 function createClient(pool: UserPool): UserPoolClient {
-  return pool.addClient("Client", {
+  const client = pool.addClient("Client", {
     generateSecret: false,
     authFlows: { userSrp: true, adminUserPassword: true },
     disableOAuth: true,
@@ -93,4 +93,7 @@ function createClient(pool: UserPool): UserPoolClient {
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
+  // Its id is in every application.
+  client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
+  return client;
 }

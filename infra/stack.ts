@@ -1,32 +1,44 @@
-/** The one stack: storage, identity, events and the API, with the outputs that clients and operators need. */
+/** The service's stack: events and the API on the data of a stack of its own, with the outputs that clients and operators need. */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
-import { accountAlarms, createAlarmTopic, sendAlarms } from "./alarms.ts";
+import { accountAlarms, sendAlarms } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import type { DeployConfig } from "./config.ts";
+import { createDataStack } from "./data-stack.ts";
 import { createDeliveryQueue, createEvents, createParkedRecords } from "./events.ts";
 import type { Platform } from "./function.ts";
-import { createIdentity } from "./identity.ts";
-import { createExportQueue, createImportQueue, createJobs, letBucketTell } from "./jobs.ts";
+import { createExportQueue, createJobs } from "./jobs.ts";
 import { unreadableAlarm } from "./monitoring.ts";
+import { type Route, routes } from "./routes.ts";
 import { STACK_NAME } from "./stack-name.ts";
-import { createBucket, createTable } from "./storage.ts";
 
-/** `bundles` is the directory that `bundle()` wrote. */
-export function createStack(scope: Construct, config: DeployConfig, bundles: string): Stack {
-  const stack = new Stack(scope, STACK_NAME, { description: "Multi-tenant canvassing backend" });
-  const table = createTable(stack);
-  const importQueue = createImportQueue(stack);
-  const bucket = createBucket(stack, importQueue, config.allowedOrigins);
-  const identity = createIdentity(stack, config);
+export interface Stacks {
+  readonly data: Stack;
+  readonly service: Stack;
+}
+
+/** `bundles` is the directory that `bundle()` wrote, for the routes of `table` and the event functions. */
+export function createStacks(
+  scope: Construct,
+  config: DeployConfig,
+  bundles: string,
+  table: readonly Route[] = routes,
+): Stacks {
+  const data = createDataStack(scope, config);
+  const { bucket, importQueue, identity } = data;
+  const service = new Stack(scope, STACK_NAME, {
+    description: "Multi-tenant canvassing backend",
+    // CloudFormation takes a megabyte.
+    suppressTemplateIndentation: true,
+  });
   const platform: Platform = {
     bundles,
-    table,
+    table: data.table,
     bucket,
-    deliveryQueue: createDeliveryQueue(stack),
-    parkedRecords: createParkedRecords(stack),
+    deliveryQueue: createDeliveryQueue(service),
+    parkedRecords: createParkedRecords(service),
     importQueue,
-    exportQueue: createExportQueue(stack),
+    exportQueue: createExportQueue(service),
     issuer: identity.issuer,
     audience: identity.audience,
     userPool: identity.userPool,
@@ -37,29 +49,32 @@ export function createStack(scope: Construct, config: DeployConfig, bundles: str
     },
     capacity: config.capacity,
   };
-  createEvents(stack, platform);
-  createJobs(stack, platform);
-  const api = createApi(stack, platform, config);
-  unreadableAlarm(stack);
-  accountAlarms(stack, config.capacity.accountConcurrency);
-  const alarms = createAlarmTopic(stack, config.alarmEmail);
-  sendAlarms(stack, alarms);
-  letBucketTell(bucket, importQueue);
-  outputs(stack, {
+  createEvents(service, platform);
+  createJobs(service, platform);
+  const api = createApi(service, platform, config, table);
+  unreadableAlarm(service);
+  accountAlarms(service, config.capacity.accountConcurrency);
+  sendAlarms(service, data.alarms);
+  outputs(service, {
     // Without the slash at the end: paths of the OpenAPI document are appended to it.
-    ApiUrl: `https://${api.restApiId}.execute-api.${stack.region}.${stack.urlSuffix}/${api.deploymentStage.stageName}`,
-    TableName: table.tableName,
+    ApiUrl: `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,
+    TableName: data.table.tableName,
     BucketName: bucket.bucketName,
     Issuer: identity.issuer,
     Audience: identity.audience,
     TimeScale: String(config.timeScale),
-    AlarmTopic: alarms.topicArn,
+    AlarmTopic: data.alarms.topicArn,
     ...(identity.userPool !== undefined && {
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,
     }),
+    // Operators find all queues at this stack.
+    ImportsUrl: importQueue.queueUrl,
+    ...(importQueue.deadLetterQueue !== undefined && {
+      ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,
+    }),
   });
-  return stack;
+  return { data: data.stack, service };
 }
 
 function outputs(stack: Stack, values: Readonly<Record<string, string>>): void {

@@ -1,4 +1,4 @@
-/** Where data rests: the one table and the bucket for files. Both outlive the stack. */
+/** Where data rests: the one table and the bucket for files. Both outlive the stack, but not a first deployment that failed. */
 
 import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
 import {
@@ -28,7 +28,7 @@ export function createTable(scope: Construct): Table {
     timeToLiveAttribute: "expiresAt",
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     deletionProtection: true,
-    removalPolicy: RemovalPolicy.RETAIN,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   table.addGlobalSecondaryIndex({
     indexName: DUE_INDEX.name,
@@ -60,7 +60,7 @@ export function createBucket(scope: Construct, uploads: Queue, allowedOrigins: r
     enforceSSL: true,
     minimumTLSVersion: 1.2,
     ...(allowedOrigins.length > 0 && { cors: [fromPages(allowedOrigins)] }),
-    removalPolicy: RemovalPolicy.RETAIN,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     lifecycleRules: [
       { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
       ...Object.entries(keptDays).map(([folder, days]) => ({

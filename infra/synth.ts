@@ -1,12 +1,12 @@
-/** Bundles the functions and synthesizes the stack in this process: for the local runtime, the tests and `cdk`. */
+/** Bundles the functions and synthesizes the stacks in this process: for the local runtime, the tests and `cdk`. */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { App, type AppProps } from "aws-cdk-lib/core";
+import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
 import { bundle } from "./bundle.ts";
 import { assertConsistent, type DeployConfig } from "./config.ts";
 import { eventFunctions, routes } from "./routes.ts";
-import { createStack } from "./stack.ts";
+import { createStacks } from "./stack.ts";
 
 const Resource = z.looseObject({
   Type: z.string(),
@@ -18,9 +18,12 @@ const Resource = z.looseObject({
 });
 export type TemplateResource = z.infer<typeof Resource>;
 
-const CloudFormationTemplate = z.looseObject({
+export const CloudFormationTemplate = z.looseObject({
   Resources: z.record(z.string(), Resource),
-  Outputs: z.record(z.string(), z.looseObject({ Value: z.unknown() })),
+  Outputs: z.record(
+    z.string(),
+    z.looseObject({ Value: z.unknown(), Export: z.optional(z.looseObject({ Name: z.string() })) }),
+  ),
 });
 export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 
@@ -34,8 +37,14 @@ const featureFlags = {
   "@aws-cdk/aws-iam:minimizePolicies": true,
 } as const;
 
-/** Writes the cloud assembly into `outDir`, replacing an earlier one there, and gives the parsed template. */
-export async function synthesize(config: DeployConfig, outDir: string): Promise<CloudFormationTemplate> {
+/** By the order in which they are deployed. */
+export interface Templates {
+  readonly data: CloudFormationTemplate;
+  readonly service: CloudFormationTemplate;
+}
+
+/** Writes the cloud assembly into `outDir`, replacing an earlier one there, and gives the parsed templates. */
+export async function synthesize(config: DeployConfig, outDir: string): Promise<Templates> {
   assertConsistent(config);
   mkdirSync(outDir, { recursive: true });
   const bundles = resolve(outDir, "bundles");
@@ -49,9 +58,17 @@ export async function synthesize(config: DeployConfig, outDir: string): Promise<
     // The bundles are beside the template already: nobody uploads a copy of them from here.
     context: { "aws:cdk:disable-asset-staging": true },
   });
-  const stack = createStack(app, config, bundles);
+  const { data, service } = createStacks(app, config, bundles);
   app.synth();
-  return CloudFormationTemplate.parse(JSON.parse(readFileSync(join(outDir, stack.templateFile), "utf8")));
+  const read = ({ templateFile }: Stack): CloudFormationTemplate =>
+    CloudFormationTemplate.parse(JSON.parse(readFileSync(join(outDir, templateFile), "utf8")));
+  return { data: read(data), service: read(service) };
+}
+
+/** Each may use what an earlier one exports. */
+export async function templatesInOrder(config: DeployConfig, outDir: string): Promise<CloudFormationTemplate[]> {
+  const { data, service } = await synthesize(config, outDir);
+  return [data, service];
 }
 
 export function createApp(props: AppProps = {}): App {

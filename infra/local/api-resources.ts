@@ -2,12 +2,14 @@
 import * as z from "zod/mini";
 import { NoMeaning } from "./resources.ts";
 
-const Templates = z.record(z.string(), z.string());
-
 export const RestApi = z.strictObject({
   Name: NoMeaning,
   Description: NoMeaning,
-  BinaryMediaTypes: z._default(z.array(z.string()), []),
+  /** Read by `readDefinition`. */
+  Body: z.unknown(),
+  // What another definition left is not there: each start imports it anew.
+  Mode: NoMeaning,
+  Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
   EndpointConfiguration: NoMeaning,
   DisableExecuteApiEndpoint: NoMeaning,
   SecurityPolicy: NoMeaning,
@@ -16,56 +18,13 @@ export const RestApi = z.strictObject({
   Tags: NoMeaning,
 });
 
-export const ApiResource = z.strictObject({ ParentId: z.string(), PathPart: z.string(), RestApiId: z.string() });
+/** How a stage names a method that has settings of its own. */
+export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
 
-const IntegrationResponse = z.strictObject({
-  StatusCode: z.string(),
-  SelectionPattern: z.optional(z.string()),
-  ResponseParameters: z._default(Templates, {}),
-  ResponseTemplates: z._default(Templates, {}),
-});
-
-const passthrough = z._default(z.enum(["WHEN_NO_MATCH", "WHEN_NO_TEMPLATES", "NEVER"]), "WHEN_NO_MATCH");
-
-const Mock = z.strictObject({
-  Type: z.literal("MOCK"),
-  RequestTemplates: z._default(Templates, {}),
-  IntegrationResponses: z.array(IntegrationResponse),
-  PassthroughBehavior: passthrough,
-});
-
-const LambdaProxy = z.strictObject({
-  Type: z.literal("AWS_PROXY"),
-  Uri: z.string(),
-  IntegrationHttpMethod: z.literal("POST"),
-  TimeoutInMillis: z._default(z.int(), 29_000),
-  ResponseTransferMode: z._default(z.enum(["BUFFERED", "STREAM"]), "BUFFERED"),
-  Credentials: NoMeaning,
-});
-
-export const Method = z.strictObject({
-  HttpMethod: z.string(),
-  ResourceId: z.string(),
-  RestApiId: z.string(),
-  AuthorizationType: z.literal("NONE"),
-  ApiKeyRequired: z.optional(z.literal(false)),
-  Integration: z.discriminatedUnion("Type", [Mock, LambdaProxy]),
-  // Declares which headers a response may have: the integration responses are what sets them.
-  MethodResponses: NoMeaning,
-  OperationName: NoMeaning,
-});
-
-export const GatewayResponse = z.strictObject({
-  RestApiId: z.string(),
-  ResponseType: z.string(),
-  StatusCode: z.optional(z.string()),
-  ResponseParameters: z._default(Templates, {}),
-  ResponseTemplates: z._default(Templates, {}),
-});
-
+/** `*` and `/*` are for all methods without a setting of their own. */
 const MethodSetting = z.strictObject({
-  HttpMethod: z.literal("*"),
-  ResourcePath: z.literal("/*"),
+  HttpMethod: z.string(),
+  ResourcePath: z.string().check(z.startsWith("/")),
   ThrottlingRateLimit: z.optional(z.number()),
   ThrottlingBurstLimit: z.optional(z.number()),
   CacheDataEncrypted: NoMeaning,
@@ -87,7 +46,3 @@ export const Stage = z.strictObject({
 });
 
 export type Stage = z.infer<typeof Stage>;
-export type Method = z.infer<typeof Method>;
-export type Mock = z.infer<typeof Mock>;
-export type ProxyIntegration = z.infer<typeof LambdaProxy>;
-export type GatewayResponse = z.infer<typeof GatewayResponse>;

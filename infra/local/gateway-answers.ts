@@ -1,8 +1,7 @@
 /** Answers the gateway makes itself: its errors by the template's gateway responses, and mock integrations. */
 import * as z from "zod/mini";
-import type { Method, Mock } from "./api-resources.ts";
+import type { Api, ApiMethod, MockIntegration } from "./api-definition.ts";
 import { LocalError } from "./error.ts";
-import type { Stack } from "./stack.ts";
 
 export interface Answer {
   readonly status: number;
@@ -26,21 +25,19 @@ export type GatewayError = keyof typeof defaultStatus;
 
 export type GatewayErrors = (type: GatewayError, requestId: string) => Answer;
 
-export function gatewayErrors({ gatewayResponses }: Stack): GatewayErrors {
-  const byType = new Map(gatewayResponses.map((response) => [response.ResponseType, response]));
-  for (const { id, ResponseTemplates, ResponseParameters } of gatewayResponses) {
-    checkTexts(id, ResponseTemplates, ResponseParameters, "gatewayresponse.header.");
+export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
+  for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
+    checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.");
   }
   return (type, requestId) => {
     const fallback = defaultStatus[type] < 500 ? "DEFAULT_4XX" : "DEFAULT_5XX";
-    const own = byType.get(type);
-    const response = own ?? byType.get(fallback);
+    const response = gatewayResponses[type] ?? gatewayResponses[fallback];
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
-      response?.ResponseTemplates ?? {},
+      response?.responseTemplates ?? {},
     );
     // A default response keeps the error's own status unless it names one.
-    const status = Number(response?.StatusCode ?? defaultStatus[type]);
-    const parameters = headersOf(response?.ResponseParameters ?? {}, requestId);
+    const status = Number(response?.statusCode ?? defaultStatus[type]);
+    const parameters = headersOf(response?.responseParameters ?? {}, requestId);
     return { status, headers: withType(parameters, mediaType), body: render(template, requestId) };
   };
 }
@@ -50,29 +47,28 @@ export type MockAnswer = (verb: string, contentType: string | undefined, request
 
 const StatusCode = z.object({ statusCode: z.union([z.int(), z.string()]) });
 
-export function mockAnswer(id: string, method: Method & { Integration: Mock }): MockAnswer {
-  const { RequestTemplates, IntegrationResponses, PassthroughBehavior } = method.Integration;
+export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): MockAnswer {
+  const { requestTemplates, responses, passthroughBehavior } = integration;
   const statusByType = new Map(
-    Object.entries(RequestTemplates).map(([mediaType, template]) => [mediaType, statusByVerb(id, template)]),
+    Object.entries(requestTemplates).map(([mediaType, template]) => [mediaType, statusByVerb(name, template)]),
   );
-  for (const { SelectionPattern: pattern, StatusCode: status, ...response } of IntegrationResponses) {
-    checkTexts(id, response.ResponseTemplates, response.ResponseParameters, "method.response.header.");
-    if (pattern === undefined || pattern === status) continue;
-    throw new LocalError(
-      `${id}.Integration.IntegrationResponses: a selection pattern must be the response's own status`,
-    );
+  for (const [pattern, { statusCode, responseTemplates, responseParameters }] of Object.entries(responses)) {
+    checkTexts(name, responseTemplates, responseParameters, "method.response.header.");
+    if (pattern === "default" || pattern === statusCode) continue;
+    throw new LocalError(`${name}: the pattern of a mock's response must be default or the response's own status`);
   }
   return (verb, contentType, requestId) => {
     const mediaType = (contentType ?? "application/json").split(";")[0]?.trim().toLowerCase() ?? "";
     const status = statusByType.get(mediaType)?.(verb);
-    const refuses = PassthroughBehavior !== "WHEN_NO_MATCH" && statusByType.size > 0;
+    const refuses = passthroughBehavior !== "when_no_match" && statusByType.size > 0;
     if (status === undefined) return refuses ? "UNSUPPORTED_MEDIA_TYPE" : "API_CONFIGURATION_ERROR";
-    const response = IntegrationResponses.find(({ StatusCode }) => StatusCode === status);
+    const response = responses[status] ?? responses.default;
     if (response === undefined) return "API_CONFIGURATION_ERROR";
-    const [[type, template] = ["application/json", ""]] = Object.entries(response.ResponseTemplates);
-    const headers = headersOf(response.ResponseParameters, requestId);
+    const [[type, template] = ["application/json", ""]] = Object.entries(response.responseTemplates);
+    const headers = headersOf(response.responseParameters, requestId);
     const body = render(template, requestId);
-    return { status: Number(status), headers: body === "" ? headers : withType(headers, type), body };
+    const { statusCode } = response;
+    return { status: Number(statusCode), headers: body === "" ? headers : withType(headers, type), body };
   };
 }
 
@@ -91,9 +87,7 @@ function statusOf(id: string, template: string): string {
   // The template language allows bare keys, and the CDK writes `{ statusCode: 200 }`.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
-    throw new LocalError(
-      `${id}.Integration.RequestTemplates: only {"statusCode": N}, or two by the verb, is supported`,
-    );
+    throw new LocalError(`${id}: of request templates only {"statusCode": N}, or two by the verb, is supported`);
   }
   return String(parsed.data.statusCode);
 }
@@ -112,12 +106,12 @@ type Texts = Readonly<Record<string, string>>;
 function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string): void {
   for (const template of Object.values(templates)) {
     if (/[$#]/.test(template.replaceAll("$context.requestId", ""))) {
-      throw new LocalError(`${id}.ResponseTemplates: only $context.requestId is supported by the local runtime`);
+      throw new LocalError(`${id}: of response templates only $context.requestId is supported by the local runtime`);
     }
   }
   for (const [name, value] of Object.entries(parameters)) {
     if (name.startsWith(prefix) && (value === "context.requestId" || /^'.*'$/.test(value))) continue;
-    throw new LocalError(`${id}.ResponseParameters.${name}: this mapping is not supported by the local runtime`);
+    throw new LocalError(`${id}: the mapping of ${name} is not supported by the local runtime`);
   }
 }
 

@@ -1,7 +1,9 @@
-/** The HTTP front: routes, integrations, limits and error bodies of the template's REST API. */
+/** The HTTP front: routes, integrations, limits, compression and error bodies of the template's REST API. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Api, ApiMethod } from "./api-definition.ts";
+import { compressed } from "./compression.ts";
 import { InvocationError, type ResponseSink } from "./environment.ts";
 import { LocalError } from "./error.ts";
 import type { LocalFunction } from "./function.ts";
@@ -18,7 +20,7 @@ import { type Call, proxyEvent, readMetadata, readResult } from "./proxy.ts";
 import { header, readBody, readRequest } from "./request.ts";
 import { createRouter, type Router } from "./router.ts";
 import type { FunctionSpec, Stack } from "./stack.ts";
-import { createThrottle } from "./throttle.ts";
+import { createThrottle, type Throttle } from "./throttle.ts";
 
 export interface Gateway {
   /** Never throws and never rejects: every request gets an answer or a closed connection. */
@@ -35,16 +37,16 @@ interface Lambda {
   readonly timeoutMs: number;
 }
 
-export function createGateway(stack: Stack, functions: ReadonlyMap<string, LocalFunction>): Gateway {
-  const [stage] = stack.stages;
+export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<string, LocalFunction>): Gateway {
+  const [stage] = stages;
   const setup: Setup = {
-    router: createRouter(stack),
+    api,
+    router: createRouter(api),
     throttle: createThrottle(stage?.MethodSettings ?? []),
-    integrations: new Map(stack.methods.map((method) => [key(method), integrationOf(method, functions)])),
+    integrations: new Map(api.methods.map((method) => [method, integrationOf(method, functions)])),
     stage: stage?.StageName ?? "local",
-    binaryMediaTypes: stack.restApis[0]?.BinaryMediaTypes ?? [],
   };
-  const errors = gatewayErrors(stack);
+  const errors = gatewayErrors(api);
   return {
     async handle(request, response) {
       const requestId = randomUUID();
@@ -52,7 +54,12 @@ export function createGateway(stack: Stack, functions: ReadonlyMap<string, Local
       try {
         const answer = await answerTo(setup, request, requestId, response);
         if (answer === undefined) return;
-        send(response, typeof answer === "string" ? errors(answer, requestId) : answer);
+        const encodings = request.headers["accept-encoding"]?.toString();
+        const sent =
+          typeof answer === "string"
+            ? errors(answer, requestId)
+            : await compressed(answer, encodings, api.minimumCompressionSize);
+        send(response, sent);
         if (!request.complete) discard(request);
       } catch {
         // The client went away in the middle of its request or of a streamed answer.
@@ -64,16 +71,16 @@ export function createGateway(stack: Stack, functions: ReadonlyMap<string, Local
 }
 
 interface Setup {
+  readonly api: Api;
   readonly router: Router;
-  readonly throttle: () => boolean;
-  readonly integrations: ReadonlyMap<string, Lambda | MockAnswer>;
+  readonly throttle: Throttle;
+  readonly integrations: ReadonlyMap<ApiMethod, Lambda | MockAnswer>;
   readonly stage: string;
-  readonly binaryMediaTypes: readonly string[];
 }
 
 /** Undefined: the answer was streamed and is complete. */
 async function answerTo(
-  { router, throttle, integrations, stage, binaryMediaTypes }: Setup,
+  { api, router, throttle, integrations, stage }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
@@ -84,14 +91,14 @@ async function answerTo(
   if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
   const match = router(raw.verb, raw.segments);
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
-  if (!throttle()) return "THROTTLED";
+  if (!throttle(match.resource, raw.verb)) return "THROTTLED";
   const body = await readBody(request);
   if (body === undefined) return "REQUEST_TOO_LARGE";
-  const integration = integrations.get(key(match.method));
+  const integration = integrations.get(match.method);
   if (integration === undefined) return "API_CONFIGURATION_ERROR";
   if (typeof integration === "function") return integration(raw.verb, header(raw, "content-type"), requestId);
   const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
-  const call = { request: raw, match, body, requestId, sourceIp, stage, binaryMediaTypes };
+  const call = { request: raw, match, body, requestId, sourceIp, stage, binaryMediaTypes: api.binaryMediaTypes };
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
@@ -105,23 +112,18 @@ function discard(request: IncomingMessage): void {
   request.once("close", () => clearTimeout(timer));
 }
 
-const key = (method: { ResourceId: string; HttpMethod: string }): string => `${method.HttpMethod} ${method.ResourceId}`;
-
-function integrationOf(
-  method: Stack["methods"][number],
-  functions: ReadonlyMap<string, LocalFunction>,
-): Lambda | MockAnswer {
-  const { Integration } = method;
-  if (Integration.Type === "MOCK") return mockAnswer(method.id, { ...method, Integration });
-  const [, arn, kind] =
-    /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(Integration.Uri) ?? [];
+function integrationOf(method: ApiMethod, functions: ReadonlyMap<string, LocalFunction>): Lambda | MockAnswer {
+  const { name, integration } = method;
+  if (integration.type === "mock") return mockAnswer(method, integration);
+  const { uri, responseTransferMode, timeoutInMillis } = integration;
+  const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
   const found = functions.get(nameOfArn(arn ?? ""));
-  if (found === undefined) throw new LocalError(`${method.id}.Integration.Uri: names no function of the template`);
-  const streamed = Integration.ResponseTransferMode === "STREAM";
+  if (found === undefined) throw new LocalError(`${name}: uri names no function of the template`);
+  const streamed = responseTransferMode === "STREAM";
   if (streamed !== (kind === "response-streaming-invocations")) {
-    throw new LocalError(`${method.id}.Integration: ResponseTransferMode and Uri disagree on streaming`);
+    throw new LocalError(`${name}: responseTransferMode and uri disagree on streaming`);
   }
-  return { function: found, streamed, timeoutMs: Integration.TimeoutInMillis };
+  return { function: found, streamed, timeoutMs: timeoutInMillis };
 }
 
 async function invoke(lambda: Lambda, call: Call): Promise<Answer | GatewayError> {
@@ -204,7 +206,5 @@ function refuse(error: Error & { code?: string }, socket: Duplex, errors: Gatewa
 }
 
 /** Which functions answer requests; the others are started by events. */
-export const servesRequests = (spec: FunctionSpec, stack: Stack): boolean =>
-  stack.methods.some(
-    ({ Integration }) => Integration.Type === "AWS_PROXY" && Integration.Uri.includes(`:${spec.name}/`),
-  );
+export const servesRequests = (spec: FunctionSpec, { api }: Stack): boolean =>
+  api.methods.some(({ integration }) => integration.type === "aws_proxy" && integration.uri.includes(`:${spec.name}/`));

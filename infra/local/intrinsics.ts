@@ -8,6 +8,8 @@ export interface Surroundings {
   readonly template: Template;
   /** Queue URLs begin with it. */
   readonly sqsEndpoint: string;
+  /** What templates that are deployed before this one export, by name. */
+  readonly exported: ReadonlyMap<string, unknown>;
 }
 
 type Intrinsic = (argument: unknown, at: string, around: Surroundings) => unknown;
@@ -57,6 +59,11 @@ const intrinsics: Record<string, Intrinsic> = {
     const found = around.template.Mappings[map]?.[first]?.[second];
     if (found === undefined) throw new LocalError(`${at}: Fn::FindInMap finds nothing`);
     return found;
+  },
+  "Fn::ImportValue": (argument, at, around) => {
+    const name = text(resolve(argument, at, around), at);
+    if (around.exported.has(name)) return around.exported.get(name);
+    throw new LocalError(`${at}: Fn::ImportValue ${name} is exported by no template that is deployed before`);
   },
   Condition: (name, at, around) => holds(text(name, at), around),
   "Fn::Equals": (argument, at, around) => {

@@ -65,12 +65,8 @@ export function attribute(
       return `arn:aws:s3:::${own}`;
     case "AWS::Lambda::Function.Arn":
       return functionArn(own);
-    case "AWS::ApiGateway::RestApi.RootResourceId":
-      return rootResourceId(logicalId);
     default:
       // Attributes of resources without local meaning (roles, log groups, alarms) are only ever names of each other.
       return name === "Arn" ? arn("local", own) : undefined;
   }
 }
-
-export const rootResourceId = (restApiLogicalId: string): string => `${restApiLogicalId}/root`;

@@ -67,7 +67,7 @@ function requestContext({ request, match, requestId, sourceIp, stage }: Call): o
     requestId,
     requestTime: now.toUTCString(),
     requestTimeEpoch: now.getTime(),
-    resourceId: match.method.ResourceId,
+    resourceId: match.resource,
     resourcePath: match.resource,
     stage,
   };

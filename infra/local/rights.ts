@@ -50,10 +50,12 @@ const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.
 /** @param endpoint the server behind; functions are known by their access key, which is their name. */
 export async function guardRights(
   endpoint: string,
-  template: unknown,
+  templates: readonly unknown[],
   functions: readonly FunctionSpec[],
 ): Promise<RightsGuard> {
-  const { Resources } = z.parse(Template, template);
+  const Resources = Object.fromEntries(
+    templates.flatMap((template) => Object.entries(z.parse(Template, template).Resources)),
+  );
   const grants = new Map(
     functions.map(({ id, name }) => {
       const [roleId] = z.parse(RoleOf, Resources[id]?.Properties).Role["Fn::GetAtt"];

@@ -1,11 +1,8 @@
 /** Finds the method of the template that a request is for, in API Gateway's way: fixed parts before parameters. */
-import type { Method } from "./api-resources.ts";
-import { LocalError } from "./error.ts";
-import { rootResourceId } from "./names.ts";
-import type { Stack } from "./stack.ts";
+import type { Api, ApiMethod } from "./api-definition.ts";
 
 export interface Match {
-  readonly method: Method;
+  readonly method: ApiMethod;
   /** Resource path as the template has it, e.g. `/api/prospects/{id}`. */
   readonly resource: string;
   readonly parameters: ReadonlyMap<string, string>;
@@ -17,12 +14,12 @@ export type Router = (verb: string, segments: readonly string[]) => Match | unde
 interface Node {
   readonly path: string;
   readonly fixed: Map<string, Node>;
-  readonly methods: Map<string, Method>;
+  readonly methods: Map<string, ApiMethod>;
   parameter?: { readonly name: string; readonly greedy: boolean; readonly node: Node };
 }
 
-export function createRouter(stack: Stack): Router {
-  const root = buildTree(stack);
+export function createRouter(api: Api): Router {
+  const root = buildTree(api);
   return (verb, segments) => {
     const parameters = new Map<string, string>();
     const node = find(root, segments, parameters, verb);
@@ -31,7 +28,8 @@ export function createRouter(stack: Stack): Router {
   };
 }
 
-const methodFor = (node: Node, verb: string): Method | undefined => node.methods.get(verb) ?? node.methods.get("ANY");
+const methodFor = (node: Node, verb: string): ApiMethod | undefined =>
+  node.methods.get(verb) ?? node.methods.get("ANY");
 
 function find(
   node: Node,
@@ -51,34 +49,22 @@ function find(
   return below;
 }
 
-function buildTree({ restApis, apiResources, methods }: Stack): Node {
-  const [api, ...others] = restApis;
-  if (api === undefined || others.length > 0) throw new LocalError("the template must have exactly one REST API");
+function buildTree({ methods }: Api): Node {
   const root = createNode("");
-  const nodes = new Map([[rootResourceId(api.id), root]]);
-  let waiting = [...apiResources];
-  while (waiting.length > 0) {
-    const left = waiting.filter(({ id, ParentId, PathPart }) => {
-      const parent = nodes.get(ParentId);
-      if (parent !== undefined) nodes.set(id, addChild(parent, PathPart));
-      return parent === undefined;
-    });
-    if (left.length === waiting.length) throw new LocalError(`${left[0]?.id}.ParentId: names no resource of the API`);
-    waiting = left;
-  }
   for (const method of methods) {
-    const node = nodes.get(method.ResourceId);
-    if (node === undefined) throw new LocalError(`${method.id}.ResourceId: names no resource of the API`);
-    node.methods.set(method.HttpMethod, method);
+    const parts = method.path === "/" ? [] : method.path.split("/").slice(1);
+    parts.reduce(childOf, root).methods.set(method.verb, method);
   }
   return root;
 }
 
 const createNode = (path: string): Node => ({ path: path === "" ? "/" : path, fixed: new Map(), methods: new Map() });
 
-function addChild(parent: Node, part: string): Node {
-  const node = createNode(`${parent.path === "/" ? "" : parent.path}/${part}`);
+function childOf(parent: Node, part: string): Node {
   const name = /^\{([^+}]+)(\+?)\}$/.exec(part);
+  const known = name === null ? parent.fixed.get(part) : parent.parameter?.node;
+  if (known !== undefined) return known;
+  const node = createNode(`${parent.path === "/" ? "" : parent.path}/${part}`);
   if (name === null) parent.fixed.set(part, node);
   else parent.parameter = { name: name[1] ?? "", greedy: name[2] === "+", node };
   return node;

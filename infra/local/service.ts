@@ -44,8 +44,8 @@ export interface LocalOptions {
   readonly onLogLine?: (line: LogLine) => void;
   /** A DynamoDB-compatible server to use instead of one of our own. */
   readonly dynamoDbEndpoint?: string | undefined;
-  /** Makes the template: replaced by tests of this runtime. */
-  readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<unknown>;
+  /** Makes the templates, in the order in which they are deployed: replaced by tests of this runtime. */
+  readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
 }
 
 export interface LogLine {
@@ -104,18 +104,20 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
   const identity = await createIdentity(`${front.url}${ISSUER_PATH}`, dir.signingKey);
-  const [servers, template] = await Promise.all([
+  const [servers, templates] = await Promise.all([
     startServers(options, dir, undo),
-    makeTemplate(options, dir, identity),
+    makeTemplates(options, dir, identity),
     writeWorker(dir.worker),
   ]);
-  const stack = readStack(template, servers.queues.endpoint, dir.assembly);
+  const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
   const isNew = await createStorage(stack, servers, options);
   const outputs = describeStack(stack, { ...servers, apiUrl: front.url, issuer: identity.issuer, audience: AUDIENCE });
   await loadData(outputs, isNew, options);
   for (const table of stack.tables) await ensureStream(servers.dynamoDb, table);
   const guard =
-    options.enforceRights === true ? await guardRights(servers.dynamoDbEndpoint, template, stack.functions) : undefined;
+    options.enforceRights === true
+      ? await guardRights(servers.dynamoDbEndpoint, templates, stack.functions)
+      : undefined;
   undo.push(() => guard?.stop());
   return run({ options, undo, stop, front, dir, identity, servers, stack, outputs, isNew, guard });
 }
@@ -208,10 +210,10 @@ function serve(front: Front, gateway: ReturnType<typeof createGateway>, control:
   });
 }
 
-async function makeTemplate(options: LocalOptions, dir: DataDir, { issuer }: Identity): Promise<unknown> {
+async function makeTemplates(options: LocalOptions, dir: DataDir, { issuer }: Identity): Promise<readonly unknown[]> {
   const { webhookUrlPolicy, timeScale, allowedOrigins = [] } = options;
   // Loaded only where it is needed: the CDK takes a second to load.
-  const synthesize = options.synthesize ?? (await import("../synth.ts")).synthesize;
+  const synthesize = options.synthesize ?? (await import("../synth.ts")).templatesInOrder;
   return synthesize(
     {
       issuer,

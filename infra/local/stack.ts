@@ -1,8 +1,10 @@
-/** Reads a synthesized template into the parts that this runtime hosts, and refuses what it cannot honour. */
+/** Reads the synthesized templates into the parts that this runtime hosts, and refuses what it cannot honour. */
 import path from "node:path";
 import * as z from "zod/mini";
-import { ApiResource, GatewayResponse, Method, RestApi, Stage } from "./api-resources.ts";
+import { type Api, readDefinition } from "./api-definition.ts";
+import { methodSetting, RestApi, Stage } from "./api-resources.ts";
 import { LocalError, messageOf } from "./error.ts";
+import { faults } from "./faults.ts";
 import { holds, resolve, type Surroundings } from "./intrinsics.ts";
 import { physicalName } from "./names.ts";
 import {
@@ -35,11 +37,9 @@ export interface Stack {
   readonly eventSources: readonly Named<typeof EventSourceMapping>[];
   readonly invokeConfigs: readonly Named<typeof EventInvokeConfig>[];
   readonly rules: readonly Named<typeof Rule>[];
-  readonly restApis: readonly Named<typeof RestApi>[];
-  readonly apiResources: readonly Named<typeof ApiResource>[];
-  readonly methods: readonly Named<typeof Method>[];
-  readonly gatewayResponses: readonly Named<typeof GatewayResponse>[];
+  readonly api: Api;
   readonly stages: readonly Named<typeof Stage>[];
+  /** Those of the last template, which is the service's own. */
   readonly outputs: Readonly<Record<string, string>>;
 }
 
@@ -53,49 +53,98 @@ const schemas: Record<string, z.ZodMiniType> = {
   "AWS::Lambda::EventInvokeConfig": EventInvokeConfig,
   "AWS::Events::Rule": Rule,
   "AWS::ApiGateway::RestApi": RestApi,
-  "AWS::ApiGateway::Resource": ApiResource,
-  "AWS::ApiGateway::Method": Method,
-  "AWS::ApiGateway::GatewayResponse": GatewayResponse,
   "AWS::ApiGateway::Stage": Stage,
 };
 
 /**
- * `assets` is the directory that asset paths are relative to. Throws a LocalError that names every logical id and
- * property which cannot be honoured.
+ * `sources` are the templates in the order in which they are deployed; each may use what an earlier one exports. `assets` is
+ * the directory that asset paths are relative to. Throws a LocalError that names every logical id and property which cannot
+ * be honoured.
  */
-export function readStack(source: unknown, sqsEndpoint: string, assets: string): Stack {
-  const parsed = z.safeParse(Template, source);
-  if (!parsed.success)
-    throw new LocalError(`the template cannot be hosted locally:\n${faults("template", parsed.error)}`);
-  const template = parsed.data;
-  const around = { template, sqsEndpoint };
-  const present = Object.entries(template.Resources).filter(
-    ([, resource]) => resource.Condition === undefined || holds(resource.Condition, around),
-  );
-  refuseWhatCannotBeHonoured(present, around);
-  const of = <S extends z.ZodMiniType>(type: string, schema: S) => parseAll(present, type, schema, around);
+export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
+  const read: Read[] = [];
+  const exported = new Map<string, unknown>();
+  for (const source of sources) {
+    const around = { template: parseTemplate(source), sqsEndpoint, exported: new Map(exported) };
+    const present = Object.entries(around.template.Resources).filter(
+      ([, resource]) => resource.Condition === undefined || holds(resource.Condition, around),
+    );
+    refuseWhatCannotBeHonoured(present, around);
+    addExports(exported, around);
+    read.push({ around, present });
+  }
+  refuseSameNames(read);
+  const of = <S extends z.ZodMiniType>(type: string, schema: S) =>
+    read.flatMap(({ around, present }) => parseAll(present, type, schema, around));
+  const last = read.at(-1)?.around;
+  const api = readApi(of("AWS::ApiGateway::RestApi", RestApi));
+  const stages = of("AWS::ApiGateway::Stage", Stage);
+  for (const stage of stages) refuseOtherMethods(stage, api);
   return {
     tables: [...of("AWS::DynamoDB::Table", Table), ...of("AWS::DynamoDB::GlobalTable", GlobalTable)],
     queues: of("AWS::SQS::Queue", Queue),
     buckets: of("AWS::S3::Bucket", Bucket),
     functions: of("AWS::Lambda::Function", LambdaFunction).map((spec) => ({
       ...spec,
-      directory: path.resolve(assets, metadata(spec.id, "aws:asset:path", template)),
-      file: metadata(spec.id, "file", template),
+      directory: path.resolve(assets, metadata(spec.id, "aws:asset:path", read)),
+      file: metadata(spec.id, "file", read),
     })),
     eventSources: of("AWS::Lambda::EventSourceMapping", EventSourceMapping),
     invokeConfigs: of("AWS::Lambda::EventInvokeConfig", EventInvokeConfig),
     rules: of("AWS::Events::Rule", Rule),
-    restApis: of("AWS::ApiGateway::RestApi", RestApi),
-    apiResources: of("AWS::ApiGateway::Resource", ApiResource),
-    methods: of("AWS::ApiGateway::Method", Method),
-    gatewayResponses: of("AWS::ApiGateway::GatewayResponse", GatewayResponse),
-    stages: of("AWS::ApiGateway::Stage", Stage),
-    outputs: readOutputs(around),
+    api,
+    stages,
+    outputs: last === undefined ? {} : readOutputs(last),
   };
 }
 
 type Resources = readonly (readonly [string, TemplateResource])[];
+
+/** A template and those of its resources whose condition holds. */
+interface Read {
+  readonly around: Surroundings;
+  readonly present: Resources;
+}
+
+function parseTemplate(source: unknown): Template {
+  const parsed = z.safeParse(Template, source);
+  if (parsed.success) return parsed.data;
+  throw new LocalError(`the template cannot be hosted locally:\n${faults("template", parsed.error)}`);
+}
+
+function addExports(exported: Map<string, unknown>, around: Surroundings): void {
+  for (const [id, { Export, Value }] of Object.entries(around.template.Outputs)) {
+    if (Export === undefined) continue;
+    const name = z.parse(z.string(), resolve(Export.Name, `Outputs.${id}.Export`, around));
+    if (exported.has(name)) throw new LocalError(`Outputs.${id}.Export: ${name} is exported twice`);
+    exported.set(name, resolve(Value, `Outputs.${id}`, around));
+  }
+}
+
+/** On one machine a name is a logical id, which is another stack's own business on AWS. */
+function refuseSameNames(read: readonly Read[]): void {
+  const seen = new Set<string>();
+  const hosted = read.flatMap(({ present }) => present).filter(([, { Type }]) => !typesWithoutMeaning.has(Type));
+  for (const [id] of hosted) {
+    if (seen.has(id)) throw new LocalError(`${id}: two templates have a resource of this logical id`);
+    seen.add(id);
+  }
+}
+
+function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
+  const [api, ...others] = restApis;
+  if (api === undefined || others.length > 0) throw new LocalError("the templates must have exactly one REST API");
+  return readDefinition(api.id, api.Body);
+}
+
+/** A throttle of a method that is not there would limit nothing. */
+function refuseOtherMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
+  const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
+  const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(
+    (setting) => !known.has(setting),
+  );
+  if (unknown !== undefined) throw new LocalError(`${id}.MethodSettings: ${unknown} is no method of the definition`);
+}
 
 function refuseWhatCannotBeHonoured(resources: Resources, around: Surroundings): void {
   const problems = resources.flatMap(([id, resource]) => {
@@ -128,8 +177,9 @@ function parseAll<S extends z.ZodMiniType>(
     );
 }
 
-function metadata(id: string, key: string, template: Template): string {
-  const value = z.safeParse(z.string(), template.Resources[id]?.Metadata[key]);
+function metadata(id: string, key: string, read: readonly Read[]): string {
+  const resource = read.flatMap(({ present }) => present).find(([candidate]) => candidate === id)?.[1];
+  const value = z.safeParse(z.string(), resource?.Metadata[key]);
   if (!value.success) throw new LocalError(`${id}: Metadata has no "${key}"`);
   return value.data;
 }
@@ -141,15 +191,4 @@ function readOutputs(around: Surroundings): Record<string, string> {
   return Object.fromEntries(
     present.map(([name, output]) => [name, z.parse(z.string(), resolve(output.Value, `Outputs.${name}`, around))]),
   );
-}
-
-/** One line for each fault, with the path of the property below the logical id. */
-function faults(id: string, error: z.core.$ZodError): string {
-  return error.issues
-    .map((issue) => {
-      const place = [id, ...issue.path].join(".");
-      if (issue.code !== "unrecognized_keys") return `${place}: ${issue.message}`;
-      return issue.keys.map((key) => `${place}.${key}: not supported by the local runtime`).join("\n");
-    })
-    .join("\n");
 }

@@ -17,7 +17,14 @@ const Resource = z.strictObject({
 export const Template = z.strictObject({
   Resources: z.record(z.string(), Resource),
   Outputs: z._default(
-    z.record(z.string(), z.looseObject({ Value: z.unknown(), Condition: z.optional(z.string()) })),
+    z.record(
+      z.string(),
+      z.looseObject({
+        Value: z.unknown(),
+        Condition: z.optional(z.string()),
+        Export: z.optional(z.strictObject({ Name: z.unknown() })),
+      }),
+    ),
     {},
   ),
   Parameters: z._default(z.record(z.string(), z.looseObject({ Default: z.optional(z.unknown()) })), {}),

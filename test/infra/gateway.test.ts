@@ -4,47 +4,43 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { Problem } from "#shared/http/problem.ts";
 import { type Route, routes } from "../../infra/routes.ts";
-import { at, isFields, ownIdentity, synthesized, type Template, target } from "./template.ts";
+import { at, isFields, listed, ownIdentity, synthesized, type Template } from "./template.ts";
 
 let template: Template;
 beforeAll(async () => {
   template = await synthesized();
 });
 
-const gatewayAnswers = () => template.all("AWS::ApiGateway::GatewayResponse").map(({ properties }) => properties);
+const definition = () => template.all("AWS::ApiGateway::RestApi")[0]?.properties.Body;
+const entries = (value: unknown): [string, unknown][] => (isFields(value) ? Object.entries(value) : []);
 
-/** The path of a resource, from its parents. */
-function pathOf(resourceId: unknown): string {
-  const resource = template.resources[target(resourceId) ?? ""];
-  if (resource?.Type !== "AWS::ApiGateway::Resource") return "";
-  return `${pathOf(resource.Properties.ParentId)}/${String(resource.Properties.PathPart)}`;
-}
+const gatewayAnswers = () =>
+  entries(at(definition(), "x-amazon-apigateway-gateway-responses")).map(([type, answer]) => ({ type, answer }));
+
+const ANY = "x-amazon-apigateway-any-method";
 
 const methods = () =>
-  template.all("AWS::ApiGateway::Method").map(({ properties }) => ({
-    path: pathOf(properties.ResourceId),
-    method: String(properties.HttpMethod),
-    properties,
-  }));
-const mocks = (method: string) =>
-  methods().filter((entry) => entry.method === method && at(entry.properties, "Integration", "Type") === "MOCK");
+  entries(at(definition(), "paths")).flatMap(([path, item]) =>
+    entries(item).map(([verb, operation]) => ({
+      path,
+      method: verb === ANY ? "ANY" : verb.toUpperCase(),
+      operation,
+      integration: at(operation, "x-amazon-apigateway-integration"),
+    })),
+  );
+const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
 
-const Responses = z.array(z.looseObject({ StatusCode: z.string(), SelectionPattern: z.optional(z.string()) }));
-
-/** What a mock answers to a verb: its request template gives a status, which the one response with that pattern, or without any, takes. */
-function mockAnswer(properties: unknown, verb: string) {
-  const template = String(at(properties, "Integration", "RequestTemplates", "application/json"));
+/** What a mock answers to a verb: its request template gives a status, which the response of that pattern takes, or else `default`. */
+function mockAnswer(integration: unknown, verb: string) {
+  const template = String(at(integration, "requestTemplates", "application/json"));
   const [, asked, then, otherwise] = /^#if\(\$context\.httpMethod == "(\w+)"\)(.*)#else(.*)#end$/.exec(template) ?? [];
   const chosen = asked === undefined ? template : asked === verb ? then : otherwise;
   const status = String(at(JSON.parse(String(chosen)), "statusCode"));
-  const responses = Responses.parse(at(properties, "Integration", "IntegrationResponses"));
-  const response =
-    responses.find(({ SelectionPattern: pattern }) => pattern === status) ??
-    responses.find(({ SelectionPattern: pattern }) => pattern === undefined);
+  const response = at(integration, "responses", status) ?? at(integration, "responses", "default");
   return {
-    status: response?.StatusCode,
-    header: (name: string) => at(response, "ResponseParameters", `method.response.header.${name}`),
-    body: String(at(response, "ResponseTemplates", "application/json")),
+    status: at(response, "statusCode"),
+    header: (name: string) => at(response, "responseParameters", `method.response.header.${name}`),
+    body: String(at(response, "responseTemplates", "application/json")),
   };
 }
 
@@ -58,28 +54,27 @@ describe("errors of API Gateway", () => {
     expect(known.length).toBeGreaterThan(15);
     expect(
       gatewayAnswers()
-        .map(({ ResponseType: type }) => type)
+        .map(({ type }) => type)
         .toSorted(),
     ).toEqual(known.toSorted());
   });
 
   it("are problem bodies with the status of the answer, a code of the list and the request's id", () => {
-    for (const answer of gatewayAnswers()) {
-      const type = String(answer.ResponseType);
-      expect(Object.keys(answer.ResponseTemplates ?? {}), type).toEqual(["application/problem+json"]);
-      const problem = parseProblem(String(at(answer, "ResponseTemplates", "application/problem+json")));
-      expect(String(problem.status), type).toBe(answer.StatusCode);
+    for (const { type, answer } of gatewayAnswers()) {
+      expect(Object.keys(at(answer, "responseTemplates") ?? {}), type).toEqual(["application/problem+json"]);
+      const problem = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
+      expect(String(problem.status), type).toBe(at(answer, "statusCode"));
       expect(problem.type, type).toBe(`urn:problem:${problem.code}`);
       expect(problem.requestId, type).toBe("$context.requestId");
-      expect(at(answer, "ResponseParameters", "gatewayresponse.header.X-Request-Id"), type).toBe("context.requestId");
+      expect(at(answer, "responseParameters", "gatewayresponse.header.X-Request-Id"), type).toBe("context.requestId");
     }
   });
 
   it("tell an unknown path 404, a full gateway 429 with Retry-After, a late function 504", () => {
     const answerTo = (type: string) => {
-      const answer = gatewayAnswers().find((candidate) => candidate.ResponseType === type);
-      const { status, code } = parseProblem(String(at(answer, "ResponseTemplates", "application/problem+json")));
-      const retryAfter = at(answer, "ResponseParameters", "gatewayresponse.header.Retry-After");
+      const answer = at(definition(), "x-amazon-apigateway-gateway-responses", type);
+      const { status, code } = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
+      const retryAfter = at(answer, "responseParameters", "gatewayresponse.header.Retry-After");
       return [status, code, ...(retryAfter === undefined ? [] : [retryAfter])];
     };
     expect(answerTo("MISSING_AUTHENTICATION_TOKEN")).toEqual([404, "not_found"]);
@@ -93,11 +88,8 @@ describe("errors of API Gateway", () => {
 
   it("read nothing of the request but its id, and a mock its verb", () => {
     const templates = [
-      ...gatewayAnswers().map((answer) => at(answer, "ResponseTemplates")),
-      ...methods().flatMap(({ properties }) => [
-        at(properties, "Integration", "RequestTemplates"),
-        at(properties, "Integration", "IntegrationResponses"),
-      ]),
+      ...gatewayAnswers().map(({ answer }) => at(answer, "responseTemplates")),
+      ...methods().flatMap(({ integration }) => [at(integration, "requestTemplates"), at(integration, "responses")]),
     ];
     const variables = JSON.stringify(templates).match(/\$[\w.!{[]+/g) ?? [];
     expect(new Set(variables)).toEqual(new Set(["$context.requestId", "$context.httpMethod"]));
@@ -108,9 +100,8 @@ describe("methods", () => {
   const byPath = (table: readonly Route[]) => Map.groupBy(table, ({ path }) => path);
 
   it("are those of the route table, each answered by its own function", () => {
-    const proxied = methods().filter(({ properties }) => at(properties, "Integration", "Type") === "AWS_PROXY");
-    const calls = proxied.map(({ path, method, properties }) => {
-      const uri = JSON.stringify(at(properties, "Integration", "Uri"));
+    const calls = ofType("aws_proxy").map(({ path, method, integration }) => {
+      const uri = JSON.stringify(at(integration, "uri"));
       const [, id] = /"Fn::GetAtt":\["(\w+)","Arn"\]/.exec(uri) ?? [];
       return `${method} ${path} ${String(template.resources[id ?? ""]?.Metadata.file)}`;
     });
@@ -118,31 +109,30 @@ describe("methods", () => {
   });
 
   it("stream exactly where the route table says so, and wait longer than the function may run", () => {
-    const proxied = methods().filter(({ properties }) => at(properties, "Integration", "Type") === "AWS_PROXY");
     expect(routes.filter(({ streamed }) => streamed).map(({ path }) => path)).toContain("/api/prospects/pins");
-    for (const { path, method, properties } of proxied) {
-      const integration = at(properties, "Integration");
+    for (const { path, method, integration } of ofType("aws_proxy")) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
       const { properties: run } = template.functionOf(route?.file ?? "");
       const isStreamed = route?.streamed === true;
-      expect(at(integration, "ResponseTransferMode"), path).toBe(isStreamed ? "STREAM" : undefined);
+      expect(at(integration, "responseTransferMode"), path).toBe(isStreamed ? "STREAM" : undefined);
       const action = isStreamed ? "2021-11-15/functions/" : "2015-03-31/functions/";
-      expect(JSON.stringify(at(integration, "Uri")), path).toContain(action);
-      expect(JSON.stringify(at(integration, "Uri")), path).toContain(
+      expect(JSON.stringify(at(integration, "uri")), path).toContain(action);
+      expect(JSON.stringify(at(integration, "uri")), path).toContain(
         isStreamed ? "/response-streaming-invocations" : "/invocations",
       );
-      expect(Number(at(integration, "TimeoutInMillis") ?? 29_000), path).toBeGreaterThan(1_000 * Number(run.Timeout));
+      expect(Number(at(integration, "timeoutInMillis") ?? 29_000), path).toBeGreaterThan(1_000 * Number(run.Timeout));
     }
   });
 
   it("that a known path does not have are answered 405 with Allow", () => {
     expect(
-      mocks("ANY")
+      ofType("mock")
         .map(({ path }) => path)
         .toSorted(),
     ).toEqual([...byPath(routes).keys()].toSorted());
-    for (const { path, properties } of mocks("ANY")) {
-      const { status, header, body } = mockAnswer(properties, "PUT");
+    for (const { path, method, integration } of ofType("mock")) {
+      expect(method, path).toBe("ANY");
+      const { status, header, body } = mockAnswer(integration, "PUT");
       const allowed = [...(byPath(routes).get(path) ?? []).map(({ method }) => method), "OPTIONS"];
       expect(status, path).toBe("405");
       expect(header("Allow"), path).toBe(`'${allowed.join(", ")}'`);
@@ -153,15 +143,15 @@ describe("methods", () => {
   });
 
   it("answer preflights of the one configured origin, and Authorization is among the allowed headers", () => {
-    expect(mocks("ANY")).toHaveLength(byPath(routes).size);
-    for (const { path, properties } of mocks("ANY")) {
-      const { status, header } = mockAnswer(properties, "OPTIONS");
+    expect(ofType("mock")).toHaveLength(byPath(routes).size);
+    for (const { path, integration } of ofType("mock")) {
+      const { status, header } = mockAnswer(integration, "OPTIONS");
       expect(status, path).toBe("204");
       expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
       expect(header("Access-Control-Allow-Headers"), path).toContain("Authorization");
     }
-    for (const answer of gatewayAnswers()) {
-      expect(at(answer, "ResponseParameters", "gatewayresponse.header.Access-Control-Allow-Origin")).toBeDefined();
+    for (const { answer } of gatewayAnswers()) {
+      expect(at(answer, "responseParameters", "gatewayresponse.header.Access-Control-Allow-Origin")).toBeDefined();
     }
   });
 
@@ -190,11 +180,50 @@ describe("stage", () => {
       expect(value).not.toMatch(/identity|authorizer|querystring|\$input|context\.path$|error\.message/);
   });
 
-  it("is deployed anew when a route or an answer changes", () => {
-    const [api] = template.all("AWS::ApiGateway::Deployment");
-    const awaited = [api?.resource.DependsOn].flat();
-    for (const type of ["AWS::ApiGateway::Method", "AWS::ApiGateway::GatewayResponse"]) {
-      for (const { id } of template.all(type)) expect(awaited).toContain(id);
+  it("is deployed anew when a route or an answer changes", async () => {
+    const deploymentOf = ({ all }: Template) => all("AWS::ApiGateway::Deployment").map(({ id }) => id);
+    expect(deploymentOf(template)).toHaveLength(1);
+    expect(deploymentOf(await synthesized())).toEqual(deploymentOf(template));
+    const other = await synthesized({ ...ownIdentity, allowedOrigins: ["https://other.example.com"] });
+    expect(deploymentOf(other)).not.toEqual(deploymentOf(template));
+  });
+
+  it("holds each document that anybody may ask for to a rate of its own, below that of all methods", () => {
+    const [common, ...own] = listed(at(stage(), "MethodSettings"));
+    const limited = routes.filter(({ limit }) => limit !== undefined);
+    expect(limited.map(({ path }) => path)).toEqual(["/openapi.json", "/docs"]);
+    expect(own.map((setting) => `${at(setting, "HttpMethod")} ${at(setting, "ResourcePath")}`)).toEqual(
+      limited.map(({ method, path }) => `${method} /${path.replaceAll("/", "~1")}`),
+    );
+    for (const setting of own) {
+      expect(at(setting, "ThrottlingRateLimit")).toBeLessThan(Number(at(common, "ThrottlingRateLimit")) / 100);
+      expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
+      // A method with settings of its own has none of the stage's.
+      for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
+  });
+});
+
+describe("the definition", () => {
+  it("compresses what is buffered from a size on, and takes files as bytes", () => {
+    expect(at(definition(), "x-amazon-apigateway-minimum-compression-size")).toBe(1_024);
+    expect(at(definition(), "x-amazon-apigateway-binary-media-types")).toEqual(["multipart/form-data"]);
+  });
+
+  it("is the whole API: it overwrites, keeps the endpoint regional, and is called as its metrics are", () => {
+    const [api] = template.all("AWS::ApiGateway::RestApi");
+    expect(api?.properties).toMatchObject({
+      Mode: "overwrite",
+      Parameters: { endpointConfigurationTypes: "REGIONAL" },
+      EndpointConfiguration: { Types: ["REGIONAL"] },
+    });
+    const [alarm] = template
+      .all("AWS::CloudWatch::Alarm")
+      .filter(({ properties }) => properties.Namespace === "AWS/ApiGateway");
+    expect(at(alarm?.properties, "Dimensions", 0)).toEqual({
+      Name: "ApiName",
+      Value: at(definition(), "info", "title"),
+    });
+    expect(api?.properties.Name).toBe(at(definition(), "info", "title"));
   });
 });

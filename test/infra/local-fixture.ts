@@ -27,6 +27,7 @@ const code = {
     if (mode === "hang") await new Promise((resolve) => setTimeout(resolve, 60_000));
     if (mode === "malformed") return { status: 200 };
     if (mode === "large") return { statusCode: 200, body: "x".repeat(7_000_000) };
+    if (mode === "encoded") return { statusCode: 200, headers: { "Content-Encoding": "identity" }, body: "a".repeat(2_000) };
     if (mode === "header") return { statusCode: 200, headers: { "X-Bad": "a\\r\\nb" }, body: "" };
     return { statusCode: 200, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...event, remaining: context.getRemainingTimeInMillis() }) };
   };`,
@@ -67,73 +68,91 @@ const lambda = (file: keyof typeof code, Timeout = 5): Fields => ({
 });
 
 const proxy = (id: string, streamed = false): Fields => ({
-  Type: "AWS_PROXY",
-  IntegrationHttpMethod: "POST",
-  ...(streamed && { ResponseTransferMode: "STREAM" }),
-  Uri: {
-    "Fn::Join": [
-      "",
-      [
-        `arn:aws:apigateway:us-east-1:lambda:path/${streamed ? "2021-11-15" : "2015-03-31"}/functions/`,
-        getAtt(id, "Arn"),
-        streamed ? "/response-streaming-invocations" : "/invocations",
+  "x-amazon-apigateway-integration": {
+    type: "aws_proxy",
+    httpMethod: "POST",
+    ...(streamed && { responseTransferMode: "STREAM" }),
+    uri: {
+      "Fn::Join": [
+        "",
+        [
+          `arn:aws:apigateway:us-east-1:lambda:path/${streamed ? "2021-11-15" : "2015-03-31"}/functions/`,
+          getAtt(id, "Arn"),
+          streamed ? "/response-streaming-invocations" : "/invocations",
+        ],
       ],
-    ],
+    },
   },
 });
 
-const method = (ResourceId: unknown, HttpMethod: string, Integration: Fields): Fields => ({
-  Type: "AWS::ApiGateway::Method",
-  Properties: { RestApiId: ref("Api"), ResourceId, HttpMethod, AuthorizationType: "NONE", Integration },
+const refusal = (type: string, statusCode: string): Fields => ({
+  statusCode,
+  responseParameters: { "gatewayresponse.header.X-Request-Id": "context.requestId" },
+  responseTemplates: { "application/problem+json": `{"type":"${type}","id":"$context.requestId"}` },
 });
 
-const part = (ParentId: unknown, PathPart: string): Fields => ({
-  Type: "AWS::ApiGateway::Resource",
-  Properties: { RestApiId: ref("Api"), ParentId, PathPart },
-});
-
-const refusal = (ResponseType: string, StatusCode: string): Fields => ({
-  Type: "AWS::ApiGateway::GatewayResponse",
-  Properties: {
-    RestApiId: ref("Api"),
-    ResponseType,
-    StatusCode,
-    ResponseParameters: { "gatewayresponse.header.X-Request-Id": "context.requestId" },
-    ResponseTemplates: { "application/problem+json": `{"type":"${ResponseType}","id":"$context.requestId"}` },
+const otherThings: Fields = {
+  responses: {
+    204: { description: "", headers: { Vary: {} } },
+    405: { description: "", headers: { Allow: {}, "X-Request-Id": {} } },
   },
-});
+  "x-amazon-apigateway-integration": {
+    type: "mock",
+    passthroughBehavior: "never",
+    requestTemplates: {
+      "application/json": '#if($context.httpMethod == "OPTIONS"){"statusCode":204}#else{"statusCode":405}#end',
+    },
+    responses: {
+      204: { statusCode: "204", responseParameters: { "method.response.header.Vary": "'Origin'" } },
+      default: {
+        statusCode: "405",
+        responseParameters: {
+          "method.response.header.Allow": "'GET'",
+          "method.response.header.X-Request-Id": "context.requestId",
+        },
+        responseTemplates: { "application/json": '{"id":"$context.requestId"}' },
+      },
+    },
+  },
+};
+
+const id = { name: "id", in: "path", required: true, schema: { type: "string" } };
+
+const definition: Fields = {
+  openapi: "3.0.1",
+  info: { title: "fixture", version: "1" },
+  paths: {
+    "/things": { "x-amazon-apigateway-any-method": otherThings },
+    "/things/{id}": { "x-amazon-apigateway-any-method": { parameters: [id], ...proxy("Echo") } },
+    "/limited": { get: proxy("Echo") },
+    "/streamed": { get: proxy("Stream", true) },
+  },
+  "x-amazon-apigateway-minimum-compression-size": 1_000,
+  "x-amazon-apigateway-gateway-responses": {
+    MISSING_AUTHENTICATION_TOKEN: refusal("MISSING_AUTHENTICATION_TOKEN", "404"),
+    REQUEST_TOO_LARGE: refusal("REQUEST_TOO_LARGE", "413"),
+    BAD_REQUEST_PARAMETERS: refusal("BAD_REQUEST_PARAMETERS", "400"),
+    INTEGRATION_FAILURE: refusal("INTEGRATION_FAILURE", "502"),
+    THROTTLED: refusal("THROTTLED", "429"),
+  },
+};
 
 const queue = (Properties: Fields = {}): Fields => ({ Type: "AWS::SQS::Queue", Properties });
 
 const api = {
-  Api: { Type: "AWS::ApiGateway::RestApi", Properties: { Name: "fixture" } },
-  Things: part(getAtt("Api", "RootResourceId"), "things"),
-  Thing: part(ref("Things"), "{id}"),
-  Streamed: part(getAtt("Api", "RootResourceId"), "streamed"),
-  GetThing: method(ref("Thing"), "ANY", proxy("Echo")),
-  GetStreamed: method(ref("Streamed"), "GET", proxy("Stream", true)),
-  OtherThings: method(ref("Things"), "ANY", {
-    Type: "MOCK",
-    PassthroughBehavior: "NEVER",
-    RequestTemplates: {
-      "application/json": '#if($context.httpMethod == "OPTIONS"){"statusCode":204}#else{"statusCode":405}#end',
+  Api: { Type: "AWS::ApiGateway::RestApi", Properties: { Name: "fixture", Body: definition } },
+  Live: {
+    Type: "AWS::ApiGateway::Stage",
+    Properties: {
+      RestApiId: ref("Api"),
+      StageName: "live",
+      MethodSettings: [
+        { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
+        // Of these tokens none comes back while a test runs.
+        { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
+      ],
     },
-    IntegrationResponses: [
-      { StatusCode: "204", SelectionPattern: "204", ResponseParameters: { "method.response.header.Vary": "'Origin'" } },
-      {
-        StatusCode: "405",
-        ResponseParameters: {
-          "method.response.header.Allow": "'GET'",
-          "method.response.header.X-Request-Id": "context.requestId",
-        },
-        ResponseTemplates: { "application/json": '{"id":"$context.requestId"}' },
-      },
-    ],
-  }),
-  NoRoute: refusal("MISSING_AUTHENTICATION_TOKEN", "404"),
-  TooLarge: refusal("REQUEST_TOO_LARGE", "413"),
-  BadRequest: refusal("BAD_REQUEST_PARAMETERS", "400"),
-  Failure: refusal("INTEGRATION_FAILURE", "502"),
+  },
 };
 
 const events = {
@@ -219,7 +238,7 @@ export function startFixture(dataDir?: string, template: object = fixtureTemplat
     timeScale: 1,
     async synthesize(_config, directory) {
       writeFunctions(directory);
-      return template;
+      return [template];
     },
   });
 }

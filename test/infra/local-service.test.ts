@@ -4,6 +4,8 @@ import { request as requestHttp } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { LocalService } from "../../infra/local/service.ts";
@@ -96,6 +98,47 @@ describe("the gateway", () => {
       headers: { "Content-Type": "text/x" },
     });
     expect(other.status).toBe(415);
+  });
+
+  test("holds a method with a throttle of its own to that, and no other one", async () => {
+    const statuses = await Promise.all(
+      [1, 2, 3].map(() => fetch(`${service.url}/limited`).then(({ status }) => status)),
+    );
+    expect(statuses.toSorted()).toEqual([200, 200, 429]);
+    expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
+  });
+
+  /** Without the decoding that fetch does. */
+  function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
+    return new Promise((resolve, reject) => {
+      const headers = { "Accept-Encoding": acceptEncoding };
+      requestHttp(`${service.url}${target}`, { headers }, async (response) => {
+        const bytes = await buffer(response);
+        const encoding = response.headers["content-encoding"];
+        resolve([encoding, (encoding === "gzip" ? gunzipSync(bytes) : bytes).toString()]);
+      })
+        .on("error", reject)
+        .end();
+    });
+  }
+
+  test("compresses a buffered answer from the smallest size on, for whoever accepts that by name", async () => {
+    const long = `/things/1?text=${"a".repeat(1_000)}`;
+    const [encoding, text] = await encodingOf(long, "br, gzip;q=0.5");
+    expect(encoding).toBe("gzip");
+    expect(Event.parse(JSON.parse(text)).path).toBe("/things/1");
+    const plain = [
+      encodingOf(long, "*"),
+      encodingOf(long, "identity"),
+      encodingOf(long, "gzip;q=0"),
+      encodingOf("/nowhere", "gzip"),
+      encodingOf("/streamed", "gzip"),
+    ];
+    for (const [other] of await Promise.all(plain)) expect(other).toBeUndefined();
+  });
+
+  test("leaves an answer that is encoded as it is", async () => {
+    expect(await encodingOf("/things/1?mode=encoded", "gzip")).toEqual(["identity", "a".repeat(2_000)]);
   });
 
   test("refuses bodies above 10 MB and hands none of it to a function", async () => {

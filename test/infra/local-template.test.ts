@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { describeStack } from "../../infra/local/outputs.ts";
 import { readStack } from "../../infra/local/stack.ts";
 import { fixtureTemplate } from "./local-fixture.ts";
-import { ownIdentity, synthesized } from "./template.ts";
+import { at, isFields, ownIdentity, synthesized } from "./template.ts";
 
 const endpoint = "http://127.0.0.1:1";
 type Template = ReturnType<typeof fixtureTemplate>;
@@ -11,7 +11,7 @@ type Template = ReturnType<typeof fixtureTemplate>;
 function changed(change: (resources: Template["Resources"]) => void): () => unknown {
   const template = fixtureTemplate();
   change(template.Resources);
-  return () => readStack(template, endpoint, "/assembly");
+  return () => readStack([template], endpoint, "/assembly");
 }
 
 function set(id: string, name: string, value: unknown): (resources: Template["Resources"]) => void {
@@ -23,7 +23,7 @@ function set(id: string, name: string, value: unknown): (resources: Template["Re
 }
 
 test("references become names of this machine", () => {
-  const stack = readStack(fixtureTemplate(), endpoint, "/assembly");
+  const stack = readStack([fixtureTemplate()], endpoint, "/assembly");
   expect(stack.functions[0]).toMatchObject({
     name: "Echo",
     directory: "/assembly/echo",
@@ -41,7 +41,6 @@ describe("refuses", () => {
     ["lines of text", set("Echo", "LoggingConfig", { LogFormat: "Text" }), "Echo.LoggingConfig.LogFormat"],
     ["a nested setting", set("OfQueue", "ScalingConfig", { MinimumConcurrency: 1 }), "OfQueue.ScalingConfig"],
     ["a stream setting", set("OfTable", "TumblingWindowInSeconds", 5), "OfTable.TumblingWindowInSeconds"],
-    ["an authorizer", set("GetThing", "AuthorizationType", "AWS_IAM"), "GetThing.AuthorizationType"],
     ["an intrinsic", set("Echo", "Timeout", { "Fn::GetAZs": "" }), "Fn::GetAZs"],
     ["a reference to nothing", set("Echo", "FunctionName", { Ref: "Nobody" }), "Ref Nobody"],
   ])("%s", (_, change, message) => {
@@ -58,10 +57,110 @@ describe("refuses", () => {
   });
 });
 
+/** The fixture's definition with the value at a path of names replaced. */
+function defined(value: unknown, ...path: readonly string[]): () => unknown {
+  return changed(({ Api }) => {
+    const body: unknown = Api?.Properties.Body;
+    const place = path.slice(0, -1).reduce<unknown>((within, name) => at(within, name), body);
+    if (!isFields(place)) throw new Error(`no ${path.join(".")}`);
+    place[path.at(-1) ?? ""] = value;
+  });
+}
+
+describe("refuses of a definition", () => {
+  const operation = ["paths", "/streamed", "get"] as const;
+  const integration = "x-amazon-apigateway-integration";
+  const any = "x-amazon-apigateway-any-method";
+  const schema = { type: "string" };
+  const parameter = (name: string) => ({ name, in: "path", required: true, schema });
+  const answering = { [integration]: { type: "mock", responses: { default: { statusCode: "200" } } } };
+
+  test.each([
+    [
+      "a key that API Gateway has and this runtime has not",
+      {},
+      ["x-amazon-apigateway-policy"],
+      "x-amazon-apigateway-policy",
+    ],
+    ["an authorizer", [{ token: [] }], [...operation, "security"], "security: not supported"],
+    ["a method of another name", answering, ["paths", "/streamed", "trace"], "trace"],
+    ["another kind of integration", "http_proxy", [...operation, integration, "type"], integration],
+    ["a setting of an integration", "VPC_LINK", [...operation, integration, "connectionType"], "connectionType"],
+    ["a wait that no stream may have", 900_001, [...operation, integration, "timeoutInMillis"], "timeoutInMillis"],
+    ["a response that is not declared", answering, ["paths", "/limited", "get"], "the response 200 is not declared"],
+    [
+      "a header that is not declared",
+      {},
+      ["paths", "/things", any, "responses", "204", "headers"],
+      "method.response.header.Vary",
+    ],
+    [
+      "a parameter that is not declared",
+      [],
+      ["paths", "/things/{id}", any, "parameters"],
+      "parameter id is not declared",
+    ],
+    [
+      "two names for one parameter",
+      { get: { parameters: [parameter("other")], ...answering } },
+      ["paths", "/things/{other}"],
+      "{id} is the parameter",
+    ],
+    ["a path that API Gateway does not take", { get: answering }, ["paths", "/a b"], "characters"],
+    ["a newer OpenAPI", "3.1.0", ["openapi"], "openapi"],
+  ])("%s", (_, value, path, message) => {
+    expect(defined(value, ...path)).toThrow(message);
+  });
+
+  test("a method setting of a method that is not there", () => {
+    const settings = [{ HttpMethod: "GET", ResourcePath: "/~1nowhere" }];
+    expect(changed(set("Live", "MethodSettings", settings))).toThrow("Live.MethodSettings: GET /~1nowhere");
+  });
+});
+
+describe("of several templates", () => {
+  const data = {
+    Resources: { Store: { Type: "AWS::DynamoDB::Table", Properties: fixtureTemplate().Resources.Table?.Properties } },
+    Outputs: { Exported: { Value: { "Fn::GetAtt": ["Store", "StreamArn"] }, Export: { Name: "data:stream" } } },
+  };
+  const service = (name: string) => {
+    const template = fixtureTemplate();
+    set("OfTable", "EventSourceArn", { "Fn::ImportValue": name })(template.Resources);
+    return template;
+  };
+
+  test("a later one uses what an earlier one exports, and its outputs are those of the service", () => {
+    const outputs = { Outputs: { TableName: { Value: "any" } } };
+    const stack = readStack([data, { ...service("data:stream"), ...outputs }], endpoint, "/assembly");
+    expect(stack.eventSources[0]?.EventSourceArn).toBe(
+      "arn:aws:dynamodb:us-east-1:000000000000:table/Store/stream/local",
+    );
+    expect(stack.outputs).toEqual({ TableName: "any" });
+  });
+
+  test("none uses what no earlier one exports, nor what it exports itself", () => {
+    expect(() => readStack([data, service("data:table")], endpoint, "/assembly")).toThrow("Fn::ImportValue data:table");
+    expect(() => readStack([service("data:stream"), data], endpoint, "/assembly")).toThrow(
+      "Fn::ImportValue data:stream",
+    );
+  });
+
+  test("none refers to another's resource but by an import", () => {
+    const template = fixtureTemplate();
+    set("OfTable", "EventSourceArn", { "Fn::GetAtt": ["Store", "StreamArn"] })(template.Resources);
+    expect(() => readStack([data, template], endpoint, "/assembly")).toThrow("Fn::GetAtt Store.StreamArn");
+  });
+
+  test("two have no resource of one name", () => {
+    const same = { Resources: { Table: data.Resources.Store } };
+    expect(() => readStack([same, fixtureTemplate()], endpoint, "/assembly")).toThrow("Table: two templates");
+  });
+});
+
 test("of several queues that are read, the outputs name that of deliveries, and those that nobody reads", async () => {
   const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
-  const { resources, outputs } = await synthesized({ ...ownIdentity, ...identity });
-  const stack = readStack({ Resources: resources, Outputs: outputs }, endpoint, "/assembly");
+  const { stacks } = await synthesized({ ...ownIdentity, ...identity });
+  const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
   const places = { apiUrl: "", issuer: "", audience: "", dynamoDbEndpoint: "", queues: { endpoint } };
   const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, places);
   expect(DeliveryQueueUrl).toMatch(/\/DeliveriesQueue/);

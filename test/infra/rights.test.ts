@@ -103,7 +103,7 @@ describe("rights", () => {
     expect(JSON.stringify(template.resources)).not.toMatch(/dynamodb:(?:Scan|PartiQL(?!Insert"))/);
   });
 
-  it("write to the function's own log group only", () => {
+  it("write to the log group that the function has and to no other", () => {
     for (const { file } of accessByFile) {
       const logs = statementsOf(roleOf(file).Properties).filter(({ actions }) =>
         actions.some((action) => action.startsWith("logs:")),

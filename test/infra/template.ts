@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { capacityOf } from "../../infra/capacity.ts";
 import type { DeployConfig } from "../../infra/config.ts";
-import { type CloudFormationTemplate, synthesize, type TemplateResource } from "../../infra/synth.ts";
+import { CloudFormationTemplate, synthesize, type TemplateResource, type Templates } from "../../infra/synth.ts";
 
 export const ownIdentity: DeployConfig = {
   audience: [],
@@ -19,8 +19,12 @@ export const ownIdentity: DeployConfig = {
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
+  /** Of both stacks: what one imports is written as what the other exports. */
   readonly resources: Readonly<Record<string, TemplateResource>>;
+  /** Of the service's stack, which clients and operators look at. */
   readonly outputs: CloudFormationTemplate["Outputs"];
+  /** The stacks as they are. */
+  readonly stacks: Templates;
   readonly directory: string;
   /** Logical id and properties of all resources of a type. */
   all(type: string): { id: string; properties: Fields; resource: TemplateResource }[];
@@ -30,7 +34,8 @@ export interface Template {
 
 export async function synthesized(config: DeployConfig = ownIdentity): Promise<Template> {
   const directory = mkdtempSync(join(tmpdir(), "canvassing-template-"));
-  const { Resources: resources, Outputs: outputs } = await synthesize(config, directory);
+  const stacks = await synthesize(config, directory);
+  const resources = { ...stacks.data.Resources, ...withImports(stacks) };
   const all: Template["all"] = (type) =>
     Object.entries(resources)
       .filter(([, resource]) => resource.Type === type)
@@ -40,7 +45,18 @@ export async function synthesized(config: DeployConfig = ownIdentity): Promise<T
     if (found === undefined) throw new Error(`the template has no function ${file}`);
     return found;
   };
-  return { resources, outputs, directory, all, functionOf };
+  return { resources, outputs: stacks.service.Outputs, stacks, directory, all, functionOf };
+}
+
+function withImports({ data, service }: Templates): CloudFormationTemplate["Resources"] {
+  const exported = new Map(Object.values(data.Outputs).map(({ Export, Value }) => [Export?.Name, Value]));
+  const text = JSON.stringify(service.Resources, (_, value: unknown) => {
+    const name = at(value, "Fn::ImportValue");
+    if (name === undefined) return value;
+    if (exported.has(String(name))) return exported.get(String(name));
+    throw new Error(`${String(name)} is exported by nobody`);
+  });
+  return CloudFormationTemplate.shape.Resources.parse(JSON.parse(text));
 }
 
 /** A value at a path of names and positions; `undefined` where there is none. */

@@ -1,0 +1,75 @@
+/** The REST API as one OpenAPI document with API Gateway's extensions: an endpoint is an entry in it and no resource of the stack. */
+import { gatewayResponses, otherMethods } from "./gateway.ts";
+import type { Route } from "./routes.ts";
+
+export interface Endpoint {
+  readonly route: Route;
+  readonly functionArn: string;
+  /** How long API Gateway waits for the function; undefined is its own limit of 29 s. */
+  readonly waitSeconds?: number;
+}
+
+export interface DefinitionSpec {
+  /** Also the name of the API in CloudWatch, whatever the resource of the stack says. */
+  readonly title: string;
+  readonly endpoints: readonly Endpoint[];
+  /** The role that API Gateway takes to call the functions. */
+  readonly invokerArn: string;
+  readonly partition: string;
+  readonly region: string;
+  readonly allowedOrigins: readonly string[];
+}
+
+/**
+ * A buffered answer of at least so many bytes is compressed for whoever accepts it; a smaller one may grow. Streamed answers
+ * are compressed by their functions: API Gateway does not encode what it streams.
+ */
+const COMPRESSED_BYTES = 1_024;
+
+export function apiDefinition(spec: DefinitionSpec): object {
+  const paths = Map.groupBy(spec.endpoints, ({ route }) => route.path);
+  return {
+    openapi: "3.0.1",
+    info: { title: spec.title, version: "1", description: "Canvassing service" },
+    paths: Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
+    // A file of any encoding reaches the function byte for byte, as base64.
+    "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
+    "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
+    "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),
+  };
+}
+
+function pathItem(path: string, endpoints: readonly Endpoint[], spec: DefinitionSpec): object {
+  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const described = parameters.length === 0 ? {} : { parameters };
+  const methods = endpoints.map(({ route }) => route.method);
+  return {
+    ...Object.fromEntries(
+      endpoints.map((endpoint) => [
+        endpoint.route.method.toLowerCase(),
+        { ...described, "x-amazon-apigateway-integration": lambdaProxy(endpoint, spec) },
+      ]),
+    ),
+    "x-amazon-apigateway-any-method": { ...described, ...otherMethods(methods, spec.allowedOrigins) },
+  };
+}
+
+/** Streaming is another action of Lambda's interface, under the same right `lambda:InvokeFunction`. */
+function lambdaProxy({ route, functionArn, waitSeconds }: Endpoint, spec: DefinitionSpec): object {
+  const action = route.streamed
+    ? `2021-11-15/functions/${functionArn}/response-streaming-invocations`
+    : `2015-03-31/functions/${functionArn}/invocations`;
+  return {
+    type: "aws_proxy",
+    httpMethod: "POST",
+    uri: `arn:${spec.partition}:apigateway:${spec.region}:lambda:path/${action}`,
+    credentials: spec.invokerArn,
+    ...(waitSeconds !== undefined && { timeoutInMillis: 1_000 * waitSeconds }),
+    ...(route.streamed && { responseTransferMode: "STREAM" }),
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * Reads the OpenAPI definition of the REST API as API Gateway imports it. What API Gateway would refuse is refused, and so is
+ * what the local gateway cannot honour.
+ */
+import * as z from "zod/mini";
+import { LocalError } from "./error.ts";
+import { faults } from "./faults.ts";
+import { NoMeaning } from "./resources.ts";
+
+const Texts = z.record(z.string(), z.string());
+
+const MockResponse = z.strictObject({
+  statusCode: z.string(),
+  responseParameters: z._default(Texts, {}),
+  responseTemplates: z._default(Texts, {}),
+});
+
+const Mock = z.strictObject({
+  type: z.literal("mock"),
+  requestTemplates: z._default(Texts, {}),
+  /** By the pattern that the status has to match, or `default`. */
+  responses: z.record(z.string(), MockResponse),
+  passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
+});
+
+const LambdaProxy = z.strictObject({
+  type: z.literal("aws_proxy"),
+  uri: z.string(),
+  httpMethod: z.literal("POST"),
+  timeoutInMillis: z._default(z.int().check(z.minimum(50), z.maximum(900_000)), 29_000),
+  responseTransferMode: z._default(z.enum(["BUFFERED", "STREAM"]), "BUFFERED"),
+  credentials: NoMeaning,
+});
+
+const Integration = z.discriminatedUnion("type", [Mock, LambdaProxy]);
+
+const PathParameter = z.strictObject({
+  name: z.string(),
+  in: z.literal("path"),
+  required: z.literal(true),
+  schema: z.strictObject({ type: z.literal("string") }),
+});
+
+const Operation = z.strictObject({
+  parameters: z._default(z.array(PathParameter), []),
+  responses: z._default(
+    z.record(
+      z.string().check(z.regex(/^[2-5]\d\d$/)),
+      z.strictObject({ description: z.string(), headers: z._default(z.record(z.string(), z.unknown()), {}) }),
+    ),
+    {},
+  ),
+  "x-amazon-apigateway-integration": Integration,
+});
+
+const ANY = "x-amazon-apigateway-any-method";
+const verbs = ["get", "put", "post", "delete", "options", "head", "patch", ANY] as const;
+const PathItem = z.partialRecord(z.enum(verbs), Operation);
+
+const GatewayResponse = z.strictObject({
+  statusCode: z.optional(z.string()),
+  responseParameters: z._default(Texts, {}),
+  responseTemplates: z._default(Texts, {}),
+});
+
+const Definition = z.strictObject({
+  openapi: z.literal("3.0.1"),
+  info: z.strictObject({ title: z.string(), version: z.string(), description: z.optional(z.string()) }),
+  paths: z.record(z.string(), PathItem),
+  "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
+  "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
+  "x-amazon-apigateway-gateway-responses": z._default(z.record(z.string(), GatewayResponse), {}),
+});
+
+export type MockIntegration = z.infer<typeof Mock>;
+export type GatewayResponse = z.infer<typeof GatewayResponse>;
+
+export interface ApiMethod {
+  /** For errors: `GET /api/users/{id}`. */
+  readonly name: string;
+  readonly path: string;
+  /** In capitals; `ANY` is for all that the path has no other method for. */
+  readonly verb: string;
+  readonly integration: z.infer<typeof Integration>;
+}
+
+export interface Api {
+  readonly methods: readonly ApiMethod[];
+  /** By response type. */
+  readonly gatewayResponses: Readonly<Record<string, GatewayResponse>>;
+  readonly binaryMediaTypes: readonly string[];
+  /** Answers of so many bytes are compressed; undefined compresses none. */
+  readonly minimumCompressionSize: number | undefined;
+}
+
+/** @param id logical id of the API, for errors. Throws a LocalError that names each fault. */
+export function readDefinition(id: string, body: unknown): Api {
+  const parsed = z.safeParse(Definition, body);
+  if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
+  const { paths, ...rest } = parsed.data;
+  const methods = Object.entries(paths).flatMap(([path, item]) => methodsOf(path, item));
+  const wrong = [...methods.flatMap(importFaults), ...siblingFaults(Object.keys(paths))];
+  if (wrong.length > 0) throw new LocalError(wrong.map((fault) => `${id}.Body.paths.${fault}`).join("\n"));
+  return {
+    methods: methods.map(({ path, verb, operation }) => ({
+      name: `${verb} ${path}`,
+      path,
+      verb,
+      integration: operation["x-amazon-apigateway-integration"],
+    })),
+    gatewayResponses: rest["x-amazon-apigateway-gateway-responses"],
+    binaryMediaTypes: rest["x-amazon-apigateway-binary-media-types"],
+    minimumCompressionSize: rest["x-amazon-apigateway-minimum-compression-size"],
+  };
+}
+
+interface Imported {
+  readonly path: string;
+  readonly verb: string;
+  readonly operation: z.infer<typeof Operation>;
+}
+
+function methodsOf(path: string, item: z.infer<typeof PathItem>): Imported[] {
+  return verbs.flatMap((key) => {
+    const operation = item[key];
+    return operation === undefined ? [] : [{ path, verb: key === ANY ? "ANY" : key.toUpperCase(), operation }];
+  });
+}
+
+const PATH_PART = /^(?:[\w.:-]+|\{[\w.-]+\+?\})$/;
+
+function importFaults({ path, verb, operation }: Imported): string[] {
+  const at = `${path}.${verb}`;
+  const parts = path.split("/").slice(1);
+  const named = parts.flatMap((part) => /^\{([^+}]+)\+?\}$/.exec(part)?.[1] ?? []);
+  const declared = new Set(operation.parameters.map(({ name }) => name));
+  return [
+    ...(path.startsWith("/") && (path === "/" || parts.every((part) => PATH_PART.test(part)))
+      ? []
+      : [`${at}: a part of the path has characters that API Gateway does not take`]),
+    ...named.filter((name) => !declared.has(name)).map((name) => `${at}: the path's parameter ${name} is not declared`),
+    ...responseFaults(operation).map((fault) => `${at}: ${fault}`),
+  ];
+}
+
+/** An integration maps into responses and headers that its operation declares. */
+function responseFaults({
+  responses,
+  "x-amazon-apigateway-integration": integration,
+}: Imported["operation"]): string[] {
+  if (integration.type !== "mock") return [];
+  return Object.values(integration.responses).flatMap(({ statusCode, responseParameters }) => {
+    const response = responses[statusCode];
+    if (response === undefined) return [`the response ${statusCode} is not declared`];
+    const headers = new Set(Object.keys(response.headers).map((name) => `method.response.header.${name}`));
+    const unknown = Object.keys(responseParameters).filter((name) => !headers.has(name));
+    return unknown.map((name) => `${name} of the response ${statusCode} is not declared`);
+  });
+}
+
+/** One place of a path has one name for its parameter. */
+function siblingFaults(paths: readonly string[]): string[] {
+  const names = new Map<string, string>();
+  return paths.flatMap((path) => {
+    const parts = path.split("/").slice(1);
+    return parts.flatMap((part, i) => {
+      if (!part.startsWith("{")) return [];
+      const place = parts.slice(0, i).join("/");
+      const known = names.get(place) ?? part;
+      names.set(place, known);
+      return known === part ? [] : [`${path}: ${known} is the parameter of this place already`];
+    });
+  });
+}

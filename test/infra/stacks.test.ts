@@ -1,0 +1,193 @@
+/** Which stack has what: data is apart, protected and known by name, and the service has room to grow. */
+import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { eventFunctions, type Method, type Route, routes } from "../../infra/routes.ts";
+import { createStacks } from "../../infra/stack.ts";
+import { CloudFormationTemplate, createApp } from "../../infra/synth.ts";
+import { at, isFields, ownIdentity, synthesized, type Template } from "./template.ts";
+
+let template: Template;
+beforeAll(async () => {
+  template = await synthesized();
+});
+
+/** CloudFormation's own: resources of a stack, and bytes of its template. */
+const MAX_RESOURCES = 500;
+const MAX_TEMPLATE_BYTES = 1_000_000;
+
+/**
+ * Logical ids of all that keeps data. CloudFormation knows a resource by its logical id: under another one it makes a new, empty
+ * resource and lets go of the old one with all that it holds.
+ */
+const keepers: Readonly<Record<string, string>> = {
+  TableCD117FA1: "AWS::DynamoDB::Table",
+  Files8E6940B8: "AWS::S3::Bucket",
+  UserPool6BA7E5F2: "AWS::Cognito::UserPool",
+  UserPoolClient43258C81: "AWS::Cognito::UserPoolClient",
+  ImportsQueue807CB1E9: "AWS::SQS::Queue",
+  ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
+};
+
+/** What each of them loses a deployment that does not have it under its id. */
+const lost: Readonly<Record<string, string>> = {
+  "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
+  "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
+  "AWS::Cognito::UserPool": "the service would begin with an empty user pool: nobody could sign in",
+  "AWS::Cognito::UserPoolClient": "applications would name a client that is gone: nobody could sign in",
+  "AWS::SQS::Queue": "imports that wait in the queue would not be worked on until the sweeper finds them",
+};
+
+const withoutData = new Set([
+  "AWS::CloudWatch::Alarm",
+  "AWS::S3::BucketPolicy",
+  "AWS::SNS::Subscription",
+  "AWS::SNS::Topic",
+  "AWS::SNS::TopicPolicy",
+  "AWS::SQS::QueuePolicy",
+]);
+/** It encrypts alarms in passing. */
+const ALARM_KEY = "AlarmKeyE05DE300";
+
+describe("the data's stack", () => {
+  it("has each keeper of data under the logical id that it was deployed with", () => {
+    const { Resources } = template.stacks.data;
+    for (const [id, type] of Object.entries(keepers)) {
+      expect(Resources[id]?.Type, `${id} (${type}) is not in the data's stack; ${lost[type]}`).toBe(type);
+    }
+    const others = Object.entries(Resources).filter(([id, { Type }]) => !(id in keepers) && !withoutData.has(Type));
+    const ids = others.map(([id]) => id);
+    expect(ids, "a new keeper of data belongs in the list of this test").toEqual([ALARM_KEY]);
+  });
+
+  it("keeps them when it is destroyed or one is replaced, and leaves none behind when its first deployment fails", () => {
+    for (const id of Object.keys(keepers)) {
+      expect(template.stacks.data.Resources[id], id).toMatchObject({
+        DeletionPolicy: "RetainExceptOnCreate",
+        UpdateReplacePolicy: "Retain",
+      });
+    }
+  });
+
+  it("is protected against its end, and deployed before the service", () => {
+    const manifest: unknown = JSON.parse(readFileSync(join(template.directory, "manifest.json"), "utf8"));
+    const property = (stack: string, name: string) => at(manifest, "artifacts", stack, "properties", name);
+    expect(property("Canvassing-Data", "terminationProtection")).toBe(true);
+    expect(property("Canvassing", "terminationProtection")).toBe(false);
+    expect(at(manifest, "artifacts", "Canvassing", "dependencies")).toContain("Canvassing-Data");
+  });
+
+  it("exports the same whether the service uses it or not", () => {
+    const names = Object.values(template.stacks.data.Outputs).flatMap(({ Export }) => Export?.Name ?? []);
+    expect(names.toSorted()).toEqual(
+      [
+        "ExportsOutputFnGetAttFiles8E6940B8ArnD8EE6C03",
+        "ExportsOutputFnGetAttImportsQueue807CB1E9Arn2C506A4B",
+        "ExportsOutputFnGetAttTableCD117FA1ArnE2C8C204",
+        "ExportsOutputFnGetAttTableCD117FA1StreamArnB270E65B",
+        "ExportsOutputFnGetAttUserPool6BA7E5F2Arn686ACC00",
+        "ExportsOutputFnGetAttUserPool6BA7E5F2ProviderURL1DC61701",
+        "ExportsOutputRefAlarms04B5A0BF701FB519",
+        "ExportsOutputRefFiles8E6940B842DACF39",
+        "ExportsOutputRefImportsDeadLetters741CB14C2942A724",
+        "ExportsOutputRefImportsQueue807CB1E99B65BBE9",
+        "ExportsOutputRefTableCD117FA1D18A8047",
+        "ExportsOutputRefUserPool6BA7E5F296FD7236",
+        "ExportsOutputRefUserPoolClient43258C81F27210F0",
+      ].map((name) => `Canvassing-Data:${name}`),
+    );
+  });
+});
+
+describe("the service's stack", () => {
+  it("keeps nothing when it is destroyed but the role that is the account's", () => {
+    const kept = Object.values(template.stacks.service.Resources).filter(
+      ({ DeletionPolicy }) => DeletionPolicy !== undefined && DeletionPolicy !== "Delete",
+    );
+    expect(kept.map(({ Type }) => Type).toSorted()).toEqual(["AWS::ApiGateway::Account", "AWS::IAM::Role"]);
+    expect(
+      at(
+        kept.find(({ Type }) => Type === "AWS::IAM::Role"),
+        "Properties",
+        "AssumeRolePolicyDocument",
+        "Statement",
+        0,
+      ),
+    ).toMatchObject({ Principal: { Service: "apigateway.amazonaws.com" } });
+  });
+
+  it("shares no logical id with the data's: whoever reads both knows them apart", () => {
+    const { data, service } = template.stacks;
+    expect(Object.keys(service.Resources).filter((id) => id in data.Resources)).toEqual([]);
+  });
+});
+
+const ENDPOINTS = 150;
+
+/** The routes of today again under other paths, with their rights, until there are so many. */
+function manyRoutes(): Route[] {
+  const more = Array.from({ length: ENDPOINTS - routes.length }, (_, i) => {
+    const route = routes[i % routes.length];
+    if (route === undefined) throw new Error("there is no route");
+    return { ...route, path: `/more${Math.floor(i / routes.length)}${route.path}`, file: `more/${i}/${route.file}` };
+  });
+  return [...routes, ...more];
+}
+
+/** Both stacks for the given routes, of functions that hold nothing. */
+function synthesizedFor(table: readonly Route[]) {
+  const outdir = mkdtempSync(join(tmpdir(), "canvassing-routes-"));
+  const bundles = join(outdir, "bundles");
+  for (const { file } of [...table, ...Object.values(eventFunctions)]) {
+    mkdirSync(join(bundles, file), { recursive: true });
+    writeFileSync(join(bundles, file, "index.mjs"), "");
+  }
+  const app = createApp({ outdir, context: { "aws:cdk:disable-asset-staging": true } });
+  const { data, service } = createStacks(app, ownIdentity, bundles, table);
+  app.synth();
+  return [data, service].map(({ stackName, templateFile }) => {
+    const file = join(outdir, templateFile);
+    const { Resources } = CloudFormationTemplate.parse(JSON.parse(readFileSync(file, "utf8")));
+    return { stackName, resources: Object.values(Resources), bytes: statSync(file).size };
+  });
+}
+
+const count = (stacks: ReturnType<typeof synthesizedFor>) =>
+  stacks.reduce((sum, { resources }) => sum + resources.length, 0);
+
+describe("room", () => {
+  const newRoute = (method: Method, path: string): Route => ({
+    method,
+    path,
+    file: `new${path}`,
+    access: { table: { reference: ["GetItem"] } },
+  });
+
+  it("an endpoint on a path of its own takes two resources: its function and the function's role", () => {
+    const taken =
+      count(synthesizedFor([...routes, newRoute("POST", "/api/new/{id}/more")])) - count(synthesizedFor(routes));
+    expect(taken).toBe(2);
+  });
+
+  it(`${ENDPOINTS} endpoints fit CloudFormation's limits, and those of API Gateway`, () => {
+    const table = manyRoutes();
+    expect(new Set(table.map(({ method, path }) => `${method} ${path}`)).size).toBe(ENDPOINTS);
+    const stacks = synthesizedFor(table);
+    for (const { stackName, resources, bytes } of stacks) {
+      expect(resources.length, stackName).toBeLessThan(MAX_RESOURCES);
+      expect(bytes, stackName).toBeLessThan(MAX_TEMPLATE_BYTES);
+    }
+    const [body] = stacks
+      .flatMap(({ resources }) => resources)
+      .flatMap((resource) => (resource.Type === "AWS::ApiGateway::RestApi" ? [resource.Properties.Body] : []));
+    const paths = at(body, "paths");
+    const parts = new Set(
+      Object.keys(isFields(paths) ? paths : {}).flatMap((path) =>
+        path.split("/").map((_, i, all) => all.slice(0, i + 1).join("/")),
+      ),
+    );
+    // A part of a path is a resource of API Gateway, which has a quota of 300 for an API.
+    expect(parts.size).toBeLessThan(300);
+  });
+});
