@@ -120,7 +120,7 @@ export const webhookRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
-    access: { table: { ...caller, webhooks: ["GetItem"], deliveries: ["Query"] } },
+    access: { table: { ...caller, webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
     // A body of a megabyte, whose quotation marks take four bytes each; and an attempt for every time it was sent again.
     streamed: true,
   },

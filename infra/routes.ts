@@ -101,7 +101,16 @@ export const eventFunctions = {
     access: {
       table: {
         webhooks: ["GetItem", "BatchGetItem", "Query", "UpdateItem"],
-        deliveries: ["GetItem", "BatchGetItem", "Query", "UpdateItem", "DeleteItem", "BatchWriteItem"],
+        deliveries: [
+          "GetItem",
+          "BatchGetItem",
+          "Query",
+          "PutItem",
+          "UpdateItem",
+          "DeleteItem",
+          "BatchWriteItem",
+          "PartiQLInsert",
+        ],
         due: ["Query"],
       },
       deliveryQueue: "send",

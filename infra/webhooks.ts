@@ -33,10 +33,11 @@ function tell(companyId: number, { faults, ...counts }: Books): void {
     ["+ exhausted", counts.exhausted],
     ["+ cancelled", counts.cancelled],
     ["attempts", counts.attempts],
+    ["matches still to be fanned out", counts.expanding],
     ["faults", faults.length],
   ];
   console.log(`company ${companyId}`);
-  for (const [name, count] of rows) console.log(`${name.padEnd(30)}${String(count).padStart(9)}`);
+  for (const [name, count] of rows) console.log(`${name.padEnd(32)}${String(count).padStart(9)}`);
 }
 
 await companyCommand(usage, { reconcile: balance });

@@ -1,5 +1,30 @@
 /** Work done at the same time, to its end: what one of it has begun must not outlive a call that another made fail. */
 
+/** So many at a time, in the order of the list; all begun have ended when it ends. Nothing is begun after a failure. */
+export async function inTurn<T, R>(
+  entries: readonly T[],
+  parallel: number,
+  work: (entry: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  let isFailed = false;
+  async function lane(): Promise<void> {
+    for (let i = next++; i < entries.length && !isFailed; i = next++) {
+      const [entry] = entries.slice(i, i + 1);
+      if (entry === undefined) continue;
+      try {
+        results[i] = await work(entry);
+      } catch (error) {
+        isFailed = true;
+        throw error;
+      }
+    }
+  }
+  await allEnded(Array.from({ length: Math.min(parallel, entries.length) }, lane));
+  return results;
+}
+
 /** All results, or the first failure in the order of the list, once each has ended. */
 export async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return (await Promise.allSettled(work)).map((end) => {

@@ -98,6 +98,11 @@ export const limits = {
   delayMinutesMax: 43_200,
   /** The body of a window's delivery, bytes: many receivers take no more than a megabyte. Further events go into a further one. */
   windowBodyBytes: 1_000_000,
+  /** The data of an event that is larger, JSON bytes, has a row of its own, which its deliveries refer to. */
+  inlineDataBytes: 4_096,
+  /** Matches of one event whose deliveries the publisher makes itself; of one company's events that it has in hands, so many. */
+  directMatches: 100,
+  directMatchesTogether: 200,
   filterDepth: 5,
   filterKeys: 50,
   filterBytes: 4 * 1024,

@@ -1,4 +1,4 @@
-/** The delivery queue -> attempts, steps of releases and replays, looks at what waits at gates. */
+/** The delivery queue -> attempts, steps of releases and replays, looks at what waits at gates, parts of fan-outs. */
 import { AnyMessage, consume } from "#shared/deliveries/consume.ts";
 import { eventWorld } from "#shared/events/world.ts";
 import { queueConsumer } from "#shared/queue-consumer.ts";

@@ -9,5 +9,10 @@ export const ledgerKeys = {
     pk: partition(companyId, day),
     sk: `E#${eventId}`,
   }),
+  /** Was the event to be fanned out, and is it? Among the entries of its day. */
+  fanOut: (companyId: number, day: string, eventId: string): Key => ({
+    pk: partition(companyId, day),
+    sk: `F#${eventId}`,
+  }),
   day: (companyId: number, day: string): { pk: string } => ({ pk: partition(companyId, day) }),
 } as const;

@@ -23,8 +23,11 @@ const DICTIONARY = Buffer.from(
     '"currentStatus":null,"assignedTo":null,"tags":[],"appointments":[]}}}',
 );
 
+/** The fastest level: with the dictionary, the body of a prospect is 3 % larger than at the slowest one. */
+const LEVEL = 1;
+
 export const packedBody = (body: string): Uint8Array =>
-  Buffer.concat([Buffer.of(VERSION), deflateRawSync(body, { dictionary: DICTIONARY, level: 9 })]);
+  Buffer.concat([Buffer.of(VERSION), deflateRawSync(body, { dictionary: DICTIONARY, level: LEVEL })]);
 
 /** Also takes the body as it was sent. Throws where the bytes are of no known version. */
 export function unpackedBody(stored: string | Uint8Array): string {

@@ -8,7 +8,7 @@ import { MAX_ATTEMPTS } from "#shared/deliveries/plan.ts";
 import type { Attempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 
 /** What is due for so long has been found by the sweeper, however its message was lost. */
-const SWEPT_MS = 15 * 60_000;
+export const SWEPT_MS = 15 * 60_000;
 /** The clocks of two functions, at most. */
 const CLOCKS_DIFFER_MS = 60_000;
 

@@ -16,7 +16,9 @@ export async function windowFaults(
   webhookId: number,
   deliveries: ReadonlyMap<string, StoredDelivery>,
 ): Promise<string[]> {
-  const windows = [...deliveries.values()].filter(({ body, state }) => body === undefined && state !== "cancelled");
+  const windows = [...deliveries.values()].filter(
+    ({ body, sharedData, state }) => body === undefined && sharedData === undefined && state !== "cancelled",
+  );
   if (windows.length === 0) return [];
   const { joined, open } = await readWindows(table, companyId, webhookId);
   return windows.flatMap(({ id, state, closed }) => {

@@ -8,10 +8,11 @@ import { keys } from "#shared/db/keys.ts";
 import { ledgerKeys } from "#shared/db/ledger-keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { isOver, readAccount } from "#shared/deliveries/book-account.ts";
+import { dataFaults, type KnownData, readFanOuts } from "#shared/deliveries/book-fan-outs.ts";
 import { type Entries, readDue } from "#shared/deliveries/book-index.ts";
 import { accountFaults, deliveryFaults } from "#shared/deliveries/book-rules.ts";
 import { windowFaults } from "#shared/deliveries/book-windows.ts";
-import { LedgerEntry } from "#shared/deliveries/ledger.ts";
+import { FanOutEntry, LedgerEntry } from "#shared/deliveries/ledger.ts";
 import { attemptsOf } from "#shared/deliveries/schema.ts";
 import { standingOf } from "#shared/deliveries/standing.ts";
 import { limits } from "#shared/limits.ts";
@@ -28,6 +29,8 @@ interface Counts {
   readonly held: number;
   readonly gated: number;
   readonly attempts: number;
+  /** Matches of events that are still being fanned out: they are not among what matched until their deliveries are made. */
+  readonly expanding: number;
 }
 
 export interface Books extends Counts {
@@ -61,17 +64,20 @@ export async function reconcile(
 async function readBooks({ table, clock }: World, companyId: number): Promise<Books> {
   const now = clock.now();
   // The ledger before the rows: what is entered meanwhile is not missed among them.
-  const ledger = await readLedger(table, companyId, now);
+  const { entered: ledger, fanOuts } = await readLedger(table, companyId, now);
+  const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, fanOuts, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));
   const due = await readDue(table, companyId);
   const sums = { matched: 0, delivered: 0, waiting: 0, exhausted: 0, cancelled: 0, held: 0, gated: 0, attempts: 0 };
-  const faults: string[] = [];
+  const faults: string[] = [...fanOutFaults];
+  const known: KnownData = new Map();
   const webhookIds = new Set([...webhooks.keys(), ...ledger.keys(), ...due.keys()]);
   for (const webhookId of [...webhookIds].toSorted((a, b) => a - b)) {
     const part = {
       webhook: webhooks.get(webhookId),
       entered: ledger.get(webhookId) ?? new Set<string>(),
       due: due.get(webhookId) ?? new Map(),
+      known,
     };
     const found = await readPart(table, companyId, webhookId, part, now);
     for (const name of countNames) sums[name] += found[name];
@@ -82,7 +88,7 @@ async function readBooks({ table, clock }: World, companyId: number): Promise<Bo
   if (sums.matched !== sum) {
     faults.push(`matched ${sums.matched} is not delivered + waiting + exhausted + cancelled, ${sum}`);
   }
-  return { ...sums, faults };
+  return { ...sums, expanding, faults };
 }
 
 const countNames = ["matched", "delivered", "waiting", "exhausted", "cancelled", "held", "gated", "attempts"] as const;
@@ -91,6 +97,7 @@ interface Part {
   readonly webhook: WebhookRows | undefined;
   readonly entered: ReadonlySet<string>;
   readonly due: Entries;
+  readonly known: KnownData;
 }
 
 /** Of one webhook, whether its row is there or not. */
@@ -98,9 +105,9 @@ async function readPart(
   table: Table,
   companyId: number,
   webhookId: number,
-  { webhook, entered, due }: Part,
+  { webhook, entered, due, known }: Part,
   now: number,
-): Promise<Books> {
+): Promise<Omit<Books, "expanding">> {
   const account = await readAccount(table, companyId, webhookId, webhook, due, now);
   const { deliveries, attempts, entries } = account;
   const counts = { delivered: 0, waiting: 0, exhausted: 0, cancelled: 0, held: 0, gated: 0, attempts: 0 };
@@ -118,15 +125,23 @@ async function readPart(
     faults.push(...deliveryFaults(delivery, made, entries.get(id) ?? [], entered.has(id), account));
   }
   for (const fault of await windowFaults(table, companyId, webhookId, deliveries)) faults.push(fault);
+  for (const fault of await dataFaults(table, companyId, deliveries.values(), known)) faults.push(fault);
   const matched = entered.size + [...deliveries.keys()].filter((id) => !entered.has(id)).length;
   return { matched, ...counts, faults };
 }
 
 const DAY_MS = 86_400_000;
 
-/** Deliveries that had to be made, by webhook; those whose time is over are left out. */
-async function readLedger(table: Table, companyId: number, now: number): Promise<Map<number, Set<string>>> {
+interface Ledger {
+  /** Deliveries that had to be made, by webhook; those whose time is over are left out. */
+  readonly entered: Map<number, Set<string>>;
+  /** Events that had to be fanned out, by their ids. */
+  readonly fanOuts: Map<string, FanOutEntry>;
+}
+
+async function readLedger(table: Table, companyId: number, now: number): Promise<Ledger> {
   const entered = new Map<number, Set<string>>();
+  const fanOuts = new Map<string, FanOutEntry>();
   const days: string[] = [];
   // An event's day may be tomorrow by another clock.
   for (let at = now - limits.deliveryKeptMs; at < now + 2 * DAY_MS; at += DAY_MS) {
@@ -135,6 +150,11 @@ async function readLedger(table: Table, companyId: number, now: number): Promise
   await Promise.all(
     days.map(async (day) => {
       for await (const item of table.query(ledgerKeys.day(companyId, day))) {
+        if (item.type === "fanOut") {
+          const fanOut = FanOutEntry.parse(item);
+          fanOuts.set(fanOut.eventId, fanOut);
+          continue;
+        }
         const { deliveries, expiresAt } = LedgerEntry.parse(item);
         if (isOver(expiresAt, now)) continue;
         for (const { webhookId, id } of deliveries) {
@@ -143,5 +163,5 @@ async function readLedger(table: Table, companyId: number, now: number): Promise
       }
     }),
   );
-  return entered;
+  return { entered, fanOuts };
 }

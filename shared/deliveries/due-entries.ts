@@ -29,7 +29,7 @@ export const shards = (): string[] => keys.dueShards();
 
 export const companyOf = ({ pk }: Pick<DueEntry, "pk">): number => Number(/^C#(\d+)#/.exec(pk)?.[1]);
 
-/** The others are rows of webhooks: releases, replays, gates. */
+/** The others are rows of webhooks, and of events with many deliveries. */
 export const isDelivery = ({ sk }: Pick<DueEntry, "sk">): boolean => sk.startsWith("D#");
 
 /** More than these are read a second time, where one reading is to follow the other. */

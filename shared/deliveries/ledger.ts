@@ -9,7 +9,7 @@ import type { Key } from "#shared/db/keys.ts";
 import { ledgerKeys } from "#shared/db/ledger-keys.ts";
 import type { Item, Write } from "#shared/db/table.ts";
 import { DeliveryId, type StoredDelivery } from "#shared/deliveries/schema.ts";
-import { Id } from "#shared/schema.ts";
+import { Id, Timestamp } from "#shared/schema.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
@@ -45,6 +45,19 @@ export function ledgerPut(delivery: Matched): { readonly put: Key & Item; readon
   const entry = { type: "matched", companyId, expiresAt, deliveries: new Set([`${webhookId} ${id}`]) };
   return { put: { ...ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: absent };
 }
+
+/** Of an event with many deliveries: entered before the row from which they are made. The deliveries have entries of their own. */
+export const FanOutEntry = z.object({
+  type: z.literal("fanOut"),
+  eventId: z.string(),
+  createdAt: Timestamp,
+  /** Matches. */
+  count: z.int(),
+  /** All of them are told. */
+  doneAt: z.optional(Timestamp),
+  expiresAt: z.int(),
+});
+export type FanOutEntry = z.infer<typeof FanOutEntry>;
 
 export const LedgerEntry = z.object({
   type: z.literal("matched"),

@@ -16,7 +16,10 @@ export interface Occasion
   readonly triggeredBy: UserSummary | null;
 }
 
-/** What every body says before it comes to what happened. */
+/**
+ * What every body says before it comes to what happened. Bodies of windows and of shared data are made of it at each attempt: whatever
+ * it says of a delivery must stay the same for 30 days.
+ */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Omit<Occasion, "triggeredBy" | "dueMs">,
   triggeredBy: UserSummary | null,
@@ -25,9 +28,22 @@ export function envelope(
   return { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy, eventCount };
 }
 
-export const newDelivery = (occasion: Occasion, data: unknown): StoredDelivery => ({
+/** The body of a delivery of one event. `data` is JSON text: the same text gives the same bytes. */
+export const bodyText = (
+  occasion: Omit<Occasion, "triggeredBy" | "dueMs">,
+  triggeredBy: UserSummary | null,
+  data: string,
+): string => `${JSON.stringify(envelope(occasion, triggeredBy, 1)).slice(0, -1)},"data":${data}}`;
+
+export const newDelivery = (occasion: Occasion, data: string): StoredDelivery => ({
   ...withoutBody(occasion),
-  body: JSON.stringify({ ...envelope(occasion, occasion.triggeredBy, 1), data }),
+  body: bodyText(occasion, occasion.triggeredBy, data),
+});
+
+/** One of many of its event, or of an event with much data: it refers to the data and holds none. */
+export const sharingDelivery = (occasion: Occasion): StoredDelivery => ({
+  ...withoutBody(occasion),
+  sharedData: true,
 });
 
 /** Kept for 30 days after it is due. */

@@ -59,6 +59,8 @@ export const StoredDelivery = z.object({
   sweptAt: z.optional(Timestamp),
   /** The bytes that are signed and sent, the same at every attempt. Those of a window are made of its events. */
   body: z.optional(Body),
+  /** The body is made of the data of its event, which has a row of its own. */
+  sharedData: z.optional(z.literal(true)),
   /** Of a window: the record that its events are about. */
   recordId: z.optional(Id),
   /** Of a window that nothing joins any more: how many events it has, and between which versions of the record they are. */
@@ -108,7 +110,13 @@ export type LookMessage = z.infer<typeof LookMessage>;
 export const ReplayMessage = z.object({ v: z.literal(1), replay: z.literal(true), companyId: Id, webhookId: Id });
 export type ReplayMessage = z.infer<typeof ReplayMessage>;
 
-export type QueueMessage = DeliveryMessage | ReleaseMessage | ReplayMessage | LookMessage;
+/** Goes on making the deliveries of a company's events that have many. */
+export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id });
+export type FanOutMessage = z.infer<typeof FanOutMessage>;
+
+export type QueueMessage = DeliveryMessage | ReleaseMessage | ReplayMessage | LookMessage | FanOutMessage;
+
+export const fanOutMessage = (companyId: number): FanOutMessage => ({ v: 1, fanOut: true, companyId });
 
 export const messageFor = ({ companyId, webhookId, id, attempt }: StoredDelivery): DeliveryMessage => ({
   v: 1,

@@ -1,10 +1,11 @@
-/** Finds deliveries that are due and whose message is gone, and queues them again; releases, replays and looks at gates alike. */
+/** Finds deliveries that are due and whose message is gone, and queues them again; releases, replays, looks at gates and fan-outs alike. */
 
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";
+import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
@@ -12,7 +13,7 @@ import { companyOf, countOverdue, DueEntry, isDelivery, shards } from "#shared/d
 import { tellLag } from "#shared/deliveries/lag.ts";
 import { releaseMessage } from "#shared/deliveries/release.ts";
 import { replayMessage } from "#shared/deliveries/replay.ts";
-import { messageFor, type QueueMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { fanOutMessage, messageFor, type QueueMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { fairStrides, type Strides } from "#shared/deliveries/sweep-share.ts";
 import { lookMessage } from "#shared/deliveries/waiting.ts";
 import type { EventWorld } from "#shared/events/world.ts";
@@ -42,7 +43,7 @@ export async function sweep(world: EventWorld, { assume }: SweepInput): Promise<
   const overdue = await countOverdue(world.table, isAll ? undefined : iso(begun - GRACE_MS));
   const strides: Strides = isAll ? () => 1 : fairStrides(overdue.deliveries.byCompany, CAPACITY);
   const endMs = isAll ? Number.POSITIVE_INFINITY : begun + WORK_MS;
-  const run: Run = { world, assume, queued: 0, failed: [] };
+  const run: Run = { world, assume, queued: 0, fannedOut: new Set(), failed: [] };
   const work = shards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
   const ends = await Promise.allSettled(work);
   // Metrics come last and stop nothing: a message that is lost counts more than a figure.
@@ -59,6 +60,8 @@ interface Run {
   readonly world: EventWorld;
   readonly assume: SweepInput["assume"];
   queued: number;
+  /** Companies whose fan-outs have got their message. */
+  readonly fannedOut: Set<number>;
   /** The first failure. */
   readonly failed: unknown[];
 }
@@ -115,8 +118,11 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
 }
 
 /** The index lags behind the table, so the row of a delivery decides itself. Undefined: it has its message. */
-async function messageAgain({ world, assume }: Run, { pk, sk }: DueEntry): Promise<Queued | undefined> {
+async function messageAgain({ world, assume, fannedOut }: Run, { pk, sk }: DueEntry): Promise<Queued | undefined> {
   const step = stepAt({ pk, sk });
+  // One message goes on with all events of a company, however many wait.
+  if (step !== undefined && "fanOut" in step && fannedOut.has(step.companyId)) return undefined;
+  if (step !== undefined && "fanOut" in step) fannedOut.add(step.companyId);
   if (step !== undefined) return { message: step, delaySeconds: 0 };
   const now = world.clock.now();
   const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
@@ -139,6 +145,8 @@ async function messageAgain({ world, assume }: Run, { pk, sk }: DueEntry): Promi
 function stepAt(place: { readonly pk: string; readonly sk: string }): QueueMessage | undefined {
   const webhook = keys.webhookAt(place);
   if (webhook !== undefined) return releaseMessage(webhook.companyId, webhook.id);
+  const fannedOut = fanOutKeys.companyAt(place);
+  if (fannedOut !== undefined) return fanOutMessage(fannedOut);
   const replayed = replayKeys.replayAt(place);
   if (replayed !== undefined) return replayMessage(replayed.companyId, replayed.webhookId);
   const gate = gateKeys.gateAt(place);

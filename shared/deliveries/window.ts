@@ -8,7 +8,8 @@ import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table, Write } from "#shared/db/table.ts";
 import { type RecordPlace, windowKeys } from "#shared/db/window-keys.ts";
-import { envelope } from "#shared/deliveries/new-delivery.ts";
+import { readEventData } from "#shared/deliveries/event-data.ts";
+import { bodyText, envelope } from "#shared/deliveries/new-delivery.ts";
 import { StoredDelivery } from "#shared/deliveries/schema.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
@@ -38,15 +39,19 @@ export const StoredWindowEvent = z.object({
   version: z.int(),
   event: z.string(),
   createdAt: Timestamp,
-  /** JSON text: its bytes are a part of the body. */
-  data: z.string(),
+  /** JSON text: its bytes are a part of the body. Left out where the event's data has a row of its own. */
+  data: z.optional(z.string()),
   expiresAt: z.int(),
 });
 export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 
 /** As the body tells it. */
-export const eventText = ({ eventId, createdAt, data }: StoredWindowEvent): string =>
+const eventText = ({ eventId, createdAt }: StoredWindowEvent, data: string): string =>
   `${JSON.stringify({ id: eventId, createdAt }).slice(0, -1)},"data":${data}}`;
+
+/** Of that text, with so many bytes of data. */
+export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number =>
+  Buffer.byteLength(eventText(event, "")) + dataBytes;
 
 type Closed = NonNullable<StoredDelivery["closed"]>;
 
@@ -69,16 +74,27 @@ const boundsOf = ({ eventCount, fromVersion, toVersion }: Omit<StoredWindow, "de
 /** The bytes to send. Those of a window are fixed by this. */
 export async function bodyToSend(table: Table, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
+  if (delivery.sharedData) return sharedBody(table, delivery);
   const closed = delivery.closed ?? (await close(table, delivery));
   const events = await eventsOf(table, { ...delivery, closed });
   const { eventCount } = closed;
   if (events.length !== eventCount) throw new Error(`a window of ${eventCount} has ${events.length} events`);
-  return bodyOf(delivery, events);
+  return bodyOf(table, delivery, events);
 }
 
 /** The body, as far as it is known: of an open window what has come so far. */
-export const bodySoFar = async (table: Table, delivery: StoredDelivery): Promise<string> =>
-  delivery.body ?? bodyOf(delivery, await eventsOf(table, delivery));
+export async function bodySoFar(table: Table, delivery: StoredDelivery): Promise<string> {
+  if (delivery.body !== undefined) return delivery.body;
+  if (delivery.sharedData) return sharedBody(table, delivery);
+  return bodyOf(table, delivery, await eventsOf(table, delivery));
+}
+
+/** Automatic, since a button's delivery holds its data itself. */
+async function sharedBody(table: Table, delivery: StoredDelivery): Promise<string> {
+  const { companyId, eventId } = delivery;
+  const texts = await readEventData(table, companyId, [eventId]);
+  return bodyText(delivery, null, texts.get(eventId) ?? "null");
+}
 
 function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
   const window = windowKeys.window(placeOf(delivery));
@@ -120,7 +136,12 @@ async function eventsOf(table: Table, delivery: StoredDelivery): Promise<StoredW
 }
 
 /** `data` is that of the newest event: how things are now. */
-function bodyOf(delivery: StoredDelivery, events: readonly StoredWindowEvent[]): string {
+async function bodyOf(table: Table, delivery: StoredDelivery, events: readonly StoredWindowEvent[]): Promise<string> {
+  const shared = events.filter(({ data }) => data === undefined).map(({ eventId }) => eventId);
+  const texts = shared.length === 0 ? undefined : await readEventData(table, delivery.companyId, shared);
+  const dataOf = ({ data, eventId }: StoredWindowEvent): string => data ?? texts?.get(eventId) ?? "null";
   const head = JSON.stringify(envelope(delivery, null, events.length)).slice(0, -1);
-  return `${head},"data":${events.at(-1)?.data ?? "null"},"events":[${events.map(eventText).join()}]}`;
+  const last = events.at(-1);
+  const told = events.map((event) => eventText(event, dataOf(event))).join();
+  return `${head},"data":${last === undefined ? "null" : dataOf(last)},"events":[${told}]}`;
 }

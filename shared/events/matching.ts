@@ -1,12 +1,22 @@
 /** Which registrations want an event, and the delivery that each of them gets. */
+import type { EventData } from "#shared/deliveries/event-data.ts";
 import { deliveryId } from "#shared/deliveries/identity.ts";
-import { newDelivery } from "#shared/deliveries/new-delivery.ts";
+import { newDelivery, sharingDelivery } from "#shared/deliveries/new-delivery.ts";
 import { delayMs } from "#shared/deliveries/plan.ts";
 import type { StoredDelivery } from "#shared/deliveries/schema.ts";
 import type { DomainEvent } from "#shared/events/catalogue.ts";
 import { matchesFilter } from "#shared/webhooks/filter.ts";
 import type { StoredRegistration } from "#shared/webhooks/schema.ts";
 import { filterOf, type WebhookRows } from "#shared/webhooks/webhooks.ts";
+
+/** An event whose data is at hand as text, or has a row of its own. */
+export interface KeptEvent extends Omit<DomainEvent, "data" | "event"> {
+  readonly event: string;
+  readonly data: EventData;
+}
+
+/** What a delivery takes from the registration that wants it. */
+export type Wanting = Pick<StoredRegistration, "companyId" | "webhookId" | "id" | "delayMinutes" | "delayChangedAt">;
 
 /** Automatic registrations for this event whose filter its data meets. */
 export function matchingRegistrations(event: DomainEvent, webhooks: readonly WebhookRows[]): StoredRegistration[] {
@@ -17,11 +27,12 @@ export function matchingRegistrations(event: DomainEvent, webhooks: readonly Web
 }
 
 /** The delivery of an event to a registration: the same each time the stream repeats the event. */
-export function deliveryFor(event: DomainEvent, registration: StoredRegistration, timeScale: number): StoredDelivery {
+export function deliveryFor(event: KeptEvent, registration: Wanting, timeScale: number): StoredDelivery {
   const { companyId, webhookId, id: registrationId, delayMinutes } = registration;
-  const { id: eventId, createdAt } = event;
+  const { id: eventId, createdAt, data } = event;
   const id = deliveryId(eventId, registrationId, createdAt);
-  const occasion = { id, companyId, webhookId, registrationId, event: event.event, eventId, createdAt };
+  const about = { id, companyId, webhookId, registrationId, event: event.event, eventId, createdAt };
   const dueMs = Date.parse(createdAt) + delayMs(delayMinutes, timeScale);
-  return newDelivery({ ...occasion, dueMs, trigger: "automatic", triggeredBy: null }, event.data);
+  const occasion = { ...about, dueMs, trigger: "automatic", triggeredBy: null } as const;
+  return data.text === undefined ? sharingDelivery(occasion) : newDelivery(occasion, data.text);
 }

@@ -3,21 +3,22 @@
  * company, changes nothing: ids are deterministic, rows are written once, and a second message finds its attempt already made.
  */
 import * as z from "zod/mini";
-import { allEnded } from "#shared/all-ended.ts";
+import { allEnded, inTurn } from "#shared/all-ended.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import type { Item, Table } from "#shared/db/table.ts";
-import { ledgerWrites } from "#shared/deliveries/ledger.ts";
-import { deliveryItem, messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { keepEventData } from "#shared/deliveries/event-data.ts";
+import { fanOutMessage } from "#shared/deliveries/schema.ts";
 import { appointmentEvents, noteEvents } from "#shared/events/attached-events.ts";
 import type { DomainEvent } from "#shared/events/catalogue.ts";
+import { beginFanOut } from "#shared/events/fan-out.ts";
 import { importEvents } from "#shared/events/import-events.ts";
-import { deliveryFor, matchingRegistrations } from "#shared/events/matching.ts";
+import { type KeptEvent, matchingRegistrations } from "#shared/events/matching.ts";
 import { prospectEvents } from "#shared/events/prospect-events.ts";
+import { tell } from "#shared/events/tell.ts";
 import { territoryEvents } from "#shared/events/territory-events.ts";
-import { tellInWindow, toldOtherwise, windowOf } from "#shared/events/windows.ts";
 import type { EventWorld } from "#shared/events/world.ts";
+import { limits } from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
-import { delaySecondsUntil } from "#shared/queue.ts";
 import { Id } from "#shared/schema.ts";
 import { StoredTerritory } from "#shared/territories/schema.ts";
 import type { StoredRegistration } from "#shared/webhooks/schema.ts";
@@ -59,81 +60,75 @@ const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
   import: async (_, { before, after }) => importEvents(before, after),
 };
 
-/** An event and a registration that wants it. */
-interface Match {
+/** An event and all registrations that want it. */
+interface Wanted {
   readonly event: DomainEvent;
-  readonly registration: StoredRegistration;
+  readonly registrations: readonly StoredRegistration[];
 }
 
+/** Rows of data, and of fan-outs, on their way at once: the largest ones have a quarter of a megabyte. */
+const PARALLEL = 4;
+
+/**
+ * What it writes for an event is bounded, however many registrations want it and however large it is: its data once, and either a
+ * few deliveries or one row from which the queue makes them.
+ */
 export async function publishChanges(
   world: EventWorld,
   reads: BatchReads,
   changes: readonly RowChange[],
 ): Promise<void> {
-  const matches = (await allEnded(changes.map((change) => matchesOf(world, reads, change)))).flat();
-  const isTold = await allEnded(matches.map((match) => toldOtherwise(world.table, match.event, match.registration)));
-  const untold = matches.filter((_, i) => isTold[i] === false);
-  const isDelayed = ({ registration }: Match): boolean => registration.delayMinutes > 0;
-  const waiting = [
-    ...(await tellAtOnce(
-      world,
-      untold.filter((match) => !isDelayed(match)),
-    )),
-    ...(await tellInWindows(world, untold.filter(isDelayed))),
-  ];
-  const now = world.clock.now();
-  await world.queue.send(
-    waiting.map((delivery) => ({
-      message: messageFor(delivery),
-      delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now),
-    })),
-  );
+  const wanted = (await allEnded(changes.map((change) => wantedOf(world, reads, change)))).flat();
+  const { direct, many } = divided(wanted);
+  const told = await inTurn(direct, PARALLEL, async ({ event, registrations }) => {
+    const kept = await keptEvent(world, event, limits.inlineDataBytes);
+    return registrations.map((registration) => ({ event: kept, registration }));
+  });
+  await tell(world, told.flat());
+  const begun = await inTurn(many, PARALLEL, async ({ event, registrations }) => {
+    const isBegun = await beginFanOut(world, await keptEvent(world, event, 0), registrations);
+    return isBegun ? [event.companyId] : [];
+  });
+  const messages = [...new Set(begun.flat())].map((companyId) => fanOutMessage(companyId));
+  if (messages.length > 0) await world.queue.send(messages.map((message) => ({ message, delaySeconds: 0 })));
 }
 
-async function matchesOf(world: EventWorld, reads: BatchReads, change: RowChange): Promise<Match[]> {
+/** Events with few matches are told at once, as far as their company has room for them; `many`: the others. */
+function divided(wanted: readonly Wanted[]): { direct: Wanted[]; many: Wanted[] } {
+  const room = new Map<number, number>();
+  const { direct = [], many = [] } = Object.groupBy(wanted, ({ event: { companyId }, registrations }) => {
+    const left = room.get(companyId) ?? limits.directMatchesTogether;
+    if (registrations.length > Math.min(limits.directMatches, left)) return "many";
+    room.set(companyId, left - registrations.length);
+    return "direct";
+  });
+  return { direct, many };
+}
+
+/** Data of more bytes than these is kept in a row of its own. */
+async function keptEvent({ table, clock }: EventWorld, event: DomainEvent, inlineBytes: number): Promise<KeptEvent> {
+  const text = JSON.stringify(event.data);
+  const bytes = Buffer.byteLength(text);
+  const isInline = bytes <= inlineBytes;
+  const data = isInline
+    ? { bytes, text }
+    : { bytes: await keepEventData(table, event, text, clock.now()), text: undefined };
+  return { ...event, data };
+}
+
+async function wantedOf(world: EventWorld, reads: BatchReads, change: RowChange): Promise<Wanted[]> {
   const type = publishedTypes.find((published) => published === change.after?.type);
   if (type === undefined) return [];
   const { companyId, id } = Owned.parse(change.after);
   const webhooks = await reads.webhooks(companyId);
   if (webhooks.length === 0) return [];
   const events = await eventsOf[type](world.table, change, await reads.dictionary(companyId));
-  const matches = events.flatMap((event) =>
-    matchingRegistrations(event, webhooks).map((registration) => ({ event, registration })),
-  );
-  if (matches.length > 0) log.info("published", { companyId, type, id, matches: matches.length });
-  return matches;
-}
-
-/** Gives the deliveries that still need their first message: of one that was there before, none may have been sent. */
-async function tellAtOnce({ table, timeScale }: EventWorld, matches: readonly Match[]): Promise<StoredDelivery[]> {
-  const made = new Map(
-    matches.map(({ event, registration }) => {
-      const delivery = deliveryFor(event, registration, timeScale);
-      return [delivery.id, delivery] as const;
-    }),
-  );
-  const deliveries = [...made.values()];
-  // Before the deliveries themselves: what is entered and not there has been lost. A window's is entered as it is opened.
-  await allEnded(ledgerWrites(deliveries).map((write) => table.write(write)));
-  const standing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
-  if (standing.length === 0) return deliveries;
-  for (const { id } of standing) made.delete(id);
-  const rows = (await table.batchGet(standing)).map((row) => StoredDelivery.parse(row));
-  return [...made.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
-}
-
-/** Events of one window in their order, different windows at the same time. Gives likewise. */
-async function tellInWindows({ table, timeScale }: EventWorld, matches: readonly Match[]): Promise<StoredDelivery[]> {
-  const windows = Map.groupBy(matches, ({ event, registration }) => windowOf(event, registration).sk);
-  const opened = [...windows.values()].map(async (events) => {
-    const deliveries: StoredDelivery[] = [];
-    for (const { event, registration } of events) {
-      const delivery = await tellInWindow(table, event, registration, timeScale);
-      if (delivery !== undefined) deliveries.push(delivery);
-    }
-    return deliveries;
-  });
-  return (await allEnded(opened)).flat();
+  const wanted = events
+    .map((event) => ({ event, registrations: matchingRegistrations(event, webhooks) }))
+    .filter(({ registrations }) => registrations.length > 0);
+  const matches = wanted.reduce((sum, { registrations }) => sum + registrations.length, 0);
+  if (matches > 0) log.info("published", { companyId, type, id, matches });
+  return wanted;
 }
 
 /** A read that failed is not remembered. */

@@ -14,10 +14,9 @@ import { ledgerWrite } from "#shared/deliveries/ledger.ts";
 import { withoutBody } from "#shared/deliveries/new-delivery.ts";
 import { delayMs } from "#shared/deliveries/plan.ts";
 import { deliveryItem, StoredDelivery } from "#shared/deliveries/schema.ts";
-import { closing, eventText, StoredWindow, type StoredWindowEvent, unchanged } from "#shared/deliveries/window.ts";
-import type { DomainEvent } from "#shared/events/catalogue.ts";
+import { closing, eventBytes, StoredWindow, type StoredWindowEvent, unchanged } from "#shared/deliveries/window.ts";
+import type { KeptEvent, Wanting } from "#shared/events/matching.ts";
 import { limits } from "#shared/limits.ts";
-import type { StoredRegistration } from "#shared/webhooks/schema.ts";
 
 /** What a body says beside its events, at most. */
 const ENVELOPE_BYTES = 1_000;
@@ -33,8 +32,8 @@ const KEPT_LONGER_SECONDS = 2 * 86_400;
  */
 export function tellInWindow(
   table: Table,
-  event: DomainEvent,
-  registration: StoredRegistration,
+  event: KeptEvent,
+  registration: Wanting,
   timeScale: number,
 ): Promise<StoredDelivery | undefined> {
   const { companyId, webhookId } = registration;
@@ -60,11 +59,7 @@ export function tellInWindow(
  * Before its registration's delay was changed an event may have been told the other way: by itself, or in a window. Asked
  * for events of that time only, when the stream repeats them.
  */
-export async function toldOtherwise(
-  table: Table,
-  event: DomainEvent,
-  registration: StoredRegistration,
-): Promise<boolean> {
+export async function toldOtherwise(table: Table, event: KeptEvent, registration: Wanting): Promise<boolean> {
   const { companyId, webhookId, delayMinutes, delayChangedAt } = registration;
   const since = delayChangedAt === undefined ? 0 : Date.parse(delayChangedAt) + CLOCKS_DIFFER_MS;
   if (Date.parse(event.createdAt) > since) return false;
@@ -81,15 +76,15 @@ interface Step {
 
 function stepOf(
   window: Key,
-  event: DomainEvent,
-  registration: StoredRegistration,
+  event: KeptEvent,
+  registration: Wanting,
   timeScale: number,
   open: StoredWindow | undefined,
 ): Step {
   const row = rowOf(event, ownId(event, registration));
-  const bytes = Buffer.byteLength(eventText(row));
+  const bytes = eventBytes(row, event.data.bytes);
   const isInTime = open !== undefined && event.createdAt < open.dueAt;
-  if (isInTime && open.bytes + bytes + Buffer.byteLength(row.data) + ENVELOPE_BYTES <= limits.windowBodyBytes) {
+  if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
     return joining(window, open, row, bytes);
   }
   // A window that is full goes on in a further delivery, due at the same time.
@@ -134,7 +129,7 @@ function opening(
   return { row: { ...row, expiresAt }, writes, opened };
 }
 
-function newWindowDelivery(event: DomainEvent, registration: StoredRegistration, dueAt: string): StoredDelivery {
+function newWindowDelivery(event: KeptEvent, registration: Wanting, dueAt: string): StoredDelivery {
   const { companyId, webhookId, id: registrationId } = registration;
   const { id: eventId, createdAt, recordId } = event;
   const occasion = { id: ownId(event, registration), companyId, webhookId, registrationId, event: event.event };
@@ -142,7 +137,7 @@ function newWindowDelivery(event: DomainEvent, registration: StoredRegistration,
   return { ...withoutBody({ ...occasion, eventId, ...due }), recordId };
 }
 
-const placeOf = ({ recordId }: DomainEvent, { companyId, webhookId, id }: StoredRegistration): RecordPlace => ({
+const placeOf = ({ recordId }: KeptEvent, { companyId, webhookId, id }: Wanting): RecordPlace => ({
   companyId,
   webhookId,
   registrationId: id,
@@ -150,13 +145,13 @@ const placeOf = ({ recordId }: DomainEvent, { companyId, webhookId, id }: Stored
 });
 
 /** Where the window stands that the event joins or opens. */
-export const windowOf = (event: DomainEvent, registration: StoredRegistration): Key =>
+export const windowOf = (event: KeptEvent, registration: Wanting): Key =>
   windowKeys.window(placeOf(event, registration));
 
 /** The id of the delivery that the event would open, or have to itself. */
-const ownId = (event: DomainEvent, { id }: StoredRegistration): string => deliveryId(event.id, id, event.createdAt);
+const ownId = (event: KeptEvent, { id }: Wanting): string => deliveryId(event.id, id, event.createdAt);
 
-const rowOf = ({ id, recordId, version, event, createdAt, data }: DomainEvent, ownId: string): StoredWindowEvent => ({
+const rowOf = ({ id, recordId, version, event, createdAt, data }: KeptEvent, ownId: string): StoredWindowEvent => ({
   type: "windowEvent",
   deliveryId: ownId,
   ownId,
@@ -165,7 +160,7 @@ const rowOf = ({ id, recordId, version, event, createdAt, data }: DomainEvent, o
   version,
   event,
   createdAt,
-  data: JSON.stringify(data),
+  ...(data.text !== undefined && { data: data.text }),
   expiresAt: 0,
 });
 

@@ -76,7 +76,10 @@ export async function pressAction(
   const triggeredBy = userSummary(dictionary.users.get(caller.userId));
   const dueMs = now + delayMs(delayMinutes, timeScale);
   const occasion = { id, companyId, webhookId, registrationId, event, eventId, createdAt: iso(now), dueMs };
-  const delivery = newDelivery({ ...occasion, trigger: "manual", triggeredBy }, manualData(event, prospect));
+  const delivery = newDelivery(
+    { ...occasion, trigger: "manual", triggeredBy },
+    JSON.stringify(manualData(event, prospect)),
+  );
   const standing = await commitPress(world, delivery, prospectId, registrationId, now);
   if (standing !== undefined) return { deliveryId: standing };
   const delaySeconds = delaySecondsUntil(dueMs, now);

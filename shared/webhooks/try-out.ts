@@ -30,7 +30,10 @@ export async function tryOut(world: World, queue: DeliveryQueue, caller: Caller,
   const id = deliveryId(eventId, webhookId, iso(now));
   const occasion = { id, companyId, webhookId, registrationId: null, event, eventId, createdAt: iso(now), dueMs: now };
   const data = catalogue[event].parse({ webhook: { id: ownId, name } });
-  const delivery = newDelivery({ ...occasion, trigger: "manual", triggeredBy: userSummary(user) }, data);
+  const delivery = newDelivery(
+    { ...occasion, trigger: "manual", triggeredBy: userSummary(user) },
+    JSON.stringify(data),
+  );
   const isThere = { check: keys.webhook(companyId, webhookId), when: present };
   const writes = [{ put: deliveryItem(delivery), when: absent }, ledgerPut(delivery), isThere];
   await world.commit(writes, { deliveryId: id }).catch((error: unknown) => {

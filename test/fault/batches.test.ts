@@ -221,7 +221,9 @@ test("a row that cannot be read fails its own message and no other", async () =>
   }
   at.clock += 60_000;
   await expect(sweep(at.world, { assume: "messages-kept" })).rejects.toThrow("not known");
-  expect(at.queue.filter(({ message }) => message.webhookId === at.webhookId)).toHaveLength(10);
+  expect(at.queue.filter(({ message }) => "webhookId" in message && message.webhookId === at.webhookId)).toHaveLength(
+    10,
+  );
 });
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");

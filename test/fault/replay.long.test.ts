@@ -31,7 +31,7 @@ test(`${COUNT} deliveries, of which every fourth was delivered`, { timeout: 1_80
     const id = deliveryId(`event-${i}`, registrationId, createdAt);
     const about = { id, companyId, webhookId, registrationId, event: "prospect.created", eventId: `event-${i}` };
     const occasion = { ...about, createdAt, dueMs: START, trigger: "automatic", triggeredBy: null } as const;
-    const { dueShard: _due, ...made } = newDelivery(occasion, { filler: "x".repeat(1_500) });
+    const { dueShard: _due, ...made } = newDelivery(occasion, JSON.stringify({ filler: "x".repeat(1_500) }));
     const state = i % 4 === 0 ? "delivered" : "exhausted";
     return { ...keys.delivery(companyId, webhookId, id), ...made, state, attempt: state === "delivered" ? 1 : 10 };
   });
