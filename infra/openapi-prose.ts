@@ -117,9 +117,11 @@ export const fields: Readonly<Record<string, string>> = {
   attemptCount: "Attempts made so far.",
   nextAttemptAt: "When the next attempt is due; null unless the delivery waits.",
   heldBy:
-    "Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight. No attempt is used up. Otherwise null.",
-  "Delivery.status": "`waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.",
-  "DeliveryDetail.status": "`waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.",
+    "Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight, or no request for it can leave us at the moment, as when no name server answers for its host. No attempt is used up. Otherwise null.",
+  "Delivery.status":
+    "`waiting`, `delivered`, `exhausted` when no attempt is left or none could leave us in the time of all of them, or `cancelled`.",
+  "DeliveryDetail.status":
+    "`waiting`, `delivered`, `exhausted` when no attempt is left or none could leave us in the time of all of them, or `cancelled`.",
   "DeliveryDetail.body": "The bytes that are signed and sent, the same at every attempt.",
   attempts: "First to last.",
   "Attempt.number": "From 1.",
@@ -132,7 +134,8 @@ export const fields: Readonly<Record<string, string>> = {
   deliveryId: "Id of the delivery, as receivers find it in `X-Service-Delivery` and `webhook-id`.",
   schema: "JSON Schema, draft 2020-12, of the `data` of a delivery.",
   description: "What it means.",
-  event: "Name of the event, such as `prospect.status_changed`.",
+  event:
+    "Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included.",
   filter: "Criteria that the event's `data` must meet, every one of them; null means every event of that name.",
   delayMinutes: `Minutes from the event to its delivery, 0 to ${limits.delayMinutesMax}.`,
   triggerMode: "`manual` waits until somebody presses a button.",

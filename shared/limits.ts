@@ -106,6 +106,14 @@ export const limits = {
   filterDepth: 5,
   filterKeys: 50,
   filterBytes: 4 * 1024,
+  /** To look up the name of a receiver, at most; of its exchange the rest is left. */
+  lookupMs: 3_000,
+  /** Names that one function looks up at a time: five companies with as many webhooks as they may have. */
+  lookupsAtOnce: 200,
+  /** An answer is used again so long, or as long as its record says, and one that there is no address, or none could be had, for less. */
+  nameKeptMs: 30_000,
+  noNameKeptMs: 5_000,
+  namesKept: 1_000,
   /** The whole exchange with a receiver: look-up, connect, send, answer. */
   exchangeMs: 10_000,
   /** Between two exchanges its connection is kept so long: servers wait for the next request for two seconds and more. */

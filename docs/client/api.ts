@@ -1230,7 +1230,7 @@ export interface components {
             registrationId: number;
             /** @description What stands on the button. */
             label: string;
-            /** @description Name of the event, such as `prospect.status_changed`. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
             event: string;
         };
         /** @description A postal address. */
@@ -1358,7 +1358,7 @@ export interface components {
             webhookId: number;
             /** @description Null for a test. */
             registrationId: number | null;
-            /** @description Name of the event, such as `prospect.status_changed`. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
             event: string;
             /**
              * @description `manual` where somebody pressed a button.
@@ -1366,7 +1366,7 @@ export interface components {
              */
             trigger: "automatic" | "manual";
             /**
-             * @description `waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.
+             * @description `waiting`, `delivered`, `exhausted` when no attempt is left or none could leave us in the time of all of them, or `cancelled`.
              * @enum {string}
              */
             status: "waiting" | "delivered" | "exhausted" | "cancelled";
@@ -1374,7 +1374,7 @@ export interface components {
             attemptCount: number;
             /** @description When the next attempt is due; null unless the delivery waits. */
             nextAttemptAt: string | null;
-            /** @description Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight. No attempt is used up. Otherwise null. */
+            /** @description Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight, or no request for it can leave us at the moment, as when no name server answers for its host. No attempt is used up. Otherwise null. */
             heldBy: ("pause" | "breaker" | "limit") | null;
             /**
              * Format: date-time
@@ -1394,7 +1394,7 @@ export interface components {
             webhookId: number;
             /** @description Null for a test. */
             registrationId: number | null;
-            /** @description Name of the event, such as `prospect.status_changed`. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
             event: string;
             /**
              * @description `manual` where somebody pressed a button.
@@ -1402,7 +1402,7 @@ export interface components {
              */
             trigger: "automatic" | "manual";
             /**
-             * @description `waiting`, `delivered`, `exhausted` when no attempt is left, or `cancelled`.
+             * @description `waiting`, `delivered`, `exhausted` when no attempt is left or none could leave us in the time of all of them, or `cancelled`.
              * @enum {string}
              */
             status: "waiting" | "delivered" | "exhausted" | "cancelled";
@@ -1410,7 +1410,7 @@ export interface components {
             attemptCount: number;
             /** @description When the next attempt is due; null unless the delivery waits. */
             nextAttemptAt: string | null;
-            /** @description Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight. No attempt is used up. Otherwise null. */
+            /** @description Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight, or no request for it can leave us at the moment, as when no name server answers for its host. No attempt is used up. Otherwise null. */
             heldBy: ("pause" | "breaker" | "limit") | null;
             /**
              * Format: date-time
@@ -1436,7 +1436,7 @@ export interface components {
         };
         /** @description An event that a registration can name. */
         EventType: {
-            /** @description Name of the event, such as `prospect.status_changed`. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
             event: string;
             /** @description What it means. */
             description: string;
@@ -1686,7 +1686,7 @@ export interface components {
         };
         /** @description A new subscription of a webhook to one event. */
         NewRegistration: {
-            /** @description Name of the event, such as `prospect.status_changed`. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
             event: string;
             /**
              * @description Criteria that the event's `data` must meet, every one of them; null means every event of that name.
@@ -1944,7 +1944,7 @@ export interface components {
         Registration: {
             /** @description Unique in the whole service. */
             id: number;
-            /** @description Name of the event, such as `prospect.status_changed`. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
             event: string;
             /** @description Criteria that the event's `data` must meet, every one of them; null means every event of that name. */
             filter: {
@@ -1962,7 +1962,7 @@ export interface components {
         };
         /** @description Only sent fields change; null as `filter` means every event of that name. */
         RegistrationPatch: {
-            /** @description Name of the event, such as `prospect.status_changed`. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
             event?: string;
             /** @description Criteria that the event's `data` must meet, every one of them; null means every event of that name. */
             filter?: {

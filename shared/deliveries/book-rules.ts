@@ -90,7 +90,8 @@ function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: r
     faults.push(`its last attempt was answered ${last.status ?? "not at all"}`);
   }
   const planned = attempt - planFrom + 1;
-  if (planned > MAX_ATTEMPTS || (state === "exhausted" && planned !== MAX_ATTEMPTS)) {
+  const isGivenUp = state === "exhausted" && last?.isUnsent === true;
+  if (planned > MAX_ATTEMPTS || (state === "exhausted" && planned !== MAX_ATTEMPTS && !isGivenUp)) {
     faults.push(`is at attempt ${planned} of ${MAX_ATTEMPTS} of its plan`);
   }
   return faults;

@@ -5,7 +5,8 @@ import type { LookupFunction, Socket } from "node:net";
 import { performance } from "node:perf_hooks";
 import type { UrlPolicy } from "#shared/config.ts";
 import { limits } from "#shared/limits.ts";
-import { addressesFault, parseTarget, type Resolve, resolveHost } from "#shared/webhooks/target.ts";
+import { NotLookedUp, type Resolve } from "#shared/webhooks/names.ts";
+import { addressesFault, parseTarget, resolverFor } from "#shared/webhooks/target.ts";
 
 export interface Exchange {
   /** Status of the answer, or null when there was none. */
@@ -15,6 +16,8 @@ export interface Exchange {
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
+  /** The request never left: the fault is ours and tells nothing about the receiver. */
+  readonly isUnsent?: true;
 }
 
 export interface Post {
@@ -23,27 +26,55 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Never throws: what goes wrong is the receiver's answer. */
+/** Never throws: what goes wrong is the receiver's answer, or it never left. */
 export async function post(
   { url, body, headers }: Post,
   policy: UrlPolicy,
-  resolve: Resolve = resolveHost,
+  resolve: Resolve = resolverFor(policy),
 ): Promise<Exchange> {
   const started = performance.now();
   const signal = AbortSignal.timeout(limits.exchangeMs);
+  let isLookingUp = false;
+  async function lookedUp(host: string): ReturnType<Resolve> {
+    isLookingUp = true;
+    const addresses = await resolve(host);
+    isLookingUp = false;
+    return addresses;
+  }
   try {
     const answer = await send({
       target: parseTarget(url, policy),
       body,
       headers,
-      lookup: vettedLookup(policy, resolve),
+      lookup: vettedLookup(policy, lookedUp),
       signal,
     });
     return { ...answer, error: null, latencyMs: performance.now() - started };
   } catch (error) {
     const reason = signal.aborted ? `no answer within ${limits.exchangeMs} ms` : reasonOf(error);
-    return { status: null, error: reason, answer: "", retryAfter: undefined, latencyMs: performance.now() - started };
+    const failed = { status: null, error: reason, answer: "", retryAfter: undefined };
+    const isUnsent = signal.aborted ? isLookingUp : neverLeft(error);
+    return { ...failed, latencyMs: performance.now() - started, ...(isUnsent && { isUnsent }) };
   }
+}
+
+/** A request that Node's client refuses to build. */
+class NotBuilt extends Error {
+  override readonly name = "NotBuilt";
+}
+
+/** What this machine answers where it has no socket, no port or no way out. What the receiver, or the way to it, answers is not among them. */
+const ownFaults = new Set([
+  ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],
+  ...["EADDRNOTAVAIL", "EADDRINUSE", "EAFNOSUPPORT", "ENETUNREACH", "ENETDOWN"],
+]);
+
+function neverLeft(error: unknown): boolean {
+  if (error instanceof NotLookedUp || error instanceof NotBuilt) return true;
+  // Every address of the name was tried.
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverLeft);
+  if (!(error instanceof Error && "code" in error && "syscall" in error)) return false;
+  return error.syscall === "connect" && ownFaults.has(String(error.code));
 }
 
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
@@ -102,7 +133,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayBeKept:
     signal,
   };
   return new Promise((resolve, reject) => {
-    const sent = request(target, options);
+    const sent = built(() => request(target, options));
     let heardBefore = 0;
     sent.on("socket", (socket) => {
       heardBefore = sent.reusedSocket ? socket.bytesRead : 0;
@@ -139,6 +170,14 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayBeKept:
     });
     sent.end(body);
   });
+}
+
+function built<T>(build: () => T): T {
+  try {
+    return build();
+  } catch (cause) {
+    throw new NotBuilt(`the request could not be built: ${reasonOf(cause)}`, { cause });
+  }
 }
 
 /** The socket connects to an address that was looked at, and to no other: a name that changes its mind gains nothing. */

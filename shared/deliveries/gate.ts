@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { all, any, atMost, below, type Condition, equals, missing } from "#shared/db/expression.ts";
+import { all, any, atMost, below, type Condition, equals, exists, missing } from "#shared/db/expression.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import type { EventWorld } from "#shared/events/world.ts";
@@ -30,6 +30,8 @@ export const StoredGate = z.object({
   openUntil: z.optional(Timestamp),
   /** How often it has opened since the last success. */
   openings: z._default(z.int(), 0),
+  /** How often in a row nothing could leave us: then `openUntil` ends a rest, and no breaker is open. */
+  unsent: z._default(z.int(), 0),
   /** While deliveries wait at the gate: stands in the due index, so that the sweeper sees that they are looked after. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -155,7 +157,6 @@ export function slotsIn(gate: Item): Slot[] {
   return [...slots.values()];
 }
 
-/** Is one of the deliveries in other hands? */
 function holderOf(gate: Item, ids: readonly string[]): Extract<Entry, { kind: "taken" }> | undefined {
   const own = slotsIn(gate).find((slot) => slot.ids.some((id) => ids.includes(id)));
   return own && { kind: "taken", ids: ids.filter((id) => own.ids.includes(id)), until: own.until };
@@ -191,16 +192,19 @@ export async function leave(world: EventWorld, place: Place, slot: string, seen:
   const told =
     lastSuccess === -1
       ? { set, add: { fails: failed } }
-      : { set: { ...set, fails: failed }, remove: ["openUntil", "openings"] };
+      : { set: { ...set, fails: failed }, remove: ["openUntil", "openings", "unsent"] };
   const item = await vacate(world, place, slot, told);
   if (item === undefined || failed === 0) return;
-  const { fails, openings, openUntil } = StoredGate.parse(item);
-  if (fails < BREAKER_FAILURES || (openUntil ?? "") > iso(now)) return;
+  const { fails, openings, openUntil, unsent } = StoredGate.parse(item);
   const { companyId, webhookId } = place;
+  const key = gateKeys.gate(companyId, webhookId);
+  const rested = { update: key, change: { remove: ["openUntil", "unsent"] }, when: exists("unsent") };
+  if (unsent > 0) await attemptWrite(world, rested);
+  if (fails < BREAKER_FAILURES || (unsent === 0 && (openUntil ?? "") > iso(now))) return;
   const until = iso(now + openMs(openings) / world.timeScale);
   const when = any(missing("openUntil"), atMost("openUntil", iso(now)));
   const change = { set: { openUntil: until }, add: { openings: 1 } };
-  const refused = await attemptWrite(world, { update: gateKeys.gate(companyId, webhookId), change, when });
+  const refused = await attemptWrite(world, { update: key, change, when });
   if (refused === undefined) log.warn("breaker opened", { companyId, webhookId, fails, openings: openings + 1 });
 }
 
@@ -210,7 +214,7 @@ export async function stepBack(world: EventWorld, place: Place, slot: string): P
 }
 
 /** Gives the gate as it then stands; `undefined` where the place was given back before. */
-async function vacate(
+export async function vacate(
   world: EventWorld,
   { companyId, webhookId, ids }: Place,
   slot: string,
@@ -230,8 +234,8 @@ async function vacate(
   }
 }
 
-/** Gives what stands there where the condition does not hold, otherwise nothing. */
-async function attemptWrite(
+/** Gives what stands there where the condition does not hold. */
+export async function attemptWrite(
   { table }: EventWorld,
   write: Parameters<EventWorld["table"]["write"]>[0],
 ): Promise<Item | undefined> {

@@ -13,8 +13,14 @@ import type { StoredWebhook } from "#shared/webhooks/schema.ts";
 export const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
 /** For metrics: the class of the answer, or that there was none. */
-export const resultOf = ({ status, error }: Exchange): string =>
-  status === null ? (error?.startsWith("no answer within") ? "timeout" : "no answer") : `${Math.floor(status / 100)}xx`;
+export const resultOf = ({ status, error, isUnsent }: Exchange): string =>
+  isUnsent === true
+    ? "unsent"
+    : status === null
+      ? error?.startsWith("no answer within")
+        ? "timeout"
+        : "no answer"
+      : `${Math.floor(status / 100)}xx`;
 
 const GONE = 410;
 

@@ -106,6 +106,8 @@ async function isRegistered(table: Table, { companyId, webhookId, registrationId
 interface Gate {
   /** Undefined where the receiver is called. */
   readonly openUntil: string | undefined;
+  /** Open because attempts failed, and not because none could leave us. */
+  readonly isBreaker: boolean;
   /** Deliveries that are being sent at the moment. */
   readonly inFlight: ReadonlySet<string>;
 }
@@ -114,21 +116,23 @@ async function readGate({ table, clock }: World, companyId: number, webhookId: n
   const { pk, sk } = gateKeys.gate(companyId, webhookId);
   const now = iso(clock.now());
   for await (const item of table.query({ pk, begins: sk })) {
-    const { openUntil = "" } = StoredGate.parse(item);
+    const { openUntil = "", unsent } = StoredGate.parse(item);
     const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));
-    return { openUntil: openUntil > now ? openUntil : undefined, inFlight };
+    return { openUntil: openUntil > now ? openUntil : undefined, isBreaker: unsent === 0, inFlight };
   }
-  return { openUntil: undefined, inFlight: new Set() };
+  return { openUntil: undefined, isBreaker: false, inFlight: new Set() };
 }
 
 /** What waits at the gate is tried when its breaker next lets one through, at the earliest. */
-function presentDelivery(delivery: StoredDelivery, isWanted: boolean, { openUntil, inFlight }: Gate): Delivery {
+function presentDelivery(delivery: StoredDelivery, isWanted: boolean, gate: Gate): Delivery {
+  const { openUntil, inFlight } = gate;
   const { state, attempt, dueAt } = delivery;
   // An attempt that is under way is not cut off, and may still deliver it.
   const status = standingOf(delivery, isWanted || inFlight.has(delivery.id));
   const isWaiting = status === "waiting";
-  const heldBy = isWaiting ? holderOf(delivery, openUntil) : null;
-  const nextAt = heldBy === "breaker" && openUntil !== undefined && openUntil > dueAt ? openUntil : dueAt;
+  const heldBy = isWaiting ? holderOf(delivery, gate) : null;
+  const isAtGate = heldBy === "breaker" || heldBy === "limit";
+  const nextAt = isAtGate && openUntil !== undefined && openUntil > dueAt ? openUntil : dueAt;
   const isOver = state === "delivered" || state === "exhausted";
   return {
     ...delivery,
@@ -141,9 +145,9 @@ function presentDelivery(delivery: StoredDelivery, isWanted: boolean, { openUnti
 
 function holderOf(
   { companyId, webhookId, dueShard }: StoredDelivery,
-  openUntil: string | undefined,
+  { openUntil, isBreaker }: Gate,
 ): Delivery["heldBy"] {
   if (dueShard === keys.heldShard(companyId, webhookId)) return "pause";
   if (dueShard !== keys.gatedShard(companyId, webhookId)) return null;
-  return openUntil === undefined ? "limit" : "breaker";
+  return openUntil !== undefined && isBreaker ? "breaker" : "limit";
 }

@@ -19,6 +19,9 @@ export const retryGapsMs: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 
+/** A delivery whose attempt never leaves us for as long as all of its attempts would take comes to its end. */
+export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
+
 /** Each gap is stretched or shortened by up to this share, so that failed deliveries do not all return at once. */
 const SPREAD = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;

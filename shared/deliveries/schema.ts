@@ -29,6 +29,8 @@ export const Attempt = z.object({
   error: z.nullable(z.string()),
   /** Beginning of the answer's body. */
   answer: z.string(),
+  /** It could not leave us for as long as the whole plan takes, and the delivery was given up. */
+  isUnsent: z.optional(z.literal(true)),
 });
 export type Attempt = z.infer<typeof Attempt>;
 

@@ -13,9 +13,10 @@ import { leave, stepBack } from "#shared/deliveries/gate.ts";
 import { isSuccess, noteHealth, resultOf } from "#shared/deliveries/health.ts";
 import { guarded, type Outcome } from "#shared/deliveries/outcome.ts";
 import { nextGapMs } from "#shared/deliveries/plan.ts";
+import { requestOf } from "#shared/deliveries/request.ts";
 import { type Attempt, type StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
 import { enqueue, settled, whileAttemptStands } from "#shared/deliveries/settle.ts";
-import { signatureHeaders } from "#shared/deliveries/signature.ts";
+import { isGivenUp, waitUnsent } from "#shared/deliveries/unsent.ts";
 import { bodyToSend } from "#shared/deliveries/window.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
@@ -42,14 +43,21 @@ export async function sendWith(
   // Read before the place was taken, an attempt may have been made meanwhile; whoever made it gave the place back after that.
   const due = await standing(world, deliveries);
   const seen: Exchange[] = [];
+  const unsent: StoredDelivery[] = [];
   await exchangeAll(world, webhook, due, outcome, async (made) => {
-    seen.push(...made.map(({ exchange }) => exchange));
-    const recorded = made.map(({ delivery }) => delivery);
-    await guarded(outcome, recorded, () => recordAll(world, webhook, made));
+    const hasEnded = (one: Made): boolean => one.exchange.isUnsent !== true || isGivenUp(world, one.delivery);
+    const ended = made.filter(hasEnded);
+    unsent.push(...made.filter((one) => !hasEnded(one)).map(({ delivery }) => delivery));
+    seen.push(...made.filter(({ exchange }) => exchange.isUnsent !== true).map(({ exchange }) => exchange));
+    const recorded = ended.map(({ delivery }) => delivery);
+    await guarded(outcome, recorded, () => recordAll(world, webhook, ended));
   });
-  if (seen.length === 0) return stepBack(world, place, slot);
   const shown = seen.map((exchange) => ({ isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs }));
-  await leave(world, place, slot, shown);
+  if (shown.length > 0) await leave(world, place, slot, shown);
+  if (unsent.length > 0) {
+    for (const { id } of unsent) outcome.turnedAway.add(id);
+    await guarded(outcome, unsent, () => waitUnsent(world, place, unsent, shown.length === 0 ? slot : undefined));
+  } else if (shown.length === 0) await stepBack(world, place, slot);
 }
 
 /** All at the same time. What has ended is recorded while the others go on: a receiver that hangs holds up no record. */
@@ -97,21 +105,9 @@ export async function standing(
 }
 
 async function exchangeOf(world: EventWorld, webhook: StoredWebhook, delivery: StoredDelivery): Promise<Made> {
-  const { id, event } = delivery;
   const body = await bodyToSend(world.table, delivery);
   const startedMs = world.clock.now();
-  const exchange = await world.post({
-    url: webhook.url,
-    body,
-    headers: {
-      "Content-Type": "application/json; charset=utf-8",
-      "User-Agent": "canvassing-webhooks/1",
-      "X-Service-Event": event,
-      "X-Service-Delivery": id,
-      "X-Service-Attempt": String(delivery.attempt),
-      ...signatureHeaders(webhook, id, body, startedMs),
-    },
-  });
+  const exchange = await world.post(requestOf(webhook.url, webhook, delivery, body, startedMs));
   return { delivery, startedMs, exchange };
 }
 
@@ -127,10 +123,11 @@ async function recordAll(world: EventWorld, webhook: StoredWebhook, made: readon
     const { status, latencyMs } = exchange;
     log.info("attempted", { deliveryId, attempt, status, ms: Math.round(latencyMs), result: resultOf(exchange) });
   }
+  const exchanges = made.map(({ exchange }) => exchange);
   await noteHealth(
     world,
     webhook,
-    made.map(({ exchange }) => exchange),
+    exchanges.filter(({ isUnsent }) => isUnsent !== true),
   );
   const concluded = made.map((one) => ({ one, ...conclude(world, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whileAttemptStands(one.delivery, change), one }));
@@ -157,6 +154,7 @@ const attemptOf = ({ delivery, startedMs, exchange }: Made): Attempt => ({
   status: exchange.status,
   error: exchange.error,
   answer: exchange.answer,
+  ...(exchange.isUnsent && { isUnsent: exchange.isUnsent }),
 });
 
 function attemptItem(made: Made) {
@@ -171,7 +169,7 @@ interface Conclusion {
   readonly next?: StoredDelivery;
 }
 
-/** A failure is planned again until the plan has no more attempts. */
+/** A failure is planned again until the plan has no more attempts. What never left for all of that time is not planned again. */
 function conclude({ clock, timeScale }: EventWorld, made: Made): Conclusion {
   const { delivery, exchange } = made;
   const now = clock.now();
@@ -180,6 +178,7 @@ function conclude({ clock, timeScale }: EventWorld, made: Made): Conclusion {
     const { set, ...change } = settled("delivered", now);
     return { change: { ...change, set: { ...set, successes } } };
   }
+  if (exchange.isUnsent === true) return { change: settled("exhausted", now) };
   const failed = delivery.attempt - delivery.planFrom + 1;
   const gap = nextGapMs(delivery.id, failed, exchange.retryAfter, now, timeScale);
   if (gap === undefined) return { change: settled("exhausted", now) };

@@ -2,6 +2,9 @@
 import { createHmac, type Hmac } from "node:crypto";
 import type { StoredWebhook } from "#shared/webhooks/schema.ts";
 
+/** The secret, and the one before it with the time until which it signs too. */
+export type SigningSecrets = Pick<StoredWebhook, "secretKey" | "previousSecret">;
+
 export interface SignatureHeaders {
   readonly "X-Service-Signature": string;
   /** For a day after a rotation. */
@@ -16,7 +19,7 @@ export interface SignatureHeaders {
  * still signs, a receiver that has either of the two accepts the delivery.
  */
 export function signatureHeaders(
-  { secretKey, previousSecret }: Pick<StoredWebhook, "secretKey" | "previousSecret">,
+  { secretKey, previousSecret }: SigningSecrets,
   deliveryId: string,
   body: string,
   nowMs: number,

@@ -1,18 +1,17 @@
 /** Which receivers may be called: https to public addresses. The rule is asked when a URL is saved and again for each socket. */
 import type { LookupAddress } from "node:dns";
-import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { UrlPolicy } from "#shared/config.ts";
 import { ApiError } from "#shared/http/problem.ts";
+import { nameResolver, type Resolve, withoutDot } from "#shared/webhooks/names.ts";
 
-/** A name server that does not answer must not hold up a save; every send asks again. */
-const LOOKUP_MS = 2_000;
-
-/** All addresses of a host; rejects where it has none. */
-export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
-
-export const resolveHost: Resolve = (host) => lookup(host, { all: true });
+/** Names of this machine count for development alone. */
+const resolvers: Record<UrlPolicy, Resolve> = {
+  public: nameResolver(),
+  local: nameResolver({ hostsFile: "/etc/hosts" }),
+};
+export const resolverFor = (policy: UrlPolicy): Resolve => resolvers[policy];
 
 /** Not public although the library calls them unicast, or better told by a name of their own. */
 const denied: ReadonlyArray<[prefix: string, name: string]> = [
@@ -50,6 +49,16 @@ export function addressFault(address: string, policy: UrlPolicy): string | undef
 export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
   addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
 
+/** Names that are only ever of private networks (RFC 6761, RFC 6762, and what ICANN keeps for private use). */
+const privateName = /(?:^|\.)(localhost|local|internal)$/;
+
+/** Why a receiver of this name must not be called, whatever it leads to. */
+function nameFault(host: string, policy: UrlPolicy): string | undefined {
+  const [, ending] = policy === "local" ? [] : (privateName.exec(host) ?? []);
+  if (ending === undefined) return undefined;
+  return ending === "localhost" ? `${host} is a loopback name` : `${host} is a name of private networks (.${ending})`;
+}
+
 /** The URL, parsed, when its form is allowed. Throws validation_failed that names the rule. */
 export function parseTarget(url: string, policy: UrlPolicy): URL {
   if (!URL.canParse(url)) throw targetError("must be a valid URL");
@@ -59,24 +68,24 @@ export function parseTarget(url: string, policy: UrlPolicy): URL {
   if (target.username !== "" || target.password !== "") throw targetError("must not hold a user name or password");
   // WHATWG parsing has already turned 127.1, 0x7f.1, 2130706433 and full-width digits into what they name.
   const host = hostOf(target);
-  const fault = isIP(host) === 0 ? undefined : addressFault(host, policy);
+  const fault = isIP(host) === 0 ? nameFault(host, policy) : addressFault(host, policy);
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
   return target;
 }
 
 /** Throws when the URL may not be saved. A name that does not resolve now is judged when it is called. */
-export async function assertTarget(url: string, policy: UrlPolicy, resolve: Resolve = resolveHost): Promise<void> {
-  const host = hostOf(parseTarget(url, policy));
-  const addresses = await Promise.race([
-    resolve(host).catch(() => []),
-    new Promise<[]>((done) => setTimeout(done, LOOKUP_MS, []).unref()),
-  ]);
+export async function assertTarget(
+  url: string,
+  policy: UrlPolicy,
+  resolve: Resolve = resolverFor(policy),
+): Promise<void> {
+  const addresses = await resolve(hostOf(parseTarget(url, policy))).catch(() => []);
   const fault = addressesFault(addresses, policy);
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
 }
 
-/** Without the brackets of an IPv6 address. */
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
+/** Without the brackets of an IPv6 address and without the dot that may end a name. */
+const hostOf = ({ hostname }: URL): string => withoutDot(hostname.replace(/^\[|\]$/g, ""));
 
 const targetError = (message: string): ApiError =>
   new ApiError("validation_failed", `The url ${message}.`, {

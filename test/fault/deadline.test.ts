@@ -5,7 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { post } from "#shared/deliveries/exchange.ts";
 import { limits } from "#shared/limits.ts";
-import type { Resolve } from "#shared/webhooks/target.ts";
+import type { Resolve } from "#shared/webhooks/names.ts";
 
 let deadlines: { readonly ms: number; readonly end: () => void }[];
 const cleanUps: (() => void)[] = [];

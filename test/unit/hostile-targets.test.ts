@@ -9,7 +9,8 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Exchange, post } from "#shared/deliveries/exchange.ts";
 import { ApiError } from "#shared/http/problem.ts";
-import { assertTarget, parseTarget, type Resolve } from "#shared/webhooks/target.ts";
+import type { Resolve } from "#shared/webhooks/names.ts";
+import { assertTarget, parseTarget } from "#shared/webhooks/target.ts";
 import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.ts";
 
 /** Listens on every address of the machine. */

@@ -60,18 +60,25 @@ describe("as deployed", () => {
     "https://93.184.216.34/",
     "https://[2606:4700:4700::1111]/",
     "https://example.com:8443/",
+    "https://localhost.example.com/",
+    "https://mylocal/",
+    "https://internal.example.com./",
   ])("%s may be called", (url) => {
     expect(parseTarget(url, "public").href).toContain("https://");
   });
 });
 
 describe("on one machine", () => {
-  test.each(["http://127.0.0.1:9/", "http://localhost:9/", "http://[::1]:9/", "http://[::ffff:127.0.0.1]/"])(
-    "%s may be called",
-    (url) => {
-      expect(parseTarget(url, "local")).toBeDefined();
-    },
-  );
+  test.each([
+    "http://127.0.0.1:9/",
+    "http://localhost:9/",
+    "http://a.localhost.:9/",
+    "http://db.internal:9/",
+    "http://[::1]:9/",
+    "http://[::ffff:127.0.0.1]/",
+  ])("%s may be called", (url) => {
+    expect(parseTarget(url, "local")).toBeDefined();
+  });
 
   test.each(["http://10.0.0.1/", "http://169.254.169.254/", "http://0.0.0.0/", "ftp://127.0.0.1/"])(
     "%s is refused",

@@ -1,0 +1,111 @@
+/** Whatever a tenant calls an event, chooses as a secret or has saved as a URL: the request goes out, and can be verified. */
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import fc from "fast-check";
+import { Webhook as StandardWebhook } from "standardwebhooks";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { post } from "#shared/deliveries/exchange.ts";
+import { headerValue, requestOf } from "#shared/deliveries/request.ts";
+import { NewRegistration, SecretChoice, WebhookPatch } from "#shared/webhooks/schema.ts";
+import { assertTarget } from "#shared/webhooks/target.ts";
+
+interface Got {
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly body: string;
+}
+const nothing: Got = { headers: {}, body: "" };
+let got = nothing;
+const receiver = createServer(async (request, response) => {
+  got = { headers: request.headers, body: await text(request) };
+  response.end();
+});
+let port = 0;
+beforeAll(async () => {
+  receiver.listen(0, "127.0.0.1");
+  await once(receiver, "listening");
+  const address = receiver.address();
+  port = typeof address === "object" && address !== null ? address.port : 0;
+});
+afterAll(() => {
+  receiver.closeAllConnections();
+  receiver.close();
+});
+
+const hostile = [
+  "a\r\nX-Evil: 1",
+  "\u0000",
+  "\u007f",
+  "naïve ☃",
+  "👩‍👩‍👧",
+  "50%",
+  "%0d%0a",
+  " a ",
+  "\u2028",
+  "\ufeff",
+  ":",
+  "prospect.created",
+];
+const isSaved = (schema: z.ZodMiniType, value: unknown): boolean => z.safeParse(schema, value).success;
+const anyText = fc.oneof(
+  fc.constantFrom(...hostile),
+  fc.string({ unit: "binary", maxLength: 128 }),
+  fc.string({ maxLength: 128 }),
+);
+const events = anyText.filter((event) => isSaved(NewRegistration, { event }));
+const secrets = fc
+  .oneof(
+    fc.string({ unit: "grapheme", minLength: 16, maxLength: 100 }),
+    fc.string({ unit: "binary", minLength: 16, maxLength: 100 }),
+    fc.uint8Array({ minLength: 10, maxLength: 64 }).map((bytes) => `whsec_${Buffer.from(bytes).toString("base64")}`),
+  )
+  .filter((secretKey) => isSaved(SecretChoice, { secretKey }));
+const paths = fc.oneof(
+  anyText,
+  fc.webPath(),
+  fc.webQueryParameters().map((query) => `?${query}`),
+  fc.constantFrom("?a=b c", "#x", "\\..\\", "//", "?%"),
+);
+
+test("any that may be saved", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      events,
+      secrets,
+      paths,
+      fc.json({ stringUnit: "grapheme" }),
+      async (event, secretKey, path, body) => {
+        const url = `http://127.0.0.1:${port}/${path}`;
+        fc.pre(isSaved(WebhookPatch, { url }));
+        await assertTarget(url, "local");
+        got = nothing;
+        const request = requestOf(url, { secretKey }, { id: "dlv_1", event, attempt: 1 }, body, Date.now());
+        expect(await post(request, "local")).toMatchObject({ status: 200, error: null });
+        const { headers, body: received } = got;
+        expect(received).toBe(body);
+        expect(decodeURIComponent(String(headers["x-service-event"]))).toBe(event);
+        expect(headers["x-service-event"]).toMatch(/^[\x21-\x7e]*$/);
+        expect(headers).not.toHaveProperty("x-evil");
+        expect(headers["x-service-signature"]).toBe(createHmac("sha256", secretKey).update(received).digest("hex"));
+        const key = secretKey.startsWith("whsec_") ? secretKey : Buffer.from(secretKey).toString("base64");
+        expect(() => new StandardWebhook(key).verify(received, JSON.parse(JSON.stringify(headers)))).not.toThrow();
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test("an event's name is a header's value that gives the name back, and those of the catalogue are as they were", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 128 }), (name) => {
+      expect(headerValue(name)).toMatch(/^[\x21-\x7e]*$/);
+      expect(decodeURIComponent(headerValue(name))).toBe(name);
+    }),
+  );
+  expect(headerValue("prospect.status_changed")).toBe("prospect.status_changed");
+  expect(headerValue("a\r\nb %")).toBe("a%0D%0Ab%20%25");
+  // Which no text of ours holds, and none that is saved.
+  expect(headerValue("\ud800")).toBe("%EF%BF%BD");
+});
