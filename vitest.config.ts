@@ -23,7 +23,7 @@ const quiet = { env: { LOG_LEVEL: "error" } };
 const SIZED_API = "test/api/{hostile,matrix}.test.ts";
 const SIZED = [
   "test/unit/company-index.test.ts",
-  "test/fault/{batches,events,export-jobs,index-manifest,pausing,presses,upcoming}.test.ts",
+  "test/fault/{batches,calendar,events,export-jobs,index-manifest,pausing,presses,upcoming}.test.ts",
   `test/infra/app.${DEEP}`,
   `test/fault/{${[
     "attached",

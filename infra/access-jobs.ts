@@ -51,7 +51,7 @@ export const exportJob: Access = {
   table: {
     reference: ["GetItem", "Query"],
     exports: ["GetItem", "UpdateItem"],
-    prospects: ["Query"],
+    prospects: ["BatchGetItem", "Query"],
     index: ["Query"],
     manifests: ["BatchGetItem", "Query"],
     segments: ["BatchGetItem"],

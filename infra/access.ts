@@ -49,6 +49,8 @@ export const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Quer
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
 /** Whether the import that a row came with is completed. */
 export const imports: TableAccess = { imports: ["GetItem"] };
+/** The next appointment of a prospect that has more than its row keeps, or kept ones that have passed. */
+export const upcoming: TableAccess = { agendas: ["GetItem"] };
 /** A prospect's or note's row goes with its entry in the company index. */
 export const indexEntries: TableAccess = { index: ["PutItem"] };
 /** A write of a status, tag or user says in the company's row and in its index that names have changed. */

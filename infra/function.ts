@@ -219,6 +219,7 @@ const familyNames = [
   "addressRanges",
   "places",
   "calendar",
+  "agendas",
   "addresses",
   "imports",
   "openImports",

@@ -1,6 +1,6 @@
 /** The part of the route table for what hangs on a prospect: notes, appointments and buttons. */
 
-import { caller, dictionary, imports, indexEntries, newIds, type TableAccess } from "./access.ts";
+import { caller, dictionary, imports, indexEntries, newIds, type TableAccess, upcoming } from "./access.ts";
 import type { Route } from "./routes.ts";
 
 /** A note by its id alone: its place, then the row with its prospect. */
@@ -13,7 +13,7 @@ export const attachedRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/{id}/notes",
     file: "notes/list",
-    access: { table: { ...dictionary, ...imports, prospects: ["Query"] } },
+    access: { table: { ...dictionary, ...imports, prospects: ["GetItem", "Query"] } },
     streamed: true,
   },
   {
@@ -63,9 +63,10 @@ export const attachedRoutes: readonly Route[] = [
         ...imports,
         ...newIds,
         ...indexEntries,
-        prospects: ["GetItem", "Query", "PutItem"],
+        prospects: ["GetItem", "BatchGetItem", "PutItem"],
         places: ["PutItem"],
         calendar: ["PutItem"],
+        agendas: ["GetItem", "PutItem", "DeleteItem"],
       },
     },
   },
@@ -73,7 +74,15 @@ export const attachedRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/{id}/actions",
     file: "actions/list",
-    access: { table: { ...dictionary, ...imports, prospects: ["GetItem", "Query"], webhooks: ["Query"] } },
+    access: {
+      table: {
+        ...dictionary,
+        ...imports,
+        ...upcoming,
+        prospects: ["GetItem", "BatchGetItem", "Query"],
+        webhooks: ["Query"],
+      },
+    },
   },
   {
     method: "POST",
@@ -83,7 +92,8 @@ export const attachedRoutes: readonly Route[] = [
       table: {
         ...dictionary,
         ...imports,
-        prospects: ["GetItem", "Query"],
+        ...upcoming,
+        prospects: ["GetItem", "BatchGetItem", "Query"],
         webhooks: ["Query", "ConditionCheckItem"],
         deliveries: ["PutItem"],
       },
@@ -95,7 +105,7 @@ export const attachedRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/appointments",
     file: "appointments/list",
-    access: { table: { ...dictionary, calendar: ["Query"], prospects: ["BatchGetItem"] } },
+    access: { table: { ...dictionary, calendar: ["Query"], agendas: ["Query"], prospects: ["BatchGetItem"] } },
     streamed: true,
   },
   { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: appointment } },
@@ -107,8 +117,9 @@ export const attachedRoutes: readonly Route[] = [
       table: {
         ...appointment,
         ...indexEntries,
-        prospects: ["BatchGetItem", "Query", "PutItem"],
+        prospects: ["BatchGetItem", "PutItem"],
         calendar: ["PutItem", "DeleteItem"],
+        agendas: ["GetItem", "PutItem", "DeleteItem"],
       },
     },
   },
@@ -121,9 +132,10 @@ export const attachedRoutes: readonly Route[] = [
         ...caller,
         ...imports,
         ...indexEntries,
-        prospects: ["BatchGetItem", "Query", "PutItem"],
+        prospects: ["BatchGetItem", "PutItem", "DeleteItem"],
         places: ["GetItem", "DeleteItem"],
         calendar: ["DeleteItem"],
+        agendas: ["GetItem", "PutItem", "DeleteItem"],
       },
     },
   },

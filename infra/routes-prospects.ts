@@ -1,5 +1,5 @@
 /** The part of the route table that is about prospects themselves. */
-import { caller, dictionary, imports, indexEntries, newIds, type TableAccess } from "./access.ts";
+import { caller, dictionary, imports, indexEntries, newIds, type TableAccess, upcoming } from "./access.ts";
 import { importWrites, indexReads } from "./access-jobs.ts";
 import type { Route } from "./routes.ts";
 
@@ -7,7 +7,7 @@ const prospectWrites: TableAccess = {
   ...dictionary,
   ...newIds,
   ...indexEntries,
-  prospects: ["GetItem", "PutItem", "Query"],
+  prospects: ["GetItem", "BatchGetItem", "PutItem", "Query"],
   addressRanges: ["PutItem"],
   addresses: ["BatchGetItem", "PutItem", "UpdateItem"],
   ...imports,
@@ -17,7 +17,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects",
     file: "prospects/list",
-    access: { table: { ...indexReads, prospects: ["BatchGetItem", "Query"] } },
+    access: { table: { ...indexReads, ...upcoming, prospects: ["BatchGetItem", "Query"] } },
     streamed: true,
   },
   {
@@ -31,7 +31,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/export",
     file: "prospects/export",
-    access: { table: { ...indexReads, prospects: ["Query"] } },
+    access: { table: { ...indexReads, prospects: ["BatchGetItem", "Query"] } },
     streamed: true,
   },
   {
@@ -103,20 +103,35 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/{id}",
     file: "prospects/get",
-    access: { table: { ...dictionary, ...imports, prospects: ["Query"] } },
+    access: { table: { ...dictionary, ...imports, prospects: ["GetItem", "Query"] } },
     streamed: true,
   },
-  { method: "PATCH", path: "/api/prospects/{id}", file: "prospects/update", access: { table: prospectWrites } },
+  {
+    method: "PATCH",
+    path: "/api/prospects/{id}",
+    file: "prospects/update",
+    access: { table: { ...prospectWrites, agendas: ["GetItem", "PutItem", "DeleteItem"] } },
+  },
   {
     method: "DELETE",
     path: "/api/prospects/{id}",
     file: "prospects/delete",
-    access: { table: { ...caller, ...imports, ...indexEntries, prospects: ["GetItem", "PutItem"] } },
+    access: {
+      table: { ...caller, ...imports, ...indexEntries, prospects: ["GetItem", "PutItem"], agendas: ["DeleteItem"] },
+    },
   },
   {
     method: "PUT",
     path: "/api/prospects/{id}/tags",
     file: "prospects/tags",
-    access: { table: { ...dictionary, ...imports, ...indexEntries, prospects: ["GetItem", "Query", "PutItem"] } },
+    access: {
+      table: {
+        ...dictionary,
+        ...imports,
+        ...indexEntries,
+        ...upcoming,
+        prospects: ["GetItem", "BatchGetItem", "Query", "PutItem"],
+      },
+    },
   },
 ];

@@ -73,7 +73,8 @@ export const eventFunctions = {
     access: {
       table: {
         reference: ["Query"],
-        prospects: ["GetItem", "Query"],
+        prospects: ["GetItem", "BatchGetItem", "Query"],
+        agendas: ["GetItem"],
         webhooks: ["Query"],
         deliveries: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "PartiQLInsert"],
       },

@@ -10,6 +10,12 @@ export const limits = {
   source: 100,
   sourceId: 255,
   note: 10_000,
+  /** Beside the one that an import may have brought. */
+  notesPerProspect: 5_000,
+  /** The detail of a prospect carries all of them: 5 000 take some 500 read units. */
+  statusChangesPerProspect: 5_000,
+  /** The detail of a prospect carries all of them. One may take 30 KB, so that these take 15 MB at the most. */
+  appointmentsPerProspect: 500,
   appointmentTitle: 255,
   appointmentLocation: 255,
   appointmentNotes: 10_000,

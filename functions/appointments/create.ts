@@ -3,11 +3,12 @@ import { createAppointment } from "#shared/appointments/appointments.ts";
 import { Appointment, NewAppointment } from "#shared/appointments/schema.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { limits } from "#shared/limits.ts";
 
 export const handler = endpoint(
   {
     summary: "Make an appointment with a prospect",
-    description: "`endAt` is not before `startAt`. `Location` names it below `/api/appointments`.",
+    description: `\`endAt\` is not before \`startAt\`. \`Location\` names it below \`/api/appointments\`. A prospect may have ${limits.appointmentsPerProspect} appointments: 409.`,
     tag: "Appointments",
     allow: "everyone",
     path: IdPath,

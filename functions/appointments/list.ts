@@ -2,9 +2,9 @@
 import * as z from "zod/mini";
 import { listAppointments } from "#shared/appointments/calendar.ts";
 import { Appointment, CalendarQuery } from "#shared/appointments/schema.ts";
-import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
+import { streamItems } from "#shared/http/stream-endpoint.ts";
 
-export const handler = streamEndpoint(
+export const handler = streamItems(
   {
     summary: "List appointments",
     description:

@@ -1,13 +1,14 @@
 /** POST /api/prospects/{id}/notes: a new note on a prospect. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { limits } from "#shared/limits.ts";
 import { createNote } from "#shared/notes/notes.ts";
 import { NewNote, Note } from "#shared/notes/schema.ts";
 
 export const handler = endpoint(
   {
     summary: "Write a note on a prospect",
-    description: "It is the caller's. `Location` names it below `/api/notes`.",
+    description: `It is the caller's. \`Location\` names it below \`/api/notes\`. A prospect may have ${limits.notesPerProspect} notes, beside one that came with its import: 409.`,
     tag: "Notes",
     allow: "everyone",
     path: IdPath,

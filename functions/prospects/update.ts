@@ -1,14 +1,14 @@
 /** PATCH /api/prospects/{id}: changes the fields that are sent. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { limits } from "#shared/limits.ts";
 import { Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
 import { updateProspect } from "#shared/prospects/write.ts";
 
 export const handler = endpoint(
   {
     summary: "Change a prospect",
-    description:
-      "Only sent fields change; null clears. A changed `currentStatusId` adds an entry to the status history. `customFieldData` is replaced whole.",
+    description: `Only sent fields change; null clears. A changed \`currentStatusId\` adds an entry to the status history, which may have ${limits.statusChangesPerProspect}: 409. \`customFieldData\` is replaced whole.`,
     tag: "Prospects",
     allow: "everyone",
     path: IdPath,

@@ -10,7 +10,8 @@ import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Item, Write } from "#shared/db/table.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
-import { newPlaceWrite } from "#shared/prospects/attached.ts";
+import { type AgendaEntry, agendaAfter, agendaUntil, agendaWrites } from "#shared/prospects/agenda.ts";
+import { newNotePlace } from "#shared/prospects/attached.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import { type LastStatusChange, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
@@ -60,8 +61,12 @@ export async function demoRows(
     indexed.push({ row: indexRow(prospect), notes: notes.map(indexNote) });
     const appointments = random() < 0.08 ? [await demoAppointment(world, company, prospect, random)] : [];
     rows.push(...appointments.flatMap((appointment) => putsOf(newAppointmentWrites(appointment))));
+    const agenda = appointments.reduce((entries: AgendaEntry[], one) => agendaAfter(entries, one.id, one), []);
+    const until = agendaUntil(agenda, undefined);
     const upcoming = upcomingFields(appointments, world.clock.now());
-    rows.push({ ...keys.prospect(company.id, id), ...prospectItem({ ...prospect, ...upcoming }) });
+    const whole = { ...prospect, ...upcoming, ...(until !== undefined && { agendaUntil: until }) };
+    rows.push({ ...keys.prospect(company.id, id), ...prospectItem(whole) });
+    rows.push(...putsOf(agendaWrites(prospect, whole, agenda)));
   }
   return { rows, indexed };
 }
@@ -160,8 +165,8 @@ async function demoNote(
 }
 
 const noteRows = (note: StoredNote): Row[] => [
-  { ...keys.note(note.companyId, note.prospectId, note.id), ...note },
-  ...putsOf([newPlaceWrite(keys.notePlace(note.companyId, note.id), note.prospectId)]),
+  { ...keys.note(note.companyId, note.prospectId, note.createdAt, note.id), ...note },
+  ...putsOf([newNotePlace(note)]),
 ];
 
 /** One in three lies behind us; the others on coming days, seen from when the demo is loaded. */

@@ -8,18 +8,21 @@ import {
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
+import { agendaAfter, readAgenda } from "#shared/prospects/agenda.ts";
 import { findAttached, findPlace, newPlaceWrite } from "#shared/prospects/attached.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
-import { keepUpcoming } from "#shared/prospects/row-writes.ts";
+import { keepAppointments } from "#shared/prospects/row-writes.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { upcomingAfter } from "#shared/prospects/upcoming.ts";
+import { type AppointmentChange, upcomingAfter } from "#shared/prospects/upcoming.ts";
 import type { World } from "#shared/world.ts";
 
 /** Without an assignee given: the prospect's, or else the caller. An explicit null leaves it with nobody. */
@@ -50,8 +53,8 @@ export async function createAppointment(
       version: 1,
     };
     const made = presentAppointment(appointment, dictionary);
-    const upcoming = await upcomingAfter(world.table, prospect, { before: undefined, after: appointment }, nowMs);
-    await world.commit([...keepUpcoming(prospect, upcoming), ...newAppointmentWrites(appointment)], made);
+    const kept = await keptAfter(world, prospect, { before: undefined, after: appointment }, nowMs);
+    await world.commit([...kept, ...newAppointmentWrites(appointment)], made);
     return made;
   });
 }
@@ -86,9 +89,8 @@ export async function updateAppointment(
     requirePossible(current, same, patch, dictionary);
     const nowMs = world.clock.now();
     const next = { ...same, updatedAt: iso(nowMs), version: current.version + 1 };
-    const upcoming = await upcomingAfter(world.table, prospect, { before: current, after: next }, nowMs);
     await world.table.transact([
-      ...keepUpcoming(prospect, upcoming),
+      ...(await keptAfter(world, prospect, { before: current, after: next }, nowMs)),
       { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
       { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
       ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
@@ -105,14 +107,32 @@ export function deleteAppointment(world: World, caller: Caller, id: number): Pro
     const now = iso(nowMs);
     const version = current.version + 1;
     const gone: StoredAppointment = { ...current, status: "cancelled", updatedAt: now, deletedAt: now, version };
-    const upcoming = await upcomingAfter(world.table, prospect, { before: current, after: undefined }, nowMs);
     await world.table.transact([
-      ...keepUpcoming(prospect, upcoming),
-      { put: { ...keyOf(gone), ...gone }, when: equals("version", current.version) },
+      ...(await keptAfter(world, prospect, { before: current, after: undefined }, nowMs)),
+      { remove: keyOf(current), when: equals("version", current.version) },
+      { put: { ...keys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone }, when: absent },
       { remove: entryOf(current) },
       { remove: keys.appointmentPlace(caller.companyId, id) },
     ]);
   });
+}
+
+/** What goes into the prospect's row and its agenda with a change of one of its appointments. */
+async function keptAfter(
+  { table }: World,
+  prospect: StoredProspect,
+  change: AppointmentChange,
+  nowMs: number,
+): Promise<Write[]> {
+  const { before, after } = change;
+  const entries = await readAgenda(table, prospect);
+  // It is read after the prospect, and moves with it.
+  if (entries === undefined) throw new ConditionFailed([]);
+  if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
+    throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
+  }
+  const agenda = agendaAfter(entries, (before ?? after)?.id ?? 0, after);
+  return keepAppointments(prospect, await upcomingAfter(table, prospect, change, agenda, nowMs), agenda);
 }
 
 interface Found {
@@ -124,8 +144,8 @@ async function findAppointment(world: World, caller: Caller, id: number): Promis
   const { companyId } = caller;
   const prospectId = await findPlace(world.table, keys.appointmentPlace(companyId, id));
   if (prospectId === undefined) throw notFound("appointment");
-  const found = await findAttached(world, caller, prospectId, (prospect) => keys.appointment(companyId, prospect, id));
-  if (found === undefined || found.item.deletedAt !== undefined) throw notFound("appointment");
+  const found = await findAttached(world, caller, prospectId, keys.appointment(companyId, prospectId, id));
+  if (found === undefined) throw notFound("appointment");
   return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
 }
 

@@ -1,11 +1,12 @@
 /** Reads the appointments of a company in a range of time, as far as the caller sees their prospects. */
 import { type Appointment, type CalendarQuery, StoredAppointment } from "#shared/appointments/schema.ts";
-import type { Caller } from "#shared/auth/caller.ts";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
+import { type AgendaEntry, agendaOf, soonestEntryFirst } from "#shared/prospects/agenda.ts";
 import { presentAppointment, soonestFirst } from "#shared/prospects/present.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
@@ -22,23 +23,97 @@ interface Range {
   readonly to: number;
 }
 
-/** Soonest first. Both bounds hold for `startAt` and are inclusive. */
-export async function listAppointments(world: World, caller: Caller, query: CalendarQuery): Promise<Appointment[]> {
+/** Appointments that are read and shown together: a calendar of any size takes no more memory than so many. */
+const TOGETHER = 100;
+
+/**
+ * Soonest first, as they are read. Both bounds hold for `startAt` and are inclusive. Who sees the whole company reads its months, who
+ * sees only own prospects the agendas of these.
+ */
+export async function listAppointments(
+  world: World,
+  caller: Caller,
+  query: CalendarQuery,
+): Promise<AsyncIterable<Appointment>> {
   const range = rangeOf(query, world.clock.now());
-  const [appointments, dictionary] = await Promise.all([
-    readCalendar(world, caller.companyId, range),
+  const own = visibleAssignee(caller);
+  const [dictionary, agenda] = await Promise.all([
     loadDictionary(world.table, caller.companyId),
+    own === undefined ? [] : readAgendas(world, caller.companyId, own, range),
   ]);
-  const { assignedToUserId: wanted = [] } = query;
-  const asked =
-    wanted.length === 0
-      ? appointments
-      : appointments.filter((entry) => wanted.includes(entry.assignedToUserId ?? "unassigned"));
-  const visible = await visibleProspects(world, caller, asked);
-  return asked
-    .filter(({ prospectId }) => visible.has(prospectId))
-    .sort(soonestFirst)
-    .map((entry) => presentAppointment(entry, dictionary));
+  const found = own === undefined ? ofCompany(world, caller, range) : ofAgendas(world, caller.companyId, agenda, range);
+  return presented(found, query, dictionary);
+}
+
+async function* presented(
+  found: AsyncIterable<StoredAppointment>,
+  { assignedToUserId: wanted = [] }: CalendarQuery,
+  dictionary: Dictionary,
+): AsyncGenerator<Appointment> {
+  for await (const entry of found) {
+    const isWanted = wanted.length === 0 || wanted.includes(entry.assignedToUserId ?? "unassigned");
+    if (isWanted) yield presentAppointment(entry, dictionary);
+  }
+}
+
+interface PlacedEntry extends AgendaEntry {
+  readonly prospectId: number;
+}
+
+/** Numbers alone: the appointments themselves are read when their turn comes. */
+async function readAgendas(
+  { table }: World,
+  companyId: number,
+  userId: number,
+  { from, to }: Range,
+): Promise<PlacedEntry[]> {
+  const found = new Map<number, PlacedEntry>();
+  if (from > to) return [];
+  for await (const item of table.query(keys.agendas(companyId, userId, iso(from)))) {
+    const { prospectId, entries } = agendaOf(item);
+    for (const entry of entries) {
+      if (entry.startMs >= from && entry.startMs <= to) found.set(entry.id, { ...entry, prospectId });
+    }
+  }
+  return [...found.values()].sort(soonestEntryFirst);
+}
+
+async function* ofAgendas(
+  { table }: World,
+  companyId: number,
+  entries: readonly PlacedEntry[],
+  { from, to }: Range,
+): AsyncGenerator<StoredAppointment> {
+  const isWithin = ({ startAt }: StoredAppointment): boolean => startAt >= iso(from) && startAt <= iso(to);
+
+  for (let at = 0; at < entries.length; at += TOGETHER) {
+    const some = entries.slice(at, at + TOGETHER);
+    const items = await table.batchGet(some.map(({ id, prospectId }) => keys.appointment(companyId, prospectId, id)));
+    // One may have been moved since the agenda was read.
+    yield* items
+      .map((item) => StoredAppointment.parse(item))
+      .filter(isWithin)
+      .sort(soonestFirst);
+  }
+}
+
+/** Prospects that are deleted have their appointments in the calendar still: they are left out here. */
+async function* ofCompany(world: World, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
+  for await (const some of together(readCalendar(world, caller.companyId, range))) {
+    const visible = await visibleProspects(world, caller, some);
+    yield* some.filter(({ prospectId }) => visible.has(prospectId));
+  }
+}
+
+async function* together<T>(entries: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let some: T[] = [];
+  for await (const entry of entries) {
+    some.push(entry);
+    if (some.length < TOGETHER) continue;
+    yield some;
+    some = [];
+  }
+  if (some.length > 0) yield some;
 }
 
 function rangeOf(query: CalendarQuery, now: number): Range {
@@ -53,19 +128,14 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/** One Query per month, at most 13 of them, all at once. */
-async function readCalendar({ table }: World, companyId: number, range: Range): Promise<StoredAppointment[]> {
-  if (range.from > range.to) return [];
-  const found = await Promise.all(
-    monthsOf(range).map(async (month) => {
-      const entries: StoredAppointment[] = [];
-      for await (const item of table.query(keys.calendar(companyId, month, iso(range.from), iso(range.to)))) {
-        entries.push(StoredAppointment.parse({ ...item, type: "appointment" }));
-      }
-      return entries;
-    }),
-  );
-  return found.flat();
+/** In order: one Query per month, at most 13 of them, one after the other. */
+async function* readCalendar({ table }: World, companyId: number, range: Range): AsyncGenerator<StoredAppointment> {
+  if (range.from > range.to) return;
+  for (const month of monthsOf(range)) {
+    for await (const item of table.query(keys.calendar(companyId, month, iso(range.from), iso(range.to)))) {
+      yield StoredAppointment.parse({ ...item, type: "appointment" });
+    }
+  }
 }
 
 /** `YYYY-MM` of each month that the range touches. */
@@ -82,7 +152,6 @@ function monthNumber(epochMs: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** A deleted prospect's appointments stay in the calendar and are hidden here, for everybody. */
 async function visibleProspects(
   { table }: World,
   caller: Caller,

@@ -14,6 +14,7 @@ export const families = {
   addressRanges: "C#*#AR",
   places: "C#*#I#*",
   calendar: "C#*#K#*",
+  agendas: "C#*#KA#*",
   addresses: "C#*#A#*",
   imports: "C#*#M#*",
   openImports: "C#*#MO",

@@ -32,6 +32,8 @@ export interface QuerySpec {
   readonly newestFirst?: boolean;
   /** Items per page; the iteration still covers all pages. */
   readonly pageItems?: number;
+  /** No more items than these are read. */
+  readonly limit?: number;
   /** Only these fields of each item; it costs as much as the whole of it. */
   readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
@@ -79,6 +81,7 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
     }
     const ProjectionExpression = spec.fields?.map((field) => placeholders.name(field)).join();
     let from: Answer["LastEvaluatedKey"];
+    let left = spec.limit;
     do {
       const answer = await ask(call, "Query", {
         ...asked,
@@ -87,12 +90,13 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
         ProjectionExpression,
         ...(spec.index === undefined ? { ConsistentRead: spec.consistency !== "eventual" } : { IndexName: spec.index }),
         ScanIndexForward: spec.newestFirst !== true,
-        Limit: spec.pageItems,
+        Limit: left === undefined ? spec.pageItems : Math.min(left, spec.pageItems ?? left),
         ExclusiveStartKey: from,
       });
       for (const found of answer.Items ?? []) yield itemOf(found);
       from = answer.LastEvaluatedKey;
-    } while (from !== undefined);
+      if (left !== undefined) left -= answer.Items?.length ?? 0;
+    } while (from !== undefined && left !== 0);
   }
 
   /** `writeId` marks a conditional write, so that a retry after a lost reply finds its own work instead of a failed condition. */

@@ -33,9 +33,10 @@ export async function appointmentEvents(
 }
 
 function appointmentEvent(before: StoredAppointment | undefined, after: StoredAppointment) {
+  // A deleted one gets another key: its row there is a new one.
+  if (after.deletedAt !== undefined) return "appointment.cancelled";
   if (before === undefined) return after.importId === undefined ? "appointment.created" : undefined;
   if (before.version === after.version) return undefined;
-  if (after.deletedAt !== undefined) return "appointment.cancelled";
   const cancelled = after.status === "cancelled" && before.status !== "cancelled";
   return cancelled ? "appointment.cancelled" : "appointment.updated";
 }

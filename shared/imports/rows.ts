@@ -56,10 +56,12 @@ export function importRows(caller: Caller, plan: Plan, drafts: readonly Draft[])
     items.push({ ...keys.prospect(companyId, id), ...prospect });
     indexed.push({ row: indexRow(prospect), notes: own.map(indexNote) });
   }
-  for (const note of notes) items.push({ ...keys.note(companyId, note.prospectId, note.id), ...note });
+  for (const note of notes) {
+    items.push({ ...keys.note(companyId, note.prospectId, note.createdAt, note.id), ...note });
+  }
   const { importId, now } = plan;
   return {
-    items: [...items, ...packAddresses(companyId, importId, now, addresses), ...packPlaces(companyId, notes)],
+    items: [...items, ...packAddresses(companyId, importId, now, addresses), ...packPlaces(companyId, now, notes)],
     indexed,
   };
 }

@@ -6,24 +6,26 @@ import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import type { Write } from "#shared/db/table.ts";
-import { notFound } from "#shared/http/problem.ts";
+import { ApiError, notFound } from "#shared/http/problem.ts";
 import { isPublished } from "#shared/imports/published.ts";
+import { limits } from "#shared/limits.ts";
 import { type NewNote, type Note, type NotePatch, StoredNote } from "#shared/notes/schema.ts";
-import { findAttached, findNotePlace, newPlaceWrite } from "#shared/prospects/attached.ts";
-import { newestFirst, presentNote } from "#shared/prospects/present.ts";
-import { readProspectRows } from "#shared/prospects/read.ts";
+import { findAttached, findNotePlaces } from "#shared/prospects/attached.ts";
+import { presentNote } from "#shared/prospects/present.ts";
+import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { insertNote, removeNote, replaceNote } from "#shared/prospects/row-writes.ts";
 import { requireVisible } from "#shared/prospects/visibility.ts";
 import type { World } from "#shared/world.ts";
 
-/** All notes of the prospect, newest first. */
-export async function listNotes(world: World, caller: Caller, prospectId: number): Promise<Note[]> {
-  const [{ notes }, dictionary] = await Promise.all([
-    readProspectRows(world, caller, prospectId),
+/** All notes of the prospect, newest first: read page by page, since 5 000 of them take more than an answer in one piece may. */
+export async function* listNotes(world: World, caller: Caller, prospectId: number): AsyncGenerator<Note> {
+  const [dictionary] = await Promise.all([
     loadDictionary(world.table, caller.companyId),
+    readVisibleProspect(world, caller, prospectId),
   ]);
-  return notes.sort(newestFirst).map((note) => presentNote(note, dictionary));
+  for await (const item of world.table.query({ ...keys.notes(caller.companyId, prospectId), newestFirst: true })) {
+    yield presentNote(StoredNote.parse(item), dictionary);
+  }
 }
 
 export async function createNote(world: World, caller: Caller, prospectId: number, { body }: NewNote): Promise<Note> {
@@ -34,7 +36,7 @@ export async function createNote(world: World, caller: Caller, prospectId: numbe
   const note: StoredNote = { type: "note", id, companyId, prospectId, body, ...dated, version: 1 };
   const made = presentNote(note, dictionary);
   const commit = (importId?: string) =>
-    world.commit([requireVisible(caller, prospectId, importId), ...newNoteWrites(note)], made);
+    world.commit([requireVisible(caller, prospectId, importId), ...insertNote(note)], made);
   await commit().catch(async (error: unknown) => {
     const importId = importOf(error);
     const isThere = importId !== undefined && (await isPublished(world.table, companyId, importId));
@@ -44,7 +46,8 @@ export async function createNote(world: World, caller: Caller, prospectId: numbe
           (again: unknown) => again,
         )
       : error;
-    if (failed !== undefined) throw isInvisible(failed) ? notFound("prospect") : failed;
+    if (failed !== undefined)
+      throw isInvisible(failed) ? notFound("prospect") : isOneTooMany(failed) ? tooMany() : failed;
   });
   return made;
 }
@@ -56,12 +59,6 @@ function importOf(error: unknown): string | undefined {
   if (!(error instanceof ConditionFailed)) return undefined;
   return Imported.safeParse(error.failed.find(({ index }) => index === 0)?.item).data?.importId;
 }
-
-/** The note and the place where its id alone finds it. */
-export const newNoteWrites = (note: StoredNote): Write[] => [
-  ...insertNote(note),
-  newPlaceWrite(keys.notePlace(note.companyId, note.id), note.prospectId),
-];
 
 export async function getNote(world: World, caller: Caller, id: number): Promise<Note> {
   const [{ note }, dictionary] = await Promise.all([
@@ -88,11 +85,7 @@ export async function updateNote(world: World, caller: Caller, id: number, patch
 export function deleteNote(world: World, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, importId } = await findNote(world, caller, id);
-    await world.table.transact([
-      requireVisible(caller, current.prospectId, importId),
-      ...removeNote(current),
-      { remove: keys.notePlace(caller.companyId, id) },
-    ]);
+    await world.table.transact([requireVisible(caller, current.prospectId, importId), ...removeNote(current)]);
   });
 }
 
@@ -104,13 +97,19 @@ interface FoundNote {
 
 async function findNote(world: World, caller: Caller, id: number): Promise<FoundNote> {
   const { companyId } = caller;
-  const prospectId = await findNotePlace(world.table, companyId, id);
-  const keyOf = (on: number) => keys.note(companyId, on, id);
-  const found = prospectId === undefined ? undefined : await findAttached(world, caller, prospectId, keyOf);
+  const spot = (await findNotePlaces(world.table, companyId, [id])).get(id);
+  if (spot === undefined) throw notFound("note");
+  const { prospectId, createdAt } = spot;
+  const found = await findAttached(world, caller, prospectId, keys.note(companyId, prospectId, createdAt, id));
   if (found === undefined) throw notFound("note");
   return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
 }
 
-/** The check of the prospect is the first write of each transaction here. */
-const isInvisible = (error: unknown): boolean =>
-  error instanceof ConditionFailed && error.failed.some(({ index }) => index === 0);
+/** The check of the prospect is the first write of each transaction here, the count of its notes the second of a new one. */
+const isInvisible = (error: unknown): boolean => failsAt(error, 0);
+const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
+const failsAt = (error: unknown, at: number): boolean =>
+  error instanceof ConditionFailed && error.failed.some(({ index }) => index === at);
+
+const tooMany = (): ApiError =>
+  new ApiError("conflict", `A prospect may have at most ${limits.notesPerProspect} notes.`);

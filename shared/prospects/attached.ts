@@ -6,9 +6,10 @@ import { blockOf, type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Item, Table, Write } from "#shared/db/table.ts";
 import { isPublished } from "#shared/imports/published.ts";
+import type { StoredNote } from "#shared/notes/schema.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
-import { Id } from "#shared/schema.ts";
+import { Id, Timestamp } from "#shared/schema.ts";
 import type { World } from "#shared/world.ts";
 
 const Place = z.object({ type: z.literal("place"), prospectId: Id });
@@ -25,25 +26,58 @@ export async function findPlace(table: Table, place: Key): Promise<number | unde
   return found === undefined ? undefined : Place.parse(found).prospectId;
 }
 
+/** What leads to a note's row: notes stand in the order of their making. */
+export interface NoteSpot {
+  readonly prospectId: number;
+  readonly createdAt: string;
+}
+
+const NotePlace = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
+
+export const newNotePlace = ({ companyId, id, prospectId, createdAt }: StoredNote): Write => ({
+  put: { ...keys.notePlace(companyId, id), type: "place", id, prospectId, createdAt },
+  when: absent,
+});
+
 /** Note and prospect. */
-const NotePlace = z.tuple([Id, Id]);
-const NotePlaces = z.object({ type: z.literal("notePlaces"), bytes: z.instanceof(Uint8Array) });
+const PackedPlace = z.tuple([Id, Id]);
+const NotePlaces = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
 /** The places of an import's notes: one row for each block of ids, since a place of its own would cost a note as much again. */
-export const packPlaces = (companyId: number, notes: readonly { id: number; prospectId: number }[]): (Key & Item)[] =>
+export const packPlaces = (
+  companyId: number,
+  createdAt: string,
+  notes: readonly { id: number; prospectId: number }[],
+): (Key & Item)[] =>
   [...Map.groupBy(notes, ({ id }) => blockOf(id))].map(([block, own]) => {
-    const bytes = packed(own.map(({ id, prospectId }): z.infer<typeof NotePlace> => [id, prospectId]));
-    return { ...keys.notePlaces(companyId, block), type: "notePlaces", bytes };
+    const bytes = packed(own.map(({ id, prospectId }): z.infer<typeof PackedPlace> => [id, prospectId]));
+    return { ...keys.notePlaces(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
-/** As `findPlace`: its own place, or among those of an import. What is removed has none, or one that leads to nothing. */
-export async function findNotePlace(table: Table, companyId: number, id: number): Promise<number | undefined> {
-  const items = await table.batchGet([keys.notePlace(companyId, id), keys.notePlaces(companyId, blockOf(id))]);
-  const own = items.find(({ type }) => type === "place");
-  if (own !== undefined) return Place.parse(own).prospectId;
-  const [pack] = items;
-  if (pack === undefined) return undefined;
-  return unpacked(z.array(NotePlace), NotePlaces.parse(pack).bytes).find(([noteId]) => noteId === id)?.[1];
+/** By id: places of their own, and those among an import's. What is removed has none, or one that leads to nothing. */
+export async function findNotePlaces(
+  table: Table,
+  companyId: number,
+  ids: readonly number[],
+): Promise<Map<number, NoteSpot>> {
+  const blocks = [...new Set(ids.map(blockOf))];
+  const items = await table.batchGet([
+    ...[...new Set(ids)].map((id) => keys.notePlace(companyId, id)),
+    ...blocks.map((block) => keys.notePlaces(companyId, block)),
+  ]);
+  const wanted = new Set(ids);
+  const spots = new Map<number, NoteSpot>();
+  for (const item of items.filter(({ type }) => type === "notePlaces")) {
+    const { createdAt, bytes } = NotePlaces.parse(item);
+    for (const [id, prospectId] of unpacked(z.array(PackedPlace), bytes)) {
+      if (wanted.has(id)) spots.set(id, { prospectId, createdAt });
+    }
+  }
+  for (const item of items.filter(({ type }) => type === "place")) {
+    const { id, prospectId, createdAt } = NotePlace.parse(item);
+    spots.set(id, { prospectId, createdAt });
+  }
+  return spots;
 }
 
 /** The row and its prospect; `undefined` when there is no such row for the caller. */
@@ -51,9 +85,9 @@ export async function findAttached(
   { table }: World,
   caller: Caller,
   prospectId: number,
-  keyOf: (prospectId: number) => Key,
+  key: Key,
 ): Promise<{ prospect: StoredProspect; item: Item } | undefined> {
-  const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), keyOf(prospectId)]);
+  const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
   // The rows of an import that failed are gone, and its notes' places may be there for a moment longer.

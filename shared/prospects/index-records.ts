@@ -4,6 +4,7 @@ import type { NotePlace, Records, SomeRecords } from "#shared/company-index/reco
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import { StoredNote } from "#shared/notes/schema.ts";
+import { findNotePlaces } from "#shared/prospects/attached.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
@@ -41,7 +42,7 @@ async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRec
 
 async function readBlock(table: Table, companyId: number, block: number): Promise<SomeRecords> {
   const items: Item[] = [];
-  for await (const item of table.query(keys.prospectBlock(companyId, block))) items.push(item);
+  for await (const item of table.query(keys.prospectsAndNotes(companyId, block))) items.push(item);
   return recordsIn(items);
 }
 
@@ -51,9 +52,11 @@ async function readSome(
   prospectIds: readonly number[],
   notePlaces: readonly NotePlace[],
 ): Promise<SomeRecords> {
+  const noteIds = notePlaces.map(({ noteId }) => noteId);
+  const spots = noteIds.length === 0 ? [] : await findNotePlaces(table, companyId, noteIds);
   const wanted = [
     ...prospectIds.map((id) => keys.prospect(companyId, id)),
-    ...notePlaces.map(({ prospectId, noteId }) => keys.note(companyId, prospectId, noteId)),
+    ...[...spots].map(([id, { prospectId, createdAt }]) => keys.note(companyId, prospectId, createdAt, id)),
   ];
   return recordsIn(await table.batchGet(distinct(wanted)));
 }

@@ -32,7 +32,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 
   async function readBlocks(): Promise<void> {
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
-      for await (const item of table.query(keys.prospectBlock(companyId, block))) keep(item);
+      for await (const item of table.query(keys.prospectsAndNotes(companyId, block))) keep(item);
     }
   }
   function keep(item: Item): void {

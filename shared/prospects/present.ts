@@ -1,40 +1,23 @@
 /** Stored rows -> what the interface shows, with names from the company's dictionary. */
 
 import * as z from "zod/mini";
-import { type Appointment, StoredAppointment } from "#shared/appointments/schema.ts";
+import type { Appointment, StoredAppointment } from "#shared/appointments/schema.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
-import type { Item } from "#shared/db/table.ts";
-import { limits } from "#shared/limits.ts";
-import { type Note, StoredNote } from "#shared/notes/schema.ts";
+import type { Note, StoredNote } from "#shared/notes/schema.ts";
 import type { Prospect, ProspectDetail, StatusChange } from "#shared/prospects/schema.ts";
-import { type LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import type { StatusSummary, StoredStatus } from "#shared/statuses/schema.ts";
 import type { UserSummary } from "#shared/users/schema.ts";
 import { userSummary } from "#shared/users/users.ts";
 
-/** A prospect with all rows that hang on it, as one Query reads them. */
+/** A prospect with what its detail shows. */
 export interface ProspectRows {
   readonly prospect: StoredProspect;
-  readonly notes: StoredNote[];
-  readonly appointments: StoredAppointment[];
-  readonly history: StoredStatusChange[];
-}
-
-/** `undefined` when the rows hold no prospect that is there: never made, or deleted. */
-export function gatherRows(items: Iterable<Item>): ProspectRows | undefined {
-  let prospect: StoredProspect | undefined;
-  const notes: StoredNote[] = [];
-  const appointments: StoredAppointment[] = [];
-  const history: StoredStatusChange[] = [];
-  for (const item of items) {
-    if (item.type === "prospect") prospect = StoredProspect.parse(item);
-    else if (item.deletedAt !== undefined) continue;
-    else if (item.type === "note") notes.push(StoredNote.parse(item));
-    else if (item.type === "appointment") appointments.push(StoredAppointment.parse(item));
-    else if (item.type === "history") history.push(StoredStatusChange.parse(item));
-  }
-  if (prospect === undefined || prospect.deletedAt !== undefined) return undefined;
-  return { prospect, notes, appointments, history };
+  /** The newest, newest first. */
+  readonly notes: readonly StoredNote[];
+  readonly appointments: readonly StoredAppointment[];
+  /** But for the last change, which is in the prospect's row. In no order. */
+  readonly history: readonly StoredStatusChange[];
 }
 
 /** As lists show it; `upcoming` is what `upcomingOf` found. */
@@ -50,11 +33,10 @@ export function presentProspect(
 }
 
 export function presentDetail(rows: ProspectRows, dictionary: Dictionary): ProspectDetail {
-  const newestNotes = rows.notes.sort(newestFirst).slice(0, limits.notesInDetail);
   return {
     ...presentFields(rows.prospect, dictionary),
-    notes: newestNotes.map((note) => presentNote(note, dictionary)),
-    appointments: rows.appointments.sort(soonestFirst).map((entry) => presentAppointment(entry, dictionary)),
+    notes: rows.notes.map((note) => presentNote(note, dictionary)),
+    appointments: rows.appointments.toSorted(soonestFirst).map((entry) => presentAppointment(entry, dictionary)),
     statusHistory: statusChanges(rows)
       .sort((a, b) => b.version - a.version)
       .map((change) => presentStatusChange(change, dictionary)),
@@ -62,7 +44,7 @@ export function presentDetail(rows: ProspectRows, dictionary: Dictionary): Prosp
 }
 
 function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows): LastStatusChange[] {
-  return lastStatusChange === null ? history : [lastStatusChange, ...history];
+  return lastStatusChange === null ? [...history] : [lastStatusChange, ...history];
 }
 
 function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dictionary) {

@@ -1,9 +1,12 @@
 /** Writes of a prospect's row and of a note's, each with its entry in the company index: in one transaction or not at all. */
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
-import { absent, equals } from "#shared/db/expression.ts";
+import { absent, any, below, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
+import { limits } from "#shared/limits.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
+import { type AgendaEntry, agendaUntil, agendaWrites } from "#shared/prospects/agenda.ts";
+import { newNotePlace } from "#shared/prospects/attached.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { UpcomingFields } from "#shared/prospects/upcoming.ts";
@@ -23,12 +26,28 @@ export const replaceProspect = (current: StoredProspect, next: StoredProspect): 
 ];
 
 /** Goes with every write of an appointment. The row's condition keeps two such writes from overlooking each other. */
-export const keepUpcoming = (current: StoredProspect, fields: UpcomingFields): Write[] =>
-  replaceProspect(current, { ...current, ...fields, version: current.version + 1 });
+export function keepAppointments(
+  current: StoredProspect,
+  upcoming: UpcomingFields,
+  agenda: readonly AgendaEntry[],
+): Write[] {
+  const { agendaUntil: before, ...others } = current;
+  const until = agendaUntil(agenda, before);
+  const changed = { ...others, ...upcoming, version: current.version + 1 };
+  const next = until === undefined ? changed : { ...changed, agendaUntil: until };
+  return [...replaceProspect(current, next), ...agendaWrites(current, next, agenda)];
+}
 
+/** The first one fails its condition where the prospect has as many notes as it may have. */
 export const insertNote = (note: StoredNote): Write[] => [
+  {
+    update: keys.noteCount(note.companyId, note.prospectId),
+    change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
+    when: any(missing("notes"), below("notes", limits.notesPerProspect)),
+  },
   { put: { ...keyOfNote(note), ...note }, when: absent },
   noteDelta(note.companyId, indexNote(note)),
+  newNotePlace(note),
 ];
 
 export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
@@ -36,9 +55,15 @@ export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
   noteDelta(next.companyId, indexNote(next)),
 ];
 
+/** A note that came with an import was not counted. */
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
+  { remove: keys.notePlace(note.companyId, note.id) },
+  ...(note.importId === undefined
+    ? [{ update: keys.noteCount(note.companyId, note.prospectId), change: { add: { notes: -1 } } }]
+    : []),
 ];
 
-const keyOfNote = ({ companyId, prospectId, id }: StoredNote) => keys.note(companyId, prospectId, id);
+const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
+  keys.note(companyId, prospectId, createdAt, id);

@@ -7,6 +7,8 @@ import type { Item } from "#shared/db/table.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 import { StatusSummary } from "#shared/statuses/schema.ts";
 
+const count = z.int();
+
 const statusChange = {
   id: Id,
   status: z.nullable(StatusSummary),
@@ -15,7 +17,7 @@ const statusChange = {
   source: z.string(),
   createdAt: Timestamp,
   /** Version of the prospect that this change made: exact order within one millisecond. */
-  version: z.int(),
+  version: count,
 };
 
 /** The last status change stands in the prospect's row. The next one moves it into a row of its own. */
@@ -43,10 +45,14 @@ export const StoredProspect = z.object({
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
+  /** How many came before the last one: each has a row. */
+  pastStatusChanges: z.optional(count),
   /** Scheduled appointments that were to come at the last write of one, soonest first; `upcoming.ts` says which. */
   upcoming: list(StoredAppointment),
   /** There may be more of them, all later than these; none is later than this. */
   moreUpcomingUntil: unset(Timestamp),
+  /** Set where there are appointments: none starts later. It never goes back, and is part of the key of their agenda. */
+  agendaUntil: z.optional(Timestamp),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
   tagIds: list(Id),
@@ -60,7 +66,7 @@ export const StoredProspect = z.object({
   createdBy: Id,
   updatedBy: Id,
   /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
-  version: z.int(),
+  version: count,
   deletedAt: z.optional(Timestamp),
   /** Set by an import: the insertion of the row fires no event of its own. */
   importId: z.optional(z.string()),

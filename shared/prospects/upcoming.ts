@@ -1,7 +1,9 @@
 /** The upcoming appointments of a prospect that its row keeps, so that a page of prospects needs no look at appointments. */
 import { StoredAppointment } from "#shared/appointments/schema.ts";
+import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { type AgendaEntry, readAgenda, soonestEntryFirst } from "#shared/prospects/agenda.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
@@ -30,19 +32,37 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 
 /**
  * What the row keeps after a change, told by the row and the change alone: what is not kept comes after the last that is. Where
- * that leaves nothing although there may be more, all appointments are looked at.
+ * that leaves nothing although there may be more, the agenda, as it is after the change, says which are the soonest.
  */
 export async function upcomingAfter(
   table: Table,
   prospect: StoredProspect,
   change: AppointmentChange,
+  agenda: readonly AgendaEntry[],
   nowMs: number,
 ): Promise<UpcomingFields> {
   const fields = changedFields(prospect, change, nowMs);
   if (fields.upcoming.length > 0 || fields.moreUpcomingUntil === null) return fields;
-  const { id } = change.before ?? change.after ?? {};
-  const others = (await readAppointments(table, prospect)).filter((appointment) => appointment.id !== id);
-  return upcomingFields(change.after === undefined ? others : [...others, change.after], nowMs);
+  const ahead = entriesAhead(agenda, nowMs);
+  const soonest = await readSome(table, prospect, ahead.slice(0, KEPT), change.after);
+  const last = ahead.length > soonest.length ? ahead.at(-1) : undefined;
+  return fitting(soonest, last === undefined ? null : iso(last.startMs));
+}
+
+const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
+  agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
+
+/** The appointments of these entries; `changed` is not written yet. */
+async function readSome(
+  table: Table,
+  { companyId, id: prospectId }: StoredProspect,
+  entries: readonly AgendaEntry[],
+  changed: StoredAppointment | undefined,
+): Promise<StoredAppointment[]> {
+  const others = entries.filter(({ id }) => id !== changed?.id);
+  const items = await table.batchGet(others.map(({ id }) => keys.appointment(companyId, prospectId, id)));
+  const found = items.map((item) => StoredAppointment.parse(item));
+  return changed !== undefined && others.length < entries.length ? [...found, changed] : found;
 }
 
 function changedFields(
@@ -87,8 +107,14 @@ export async function upcomingOf(
   const { upcoming, moreUpcomingUntil } = prospect;
   const kept = upcoming.find((appointment) => isUpcoming(appointment, nowMs));
   if (kept !== undefined || moreUpcomingUntil === null || Date.parse(moreUpcomingUntil) < nowMs) return kept;
-  const found = await readAppointments(table, prospect);
-  return found.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
+  const agenda = await readAgenda(table, prospect);
+  const [next] = entriesAhead(agenda ?? [], nowMs);
+  const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
+  if (found !== undefined && isUpcoming(found, nowMs)) return found;
+  if (agenda !== undefined && next === undefined) return undefined;
+  // Somebody is writing appointments of this very prospect, or has given it to somebody else.
+  const all = await readAppointments(table, prospect);
+  return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }
 
 async function readAppointments(table: Table, { companyId, id }: StoredProspect): Promise<StoredAppointment[]> {

@@ -8,6 +8,9 @@ import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
+import { ApiError } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
+import { agendaMoves, agendaRemoval } from "#shared/prospects/agenda.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import {
@@ -125,10 +128,15 @@ async function changeWrites(
   dictionary: Dictionary,
 ): Promise<Write[]> {
   const statusChanged = next.statusId !== current.statusId;
+  const pastChanges = (current.pastStatusChanges ?? 0) + (current.lastStatusChange === null ? 0 : 1);
   if (statusChanged) {
+    if (pastChanges >= limits.statusChangesPerProspect) {
+      throw new ApiError("conflict", `The status of a prospect may change ${limits.statusChangesPerProspect} times.`);
+    }
+    if (pastChanges > 0) next.pastStatusChanges = pastChanges;
     next.lastStatusChange = statusChange(await world.ids.next(), next, current.statusId, dictionary);
   }
-  const writes = replaceProspect(current, next);
+  const writes = [...replaceProspect(current, next), ...(await agendaMoves(world.table, current, next))];
   if (statusChanged && current.lastStatusChange !== null) writes.push(historyWrite(current, current.lastStatusChange));
   if (link !== undefined) writes.push(link(next.id, next.updatedAt));
   return writes;
@@ -140,7 +148,8 @@ export function deleteProspect(world: World, caller: Caller, id: number): Promis
     const current = await readVisibleProspect(world, caller, id);
     const now = iso(world.clock.now());
     const moved = { updatedAt: now, updatedBy: caller.userId, version: current.version + 1 };
-    await world.table.transact(replaceProspect(current, { ...current, ...moved, deletedAt: now }));
+    const gone = { ...current, ...moved, deletedAt: now };
+    await world.table.transact([...replaceProspect(current, gone), ...agendaRemoval(current)]);
   });
 }
 
@@ -165,7 +174,7 @@ function statusChange(
 
 function historyWrite({ companyId, id: prospectId }: StoredProspect, change: LastStatusChange): Write {
   const row: StoredStatusChange = { ...change, type: "history", prospectId };
-  return { put: { ...keys.history(companyId, prospectId, change.id), ...row }, when: absent };
+  return { put: { ...keys.history(companyId, prospectId, change.version), ...row }, when: absent };
 }
 
 const emptyFields = {

@@ -1,4 +1,5 @@
 /** All budgets that count, of one company: the bench prints them, the tests assert them. */
+import { besideBudgets } from "./beside-budgets.ts";
 import type { Budget } from "./budget.ts";
 import {
   coldBudgets,
@@ -34,6 +35,8 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await signInBudgets(stage, firstId + count - 1)),
+    // It does not depend on the company's size.
+    ...(smaller === undefined ? await besideBudgets(stage) : []),
   ];
   return { stage, warm, budgets };
 }

@@ -141,7 +141,7 @@ async function writeRows(world: World, company: BenchCompany, ids: readonly numb
   await world.table.batchPut(
     made.flatMap(({ prospect, note }) => [
       { ...keys.prospect(company.id, prospect.id), ...prospectItem(prospect) },
-      ...(note === undefined ? [] : [{ ...keys.note(company.id, prospect.id, note.id), ...note }]),
+      ...(note === undefined ? [] : [{ ...keys.note(company.id, prospect.id, note.createdAt, note.id), ...note }]),
     ]),
   );
 }

@@ -75,7 +75,8 @@ async function scene(caller: Caller): Promise<Scene> {
 async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Promise<Item[]> {
   const { pk, sk } = keys.prospect(companyId, prospectId);
   const months = [JANUARY, JUNE].map((startAt) => ({ pk: keys.calendarEntry(companyId, startAt, 1).pk }));
-  const queries = [{ pk, begins: sk }, ...months, ...[...places].map((place) => ({ pk: place }))];
+  const own = ["P", "N", "NC", "D", "X"].map((kind) => ({ pk, begins: sk.replace(/^P/, kind) }));
+  const queries = [...own, ...months, ...[...places].map((place) => ({ pk: place }))];
   const rows: Item[] = [];
   for (const query of queries) {
     for await (const row of db.direct.query(query)) {
@@ -139,12 +140,20 @@ const under = ({ prospectId }: Scene): Request => ({
   body: "{}",
 });
 
+async function allOf<T>(entries: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const entry of entries) all.push(entry);
+  return all;
+}
+
 const whole = { from: Date.parse("2030-01-01"), to: Date.parse("2030-12-31") };
 const made = { title: "new", startAt: JUNE };
 const calendarOf = async (world: World, at: Scene) =>
-  (await listAppointments(world, at.caller, whole)).filter(({ prospectId }) => prospectId === at.prospectId);
+  (await allOf(await listAppointments(world, at.caller, whole))).filter(
+    ({ prospectId }) => prospectId === at.prospectId,
+  );
 const countOf = {
-  notes: async (world: World, at: Scene) => (await listNotes(world, at.caller, at.prospectId)).length,
+  notes: async (world: World, at: Scene) => (await allOf(listNotes(world, at.caller, at.prospectId))).length,
   appointments: async (world: World, at: Scene) => (await calendarOf(world, at)).length,
 };
 

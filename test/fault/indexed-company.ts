@@ -106,7 +106,7 @@ export class IndexedCompany {
   }
 
   async note(prospectId: number, id: number): Promise<StoredNote> {
-    return StoredNote.parse(await this.table.get(keys.note(this.id, prospectId, id)));
+    return StoredNote.parse(await this.table.get(keys.note(this.id, prospectId, now, id)));
   }
 
   async #write(prospectId: number, writes: readonly Write[]): Promise<void> {

@@ -1,0 +1,65 @@
+/** Budget 14: what hangs on prospects (notes, past statuses, appointments) costs the reads of lists nothing, however much there is of it. */
+import { iso } from "#shared/clock.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Item } from "#shared/db/table.ts";
+import { readProspect } from "#shared/prospects/detail.ts";
+import { listProspects } from "#shared/prospects/list.ts";
+import { type Budget, sizeOf } from "./budget.ts";
+import { listQuery } from "./lists.ts";
+import type { Stage } from "./stage.ts";
+
+const NOTES = 1_000;
+const STATUSES = 20;
+const APPOINTMENTS = 20;
+/** One prospect gets notes of the greatest size. */
+const LONG_NOTES = 300;
+
+/** Of the first page of neighbours, whose rows are there. */
+export async function besideBudgets(stage: Stage): Promise<Budget[]> {
+  const { world, caller, company } = stage;
+  const query = listQuery(company, "everything");
+  const list = async (within = world) => (await metered(() => listProspects(within, caller, query))).usage;
+  const [warm, cold] = [await list(), await list(stage.cold())];
+  const { items } = await listProspects(world, caller, query);
+  for (const { id } of items) await world.table.batchPut(besideOf(company.id, id, NOTES, "x".repeat(100)));
+  const [warmThen, coldThen] = [await list(), await list(stage.cold())];
+  const last = items.at(-1)?.id ?? 0;
+  await world.table.batchPut(besideOf(company.id, last, LONG_NOTES, "x".repeat(10_000)));
+  const detail = (await metered(() => readProspect(world, caller, last))).usage;
+  const size = `${sizeOf(company.count)}, ${NOTES} notes each`;
+  const line = (text: string, limit: number, measured: number): Budget => ({ number: 14, text, size, limit, measured });
+  return [
+    line("warm list of neighbours, read units", 6, warmThen.readUnits),
+    line("warm list of neighbours, times as many as without notes", 1, warmThen.readUnits / warm.readUnits),
+    line("cold list, times as many as without notes", 1, coldThen.readUnits / cold.readUnits),
+    line("warm list, rounds", 2, warmThen.rounds),
+    line(`detail with ${LONG_NOTES} notes of 10 KB, rounds`, 1, detail.rounds),
+    line(`detail with ${LONG_NOTES} notes of 10 KB, read units`, 24, detail.readUnits),
+  ];
+}
+
+function besideOf(companyId: number, prospectId: number, notes: number, body: string): (Key & Item)[] {
+  const at = (i: number): string => iso(Date.UTC(2026, 0, 1) + i);
+  const rows = (count: number, row: (i: number) => Key & Item): (Key & Item)[] =>
+    Array.from({ length: count }, (_, i) => row(i + 1));
+  const dated = (i: number) => ({ createdAt: at(i), updatedAt: at(i), createdBy: null, version: 1 });
+  const change = { status: null, previousStatus: null, changedBy: 1, source: "api" };
+  const appointment = { title: "Inspection", endAt: null, allDay: false, status: "completed", location: null };
+  const of = { companyId, prospectId };
+  return [
+    ...rows(notes, (id) => ({
+      ...keys.note(companyId, prospectId, at(id), id),
+      ...{ type: "note", id, ...of, body, ...dated(id) },
+    })),
+    ...rows(STATUSES, (version) => ({
+      ...keys.history(companyId, prospectId, version),
+      ...{ type: "history", id: version, prospectId, ...change, createdAt: at(version), version },
+    })),
+    ...rows(APPOINTMENTS, (id) => ({
+      ...keys.appointment(companyId, prospectId, id),
+      ...{ type: "appointment", id, ...of, ...appointment, notes: null, assignedToUserId: null },
+      ...{ startAt: at(id), ...dated(id) },
+    })),
+  ];
+}
