@@ -511,7 +511,7 @@ export interface paths {
         head?: never;
         /**
          * Change a prospect
-         * @description Only sent fields change; null clears. A changed `currentStatusId` adds an entry to the status history. `customFieldData` is replaced whole.
+         * @description Only sent fields change; null clears. A changed `currentStatusId` adds an entry to the status history, which may have 5000: 409. `customFieldData` is replaced whole.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -687,7 +687,7 @@ export interface paths {
         put?: never;
         /**
          * Write a note on a prospect
-         * @description It is the caller's. `Location` names it below `/api/notes`.
+         * @description It is the caller's. `Location` names it below `/api/notes`. A prospect may have 5000 notes, beside one that came with its import: 409.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -749,7 +749,7 @@ export interface paths {
         put?: never;
         /**
          * Make an appointment with a prospect
-         * @description `endAt` is not before `startAt`. `Location` names it below `/api/appointments`.
+         * @description `endAt` is not before `startAt`. `Location` names it below `/api/appointments`. A prospect may have 500 appointments: 409.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
