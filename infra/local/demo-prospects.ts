@@ -7,6 +7,7 @@ import { newAppointmentWrites } from "#shared/appointments/appointments.ts";
 import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Item, Write } from "#shared/db/table.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
@@ -165,7 +166,7 @@ async function demoNote(
 }
 
 const noteRows = (note: StoredNote): Row[] => [
-  { ...keys.note(note.companyId, note.prospectId, note.createdAt, note.id), ...note },
+  { ...besideKeys.note(note.companyId, note.prospectId, note.createdAt, note.id), ...note },
   ...putsOf([newNotePlace(note)]),
 ];
 

@@ -8,9 +8,10 @@ import {
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent, equals } from "#shared/db/expression.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Key } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
@@ -63,7 +64,7 @@ export async function createAppointment(
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
-  newPlaceWrite(keys.appointmentPlace(appointment.companyId, appointment.id), appointment.prospectId),
+  newPlaceWrite(besideKeys.appointmentPlace(appointment.companyId, appointment.id), appointment.prospectId),
 ];
 
 export async function getAppointment(world: World, caller: Caller, id: number): Promise<Appointment> {
@@ -110,9 +111,9 @@ export function deleteAppointment(world: World, caller: Caller, id: number): Pro
     await world.table.transact([
       ...(await keptAfter(world, prospect, { before: current, after: undefined }, nowMs)),
       { remove: keyOf(current), when: equals("version", current.version) },
-      { put: { ...keys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone }, when: absent },
+      { put: { ...besideKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone }, when: absent },
       { remove: entryOf(current) },
-      { remove: keys.appointmentPlace(caller.companyId, id) },
+      { remove: besideKeys.appointmentPlace(caller.companyId, id) },
     ]);
   });
 }
@@ -142,15 +143,17 @@ interface Found {
 
 async function findAppointment(world: World, caller: Caller, id: number): Promise<Found> {
   const { companyId } = caller;
-  const prospectId = await findPlace(world.table, keys.appointmentPlace(companyId, id));
+  const prospectId = await findPlace(world.table, besideKeys.appointmentPlace(companyId, id));
   if (prospectId === undefined) throw notFound("appointment");
-  const found = await findAttached(world, caller, prospectId, keys.appointment(companyId, prospectId, id));
+  const found = await findAttached(world, caller, prospectId, besideKeys.appointment(companyId, prospectId, id));
   if (found === undefined) throw notFound("appointment");
   return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
 }
 
-const keyOf = ({ companyId, prospectId, id }: StoredAppointment): Key => keys.appointment(companyId, prospectId, id);
-const entryOf = ({ companyId, startAt, id }: StoredAppointment): Key => keys.calendarEntry(companyId, startAt, id);
+const keyOf = ({ companyId, prospectId, id }: StoredAppointment): Key =>
+  besideKeys.appointment(companyId, prospectId, id);
+const entryOf = ({ companyId, startAt, id }: StoredAppointment): Key =>
+  besideKeys.calendarEntry(companyId, startAt, id);
 
 function requirePossible(
   current: StoredAppointment,

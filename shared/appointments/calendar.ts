@@ -3,6 +3,7 @@ import { type Appointment, type CalendarQuery, StoredAppointment } from "#shared
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
@@ -69,7 +70,7 @@ async function readAgendas(
 ): Promise<PlacedEntry[]> {
   const found = new Map<number, PlacedEntry>();
   if (from > to) return [];
-  for await (const item of table.query(keys.agendas(companyId, userId, iso(from)))) {
+  for await (const item of table.query(besideKeys.agendas(companyId, userId, iso(from)))) {
     const { prospectId, entries } = agendaOf(item);
     for (const entry of entries) {
       if (entry.startMs >= from && entry.startMs <= to) found.set(entry.id, { ...entry, prospectId });
@@ -88,7 +89,9 @@ async function* ofAgendas(
 
   for (let at = 0; at < entries.length; at += TOGETHER) {
     const some = entries.slice(at, at + TOGETHER);
-    const items = await table.batchGet(some.map(({ id, prospectId }) => keys.appointment(companyId, prospectId, id)));
+    const items = await table.batchGet(
+      some.map(({ id, prospectId }) => besideKeys.appointment(companyId, prospectId, id)),
+    );
     // One may have been moved since the agenda was read.
     yield* items
       .map((item) => StoredAppointment.parse(item))
@@ -132,7 +135,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
 async function* readCalendar({ table }: World, companyId: number, range: Range): AsyncGenerator<StoredAppointment> {
   if (range.from > range.to) return;
   for (const month of monthsOf(range)) {
-    for await (const item of table.query(keys.calendar(companyId, month, iso(range.from), iso(range.to)))) {
+    for await (const item of table.query(besideKeys.calendar(companyId, month, iso(range.from), iso(range.to)))) {
       yield StoredAppointment.parse({ ...item, type: "appointment" });
     }
   }

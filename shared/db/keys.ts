@@ -26,9 +26,6 @@ const deliveryPartition = (companyId: number, webhookId: number, shard: number):
   `C#${companyId}#D#${webhookId}#${shard}`;
 const addressPartition = (companyId: number, partition: number): string => `C#${companyId}#A#${partition}`;
 const territoryPartition = (companyId: number): string => `C#${companyId}#T`;
-const placePartition = (companyId: number, id: number): string => `C#${companyId}#I#${id}`;
-const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
-const agendaPartition = (companyId: number, assignee: number | null): string => `C#${companyId}#KA#${assignee ?? 0}`;
 const indexPartition = (companyId: number): string => `C#${companyId}#X`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
@@ -60,18 +57,6 @@ export const keys = {
   prospectBlock: (companyId: number, blockNumber: number): { pk: string } => ({
     pk: prospectPartition(companyId, blockNumber),
   }),
-  /** The prospects of one id block with all their notes, and nothing else. */
-  prospectsAndNotes: (companyId: number, blockNumber: number) => ({
-    pk: prospectPartition(companyId, blockNumber),
-    from: "N#",
-    upTo: "P#~",
-  }),
-  /** The prospects of one id block with the counts of their notes, without the notes. */
-  prospectsAndCounts: (companyId: number, blockNumber: number) => ({
-    pk: prospectPartition(companyId, blockNumber),
-    from: "NC#",
-    upTo: "P#~",
-  }),
   prospect: (companyId: number, id: number): Key => ({
     pk: prospectPartition(companyId, blockOf(id)),
     sk: `P#${padded(id)}`,
@@ -81,46 +66,6 @@ export const keys = {
     pk: prospectPartition(companyId, blockOf(first)),
     from: `P#${padded(first)}`,
     upTo: `P#${padded(last)}`,
-  }),
-  /** A note. Those of one prospect are in the order of their making. */
-  note: (companyId: number, prospectId: number, createdAt: string, id: number): Key => ({
-    pk: prospectPartition(companyId, blockOf(prospectId)),
-    sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,
-  }),
-  /** The notes of the prospects of one id block from one id to another, both included. */
-  notes: (companyId: number, first: number, last = first) => ({
-    pk: prospectPartition(companyId, blockOf(first)),
-    from: `N#${padded(first)}`,
-    // `$` is the character after `#`: all notes of the last prospect are within.
-    upTo: `N#${padded(last)}$`,
-  }),
-  /** How many notes does the prospect have, apart from one that came with its import? */
-  noteCount: (companyId: number, prospectId: number): Key => ({
-    pk: prospectPartition(companyId, blockOf(prospectId)),
-    sk: `NC#${padded(prospectId)}`,
-  }),
-  /** All appointments and all past status changes of the prospect. */
-  details: (companyId: number, prospectId: number): { pk: string; begins: string } => ({
-    pk: prospectPartition(companyId, blockOf(prospectId)),
-    begins: `D#${padded(prospectId)}#`,
-  }),
-  appointments: (companyId: number, prospectId: number): { pk: string; begins: string } => ({
-    pk: prospectPartition(companyId, blockOf(prospectId)),
-    begins: `D#${padded(prospectId)}#A#`,
-  }),
-  appointment: (companyId: number, prospectId: number, id: number): Key => ({
-    pk: prospectPartition(companyId, blockOf(prospectId)),
-    sk: `D#${padded(prospectId)}#A#${padded(id)}`,
-  }),
-  /** A status change, by the version of the prospect that it made. */
-  history: (companyId: number, prospectId: number, version: number): Key => ({
-    pk: prospectPartition(companyId, blockOf(prospectId)),
-    sk: `D#${padded(prospectId)}#H#${padded(version)}`,
-  }),
-  /** A deleted appointment: no read of the prospect comes by it. */
-  deletedAppointment: (companyId: number, prospectId: number, id: number): Key => ({
-    pk: prospectPartition(companyId, blockOf(prospectId)),
-    sk: `X#${padded(prospectId)}#A#${padded(id)}`,
   }),
 
   /** What came of a request under this idempotency key of the user? */
@@ -135,43 +80,6 @@ export const keys = {
   /** All addresses in one id block (128 ids), in order of their ids. */
   addressBlock: (companyId: number, blockNumber: number): { pk: string } => ({
     pk: addressPartition(companyId, blockNumber),
-  }),
-  /** Which prospect does the note or appointment with this id hang on? One row each, so no partition is hot. */
-  notePlace: (companyId: number, id: number): Key => ({ pk: placePartition(companyId, id), sk: "NOTE" }),
-  appointmentPlace: (companyId: number, id: number): Key => ({
-    pk: placePartition(companyId, id),
-    sk: "APPOINTMENT",
-  }),
-  /** Which appointments of a company start in this month (`YYYY-MM`, UTC), from one instant to another inclusive? */
-  calendar: (companyId: number, month: string, from: string, to: string) => ({
-    pk: calendarPartition(companyId, month),
-    from,
-    // `$` is the character after `#`: what starts at the last instant is within.
-    upTo: `${to}$`,
-  }),
-  calendarEntry: (companyId: number, startAt: string, id: number): Key => ({
-    pk: calendarPartition(companyId, startAt.slice(0, 7)),
-    sk: `${startAt}#${padded(id)}`,
-  }),
-  /**
-   * When are the appointments of a prospect? One row, with those of the other prospects of its assignee, and none of them starts
-   * after `until`.
-   */
-  agenda: (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
-    pk: agendaPartition(companyId, assignee),
-    sk: `${until}#${padded(prospectId)}`,
-  }),
-  /** The agendas of a user's prospects, as far as they may have something at this instant or later. */
-  agendas: (companyId: number, userId: number, from: string) => ({
-    pk: agendaPartition(companyId, userId),
-    from,
-    upTo: "~",
-  }),
-
-  /** Which prospects do the notes of an import with the ids of one block hang on? */
-  notePlaces: (companyId: number, blockNumber: number): Key => ({
-    pk: `C#${companyId}#I#B${blockNumber}`,
-    sk: "NOTES",
   }),
 
   /** What became of an import? */

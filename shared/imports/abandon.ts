@@ -1,6 +1,7 @@
 /** Imports that came to nothing: first nobody can complete them any more, then what they wrote is removed. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { equals } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
@@ -69,7 +70,7 @@ export async function clear(
     await Promise.all(some.map((block) => removeAll(table, keys.prospectBlock(companyId, block))));
   }
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
-  await table.batchRemove(blocksIn(noteBlocks).map((block) => keys.notePlaces(companyId, block)));
+  await table.batchRemove(blocksIn(noteBlocks).map((block) => besideKeys.notePlaces(companyId, block)));
   await removeAll(table, { ...keys.runSheets(companyId), begins: piecesOf(id) });
   // Segments are named one after the other; the run comes last and has no parts of its own.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);

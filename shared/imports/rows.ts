@@ -6,6 +6,7 @@ import { folded } from "#shared/caseless.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { Draft } from "#shared/csv/draft.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import type { StoredNote } from "#shared/notes/schema.ts";
@@ -57,7 +58,7 @@ export function importRows(caller: Caller, plan: Plan, drafts: readonly Draft[])
     indexed.push({ row: indexRow(prospect), notes: own.map(indexNote) });
   }
   for (const note of notes) {
-    items.push({ ...keys.note(companyId, note.prospectId, note.createdAt, note.id), ...note });
+    items.push({ ...besideKeys.note(companyId, note.prospectId, note.createdAt, note.id), ...note });
   }
   const { importId, now } = plan;
   return {

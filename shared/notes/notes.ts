@@ -3,8 +3,8 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import { isPublished } from "#shared/imports/published.ts";
@@ -23,7 +23,10 @@ export async function* listNotes(world: World, caller: Caller, prospectId: numbe
     loadDictionary(world.table, caller.companyId),
     readVisibleProspect(world, caller, prospectId),
   ]);
-  for await (const item of world.table.query({ ...keys.notes(caller.companyId, prospectId), newestFirst: true })) {
+  for await (const item of world.table.query({
+    ...besideKeys.notes(caller.companyId, prospectId),
+    newestFirst: true,
+  })) {
     yield presentNote(StoredNote.parse(item), dictionary);
   }
 }
@@ -100,7 +103,7 @@ async function findNote(world: World, caller: Caller, id: number): Promise<Found
   const spot = (await findNotePlaces(world.table, companyId, [id])).get(id);
   if (spot === undefined) throw notFound("note");
   const { prospectId, createdAt } = spot;
-  const found = await findAttached(world, caller, prospectId, keys.note(companyId, prospectId, createdAt, id));
+  const found = await findAttached(world, caller, prospectId, besideKeys.note(companyId, prospectId, createdAt, id));
   if (found === undefined) throw notFound("note");
   return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
 }

@@ -8,7 +8,7 @@
 import * as z from "zod/mini";
 import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/bytes.ts";
-import { keys } from "#shared/db/keys.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import type { Item, Table, Write } from "#shared/db/table.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
@@ -57,7 +57,7 @@ type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "age
 export async function readAgenda(table: Table, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
-  const item = await table.get(keys.agenda(companyId, assignedToUserId, agendaUntil, id));
+  const item = await table.get(besideKeys.agenda(companyId, assignedToUserId, agendaUntil, id));
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
@@ -84,7 +84,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
-  const key = keys.agenda(companyId, assignedToUserId, until, prospectId);
+  const key = besideKeys.agenda(companyId, assignedToUserId, until, prospectId);
   const put: Write = { put: { ...key, type: "agenda", prospectId, bytes: encoded(entries) } };
   const hasMoved = current.assignedToUserId !== assignedToUserId || current.agendaUntil !== until;
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
@@ -92,7 +92,7 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
 
 /** A deleted prospect has none. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
-  return until === undefined ? [] : [{ remove: keys.agenda(companyId, assignedToUserId, until, id) }];
+  return until === undefined ? [] : [{ remove: besideKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
 
 /** Nothing but where the prospect has appointments and gets another assignee. */

@@ -1,6 +1,7 @@
 /** Finds what hangs on a prospect (a note, an appointment) by its id alone, as far as the caller may see it. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { absent } from "#shared/db/expression.ts";
 import { blockOf, type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
@@ -35,7 +36,7 @@ export interface NoteSpot {
 const NotePlace = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
 
 export const newNotePlace = ({ companyId, id, prospectId, createdAt }: StoredNote): Write => ({
-  put: { ...keys.notePlace(companyId, id), type: "place", id, prospectId, createdAt },
+  put: { ...besideKeys.notePlace(companyId, id), type: "place", id, prospectId, createdAt },
   when: absent,
 });
 
@@ -51,7 +52,7 @@ export const packPlaces = (
 ): (Key & Item)[] =>
   [...Map.groupBy(notes, ({ id }) => blockOf(id))].map(([block, own]) => {
     const bytes = packed(own.map(({ id, prospectId }): z.infer<typeof PackedPlace> => [id, prospectId]));
-    return { ...keys.notePlaces(companyId, block), type: "notePlaces", createdAt, bytes };
+    return { ...besideKeys.notePlaces(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
 /** By id: places of their own, and those among an import's. What is removed has none, or one that leads to nothing. */
@@ -62,8 +63,8 @@ export async function findNotePlaces(
 ): Promise<Map<number, NoteSpot>> {
   const blocks = [...new Set(ids.map(blockOf))];
   const items = await table.batchGet([
-    ...[...new Set(ids)].map((id) => keys.notePlace(companyId, id)),
-    ...blocks.map((block) => keys.notePlaces(companyId, block)),
+    ...[...new Set(ids)].map((id) => besideKeys.notePlace(companyId, id)),
+    ...blocks.map((block) => besideKeys.notePlaces(companyId, block)),
   ]);
   const wanted = new Set(ids);
   const spots = new Map<number, NoteSpot>();

@@ -2,7 +2,7 @@
 import { StoredAppointment } from "#shared/appointments/schema.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
-import { keys } from "#shared/db/keys.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";
 import { StoredNote } from "#shared/notes/schema.ts";
@@ -15,11 +15,11 @@ import type { World } from "#shared/world.ts";
 /** One round: the row, its newest notes, and its appointments and past statuses. Throws not_found for what the caller may not see. */
 export async function readProspect(world: World, caller: Caller, id: number): Promise<ProspectDetail> {
   const { companyId } = caller;
-  const newest = { ...keys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };
+  const newest = { ...besideKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };
   const [prospect, notes, details, dictionary] = await Promise.all([
     readVisibleProspect(world, caller, id),
     itemsOf(world.table.query(newest)),
-    itemsOf(world.table.query(keys.details(companyId, id))),
+    itemsOf(world.table.query(besideKeys.details(companyId, id))),
     loadDictionary(world.table, companyId),
   ]);
   const rows = {

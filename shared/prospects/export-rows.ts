@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { Place } from "#shared/company-index/page.ts";
 import type { Consistency } from "#shared/db/batch.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
 import type { Item, QuerySpec, Table } from "#shared/db/table.ts";
 import { StoredNote } from "#shared/notes/schema.ts";
@@ -133,7 +134,11 @@ async function readSome(
 }
 
 async function readBlock(table: Table, companyId: number, block: number): Promise<Rows> {
-  const spec = { ...keys.prospectsAndCounts(companyId, block), fields: blockFields, consistency: "eventual" } as const;
+  const spec = {
+    ...besideKeys.prospectsAndCounts(companyId, block),
+    fields: blockFields,
+    consistency: "eventual",
+  } as const;
   const items: Item[] = [];
   const counts = new Map<number, number>();
   for await (const item of table.query(spec)) {
@@ -156,7 +161,7 @@ function noteReads(companyId: number, ids: readonly number[], hasMany: (id: numb
   let stretch: number[] = [];
   const close = (): void => {
     const [first, last] = [stretch[0], stretch.at(-1)];
-    if (first !== undefined) reads.push(keys.notes(companyId, first, last));
+    if (first !== undefined) reads.push(besideKeys.notes(companyId, first, last));
     stretch = [];
   };
   for (const id of ids) {
@@ -172,7 +177,7 @@ function noteReads(companyId: number, ids: readonly number[], hasMany: (id: numb
 }
 
 const newestOf = (companyId: number, id: number): QuerySpec => ({
-  ...keys.notes(companyId, id),
+  ...besideKeys.notes(companyId, id),
   newestFirst: true,
   limit: 1,
 });

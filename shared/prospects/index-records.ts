@@ -1,6 +1,7 @@
 /** The rows that the company index is made of, read block by block: as many prospects as there may be, a few blocks in memory. */
 import * as z from "zod/mini";
 import type { NotePlace, Records, SomeRecords } from "#shared/company-index/records.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import { StoredNote } from "#shared/notes/schema.ts";
@@ -42,7 +43,7 @@ async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRec
 
 async function readBlock(table: Table, companyId: number, block: number): Promise<SomeRecords> {
   const items: Item[] = [];
-  for await (const item of table.query(keys.prospectsAndNotes(companyId, block))) items.push(item);
+  for await (const item of table.query(besideKeys.prospectsAndNotes(companyId, block))) items.push(item);
   return recordsIn(items);
 }
 
@@ -56,7 +57,7 @@ async function readSome(
   const spots = noteIds.length === 0 ? [] : await findNotePlaces(table, companyId, noteIds);
   const wanted = [
     ...prospectIds.map((id) => keys.prospect(companyId, id)),
-    ...[...spots].map(([id, { prospectId, createdAt }]) => keys.note(companyId, prospectId, createdAt, id)),
+    ...[...spots].map(([id, { prospectId, createdAt }]) => besideKeys.note(companyId, prospectId, createdAt, id)),
   ];
   return recordsIn(await table.batchGet(distinct(wanted)));
 }

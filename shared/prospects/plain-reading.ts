@@ -1,6 +1,7 @@
 /** Reads every prospect of a company from its rows: exact, strongly consistent, and as dear as the company is large. */
 
 import * as z from "zod/mini";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import { StoredNote } from "#shared/notes/schema.ts";
@@ -32,7 +33,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 
   async function readBlocks(): Promise<void> {
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
-      for await (const item of table.query(keys.prospectsAndNotes(companyId, block))) keep(item);
+      for await (const item of table.query(besideKeys.prospectsAndNotes(companyId, block))) keep(item);
     }
   }
   function keep(item: Item): void {

@@ -1,5 +1,6 @@
 /** Writes of a prospect's row and of a note's, each with its entry in the company index: in one transaction or not at all. */
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { absent, any, below, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
@@ -41,7 +42,7 @@ export function keepAppointments(
 /** The first one fails its condition where the prospect has as many notes as it may have. */
 export const insertNote = (note: StoredNote): Write[] => [
   {
-    update: keys.noteCount(note.companyId, note.prospectId),
+    update: besideKeys.noteCount(note.companyId, note.prospectId),
     change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
     when: any(missing("notes"), below("notes", limits.notesPerProspect)),
   },
@@ -59,11 +60,11 @@ export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
-  { remove: keys.notePlace(note.companyId, note.id) },
+  { remove: besideKeys.notePlace(note.companyId, note.id) },
   ...(note.importId === undefined
-    ? [{ update: keys.noteCount(note.companyId, note.prospectId), change: { add: { notes: -1 } } }]
+    ? [{ update: besideKeys.noteCount(note.companyId, note.prospectId), change: { add: { notes: -1 } } }]
     : []),
 ];
 
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
-  keys.note(companyId, prospectId, createdAt, id);
+  besideKeys.note(companyId, prospectId, createdAt, id);

@@ -1,7 +1,7 @@
 /** The upcoming appointments of a prospect that its row keeps, so that a page of prospects needs no look at appointments. */
 import { StoredAppointment } from "#shared/appointments/schema.ts";
 import { iso } from "#shared/clock.ts";
-import { keys } from "#shared/db/keys.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type AgendaEntry, readAgenda, soonestEntryFirst } from "#shared/prospects/agenda.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
@@ -60,7 +60,7 @@ async function readSome(
   changed: StoredAppointment | undefined,
 ): Promise<StoredAppointment[]> {
   const others = entries.filter(({ id }) => id !== changed?.id);
-  const items = await table.batchGet(others.map(({ id }) => keys.appointment(companyId, prospectId, id)));
+  const items = await table.batchGet(others.map(({ id }) => besideKeys.appointment(companyId, prospectId, id)));
   const found = items.map((item) => StoredAppointment.parse(item));
   return changed !== undefined && others.length < entries.length ? [...found, changed] : found;
 }
@@ -119,7 +119,8 @@ export async function upcomingOf(
 
 async function readAppointments(table: Table, { companyId, id }: StoredProspect): Promise<StoredAppointment[]> {
   const found: StoredAppointment[] = [];
-  for await (const item of table.query(keys.appointments(companyId, id))) found.push(StoredAppointment.parse(item));
+  for await (const item of table.query(besideKeys.appointments(companyId, id)))
+    found.push(StoredAppointment.parse(item));
   return found;
 }
 

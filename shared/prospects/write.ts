@@ -3,9 +3,9 @@ import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
 import { forgetDictionary } from "#shared/companies/recent-dictionary.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
 import { ApiError } from "#shared/http/problem.ts";
@@ -174,7 +174,7 @@ function statusChange(
 
 function historyWrite({ companyId, id: prospectId }: StoredProspect, change: LastStatusChange): Write {
   const row: StoredStatusChange = { ...change, type: "history", prospectId };
-  return { put: { ...keys.history(companyId, prospectId, change.version), ...row }, when: absent };
+  return { put: { ...besideKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
 }
 
 const emptyFields = {

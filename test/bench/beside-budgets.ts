@@ -1,6 +1,7 @@
 /** Budget 14: what hangs on prospects (notes, past statuses, appointments) costs the reads of lists nothing, however much there is of it. */
 import { iso } from "#shared/clock.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
+import type { Key } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Item } from "#shared/db/table.ts";
 import { readProspect } from "#shared/prospects/detail.ts";
@@ -49,15 +50,15 @@ function besideOf(companyId: number, prospectId: number, notes: number, body: st
   const of = { companyId, prospectId };
   return [
     ...rows(notes, (id) => ({
-      ...keys.note(companyId, prospectId, at(id), id),
+      ...besideKeys.note(companyId, prospectId, at(id), id),
       ...{ type: "note", id, ...of, body, ...dated(id) },
     })),
     ...rows(STATUSES, (version) => ({
-      ...keys.history(companyId, prospectId, version),
+      ...besideKeys.history(companyId, prospectId, version),
       ...{ type: "history", id: version, prospectId, ...change, createdAt: at(version), version },
     })),
     ...rows(APPOINTMENTS, (id) => ({
-      ...keys.appointment(companyId, prospectId, id),
+      ...besideKeys.appointment(companyId, prospectId, id),
       ...{ type: "appointment", id, ...of, ...appointment, notes: null, assignedToUserId: null },
       ...{ startAt: at(id), ...dated(id) },
     })),

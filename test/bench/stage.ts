@@ -7,6 +7,7 @@ import { flush } from "#shared/company-index/flush.ts";
 import { addImported } from "#shared/company-index/imported.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { blockOf, IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
@@ -141,7 +142,9 @@ async function writeRows(world: World, company: BenchCompany, ids: readonly numb
   await world.table.batchPut(
     made.flatMap(({ prospect, note }) => [
       { ...keys.prospect(company.id, prospect.id), ...prospectItem(prospect) },
-      ...(note === undefined ? [] : [{ ...keys.note(company.id, prospect.id, note.createdAt, note.id), ...note }]),
+      ...(note === undefined
+        ? []
+        : [{ ...besideKeys.note(company.id, prospect.id, note.createdAt, note.id), ...note }]),
     ]),
   );
 }

@@ -12,6 +12,7 @@ import {
 import { listAppointments } from "#shared/appointments/calendar.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { createCompany } from "#shared/companies/create.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
@@ -66,7 +67,7 @@ async function scene(caller: Caller): Promise<Scene> {
     createAppointment(world, caller, prospectId, { title: "first", startAt: JANUARY }),
   ]);
   const { companyId } = caller;
-  const places = [keys.notePlace(companyId, note.id), keys.appointmentPlace(companyId, appointment.id)];
+  const places = [besideKeys.notePlace(companyId, note.id), besideKeys.appointmentPlace(companyId, appointment.id)];
   const partitions = new Set(places.map(({ pk }) => pk));
   return { caller, prospectId, noteId: note.id, appointmentId: appointment.id, places: partitions };
 }
@@ -74,7 +75,7 @@ async function scene(caller: Caller): Promise<Scene> {
 /** All rows of the prospect, whether anything leads to them or not. */
 async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Promise<Item[]> {
   const { pk, sk } = keys.prospect(companyId, prospectId);
-  const months = [JANUARY, JUNE].map((startAt) => ({ pk: keys.calendarEntry(companyId, startAt, 1).pk }));
+  const months = [JANUARY, JUNE].map((startAt) => ({ pk: besideKeys.calendarEntry(companyId, startAt, 1).pk }));
   const own = ["P", "N", "NC", "D", "X"].map((kind) => ({ pk, begins: sk.replace(/^P/, kind) }));
   const queries = [...own, ...months, ...[...places].map((place) => ({ pk: place }))];
   const rows: Item[] = [];
@@ -103,14 +104,14 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
   const notes = ofType("note");
   const appointments = ofType("appointment").filter(({ deletedAt }) => deletedAt === undefined);
   const places = [
-    ...notes.map(({ id }) => keys.notePlace(companyId, Number(id))),
-    ...appointments.map(({ id }) => keys.appointmentPlace(companyId, Number(id))),
+    ...notes.map(({ id }) => besideKeys.notePlace(companyId, Number(id))),
+    ...appointments.map(({ id }) => besideKeys.appointmentPlace(companyId, Number(id))),
   ];
   expect(ofType("place").map(keyOf).toSorted(), place).toEqual(places.map(({ pk, sk }) => `${pk} ${sk}`).toSorted());
   for (const { prospectId } of ofType("place")) expect(prospectId).toBe(at.prospectId);
   const entries = appointments.map(({ pk: _, sk: __, ...row }) => ({
     ...row,
-    ...keys.calendarEntry(companyId, String(row.startAt), Number(row.id)),
+    ...besideKeys.calendarEntry(companyId, String(row.startAt), Number(row.id)),
     type: "calendarEntry",
   }));
   const byKey = (a: Item, b: Item): number => (keyOf(a) < keyOf(b) ? -1 : 1);

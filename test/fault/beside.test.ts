@@ -1,6 +1,7 @@
 /** What hangs on a prospect: reads of prospects do not pay for it, it has limits, and what is deleted is not read again. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createAppointment, deleteAppointment } from "#shared/appointments/appointments.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { limits } from "#shared/limits.ts";
@@ -47,10 +48,10 @@ async function hangNotes(world: World, { caller }: Company, prospectId: number, 
   const { companyId } = caller;
   const dated = (i: number) => ({ createdAt: at(i), updatedAt: at(i), createdBy: null, version: 1 });
   const notes = Array.from({ length: count }, (_, i) => ({
-    ...keys.note(companyId, prospectId, at(i), 900_000 + i),
+    ...besideKeys.note(companyId, prospectId, at(i), 900_000 + i),
     ...{ type: "note", id: 900_000 + i, companyId, prospectId, body: `${i} ${body}`, ...dated(i) },
   }));
-  const counted = { ...keys.noteCount(companyId, prospectId), type: "noteCount", prospectId, notes: count };
+  const counted = { ...besideKeys.noteCount(companyId, prospectId), type: "noteCount", prospectId, notes: count };
   await world.table.batchPut([...notes, counted]);
 }
 
@@ -112,7 +113,7 @@ const conflict = { code: "conflict" };
 test("a prospect takes 5 000 notes, and one more where one is deleted", async () => {
   const { company, world, ids } = await withProspects(1);
   const [id = 0] = ids;
-  const key = keys.noteCount(company.caller.companyId, id);
+  const key = besideKeys.noteCount(company.caller.companyId, id);
   const first = await createNote(world, company.caller, id, { body: "first" });
   await world.table.write({ update: key, change: { set: { notes: limits.notesPerProspect - 2 } } });
   const made = await Promise.allSettled(

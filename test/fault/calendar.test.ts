@@ -5,6 +5,7 @@ import { createAppointment, deleteAppointment, updateAppointment } from "#shared
 import { listAppointments } from "#shared/appointments/calendar.ts";
 import { type Appointment, CalendarQuery } from "#shared/appointments/schema.ts";
 import type { Caller } from "#shared/auth/caller.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
@@ -163,7 +164,7 @@ test("appointments that are made while their prospect changes hands are all foun
   expect(found.map(({ length }) => length).toSorted()).toEqual([0, 8]);
   const rows = [];
   for (const { companyId, userId } of reps) {
-    for await (const row of world.table.query(keys.agendas(companyId, userId, hour(-9)))) rows.push(row);
+    for await (const row of world.table.query(besideKeys.agendas(companyId, userId, hour(-9)))) rows.push(row);
   }
   expect(rows).toHaveLength(1);
 });

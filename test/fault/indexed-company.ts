@@ -3,6 +3,7 @@ import { expect } from "vitest";
 import { openCompanyIndex } from "#shared/company-index/company-index.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
 import { pageOf } from "#shared/company-index/page.ts";
+import { besideKeys } from "#shared/db/beside-keys.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table, Write } from "#shared/db/table.ts";
@@ -106,7 +107,7 @@ export class IndexedCompany {
   }
 
   async note(prospectId: number, id: number): Promise<StoredNote> {
-    return StoredNote.parse(await this.table.get(keys.note(this.id, prospectId, now, id)));
+    return StoredNote.parse(await this.table.get(besideKeys.note(this.id, prospectId, now, id)));
   }
 
   async #write(prospectId: number, writes: readonly Write[]): Promise<void> {
