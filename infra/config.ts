@@ -9,6 +9,8 @@ export interface DeployConfig {
   readonly audience: readonly string[];
   /** The user pool sends its mail from this address by an identity of SES; without it by Cognito, some 50 mails a day for the account. */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
+  /** What an earlier deployment left, by its names on AWS, in the place of new and empty resources. */
+  readonly adopted?: Adopted;
   /** `local` also permits http and loopback receivers: for development only. */
   readonly webhookUrlPolicy: "public" | "local";
   /** Delays, retry gaps and windows pass this many times faster. */
@@ -23,11 +25,22 @@ export interface DeployConfig {
   readonly serverTiming: boolean;
 }
 
+export interface Adopted {
+  readonly table?: string;
+  readonly bucket?: string;
+  /** Used as it is: CloudFormation cannot take a pool under an id that is given. */
+  readonly userPool?: { readonly id: string; readonly clientId: string };
+}
+
 export const contextKeys = [
   "issuer",
   "audience",
   "mailFrom",
   "sesIdentity",
+  "table",
+  "bucket",
+  "userPool",
+  "userPoolClient",
   "webhookUrlPolicy",
   "timeScale",
   "preset",
@@ -67,6 +80,8 @@ export const AllowedOrigins = z._default(
 const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
+const name = (pattern: RegExp, what: string) => z.optional(z.string().check(z.regex(pattern, `must be ${what}`)));
+
 const Context = z.object({
   issuer: z.optional(z.url("must be a URL")),
   audience: z._default(List, []),
@@ -78,6 +93,10 @@ const Context = z.object({
       .string()
       .check(z.regex(SES_IDENTITY, "must be the ARN of an identity: arn:aws:ses:REGION:ACCOUNT:identity/example.com")),
   ),
+  table: name(/^[\w.-]{3,255}$/, "the name of a table"),
+  bucket: name(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "the name of a bucket"),
+  userPool: name(/^[\w-]+_[0-9a-zA-Z]+$/, "the id of a user pool: eu-west-1_AbCdEfGhI"),
+  userPoolClient: name(/^\w{1,128}$/, "the id of a client of the user pool"),
   webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public"),
   timeScale: z._default(z.coerce.number().check(z.positive("must be a number above 0")), 1),
   preset: z._default(z.enum(presets), "small"),
@@ -96,20 +115,17 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
     const faults = parsed.error.issues.map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`);
     throw new Error(faults.join("\n"));
   }
-  const { issuer, mailFrom, sesIdentity, preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } =
-    parsed.data;
+  const { issuer, mailFrom, sesIdentity, table, bucket, userPool, userPoolClient, ...others } = parsed.data;
+  const { preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } = others;
   const mail = mailOf(mailFrom, sesIdentity);
-  if (issuer !== undefined && mail !== undefined) {
-    throw new Error(
-      "context key mailFrom: an issuer of your own sends its mail itself; leave out mailFrom and sesIdentity",
-    );
-  }
+  const adopted = adoptedOf(table, bucket, userPool, userPoolClient);
   const config: DeployConfig = {
     ...rest,
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders }),
     ...(alarmEmail !== undefined && { alarmEmail }),
     ...(issuer !== undefined && { issuer }),
     ...(mail !== undefined && { mail }),
+    ...(adopted !== undefined && { adopted }),
   };
   assertConsistent(config);
   return config;
@@ -130,8 +146,35 @@ function mailOf(from: string | undefined, sesIdentity: string | undefined): Depl
   return { from, sesIdentity };
 }
 
+function adoptedOf(
+  table: string | undefined,
+  bucket: string | undefined,
+  id: string | undefined,
+  clientId: string | undefined,
+): Adopted | undefined {
+  if (clientId === undefined && id !== undefined) throw new Error("context key userPoolClient: needed with userPool");
+  if (id === undefined && clientId !== undefined) throw new Error("context key userPool: needed with userPoolClient");
+  const adopted: Adopted = {
+    ...(table !== undefined && { table }),
+    ...(bucket !== undefined && { bucket }),
+    ...(id !== undefined && clientId !== undefined && { userPool: { id, clientId } }),
+  };
+  return Object.keys(adopted).length === 0 ? undefined : adopted;
+}
+
 /** What no single key can tell. */
-export function assertConsistent({ issuer, audience, webhookUrlPolicy }: DeployConfig): void {
+export function assertConsistent({ issuer, audience, mail, adopted, webhookUrlPolicy }: DeployConfig): void {
+  if (issuer !== undefined && mail !== undefined) {
+    throw new Error(
+      "context key mailFrom: an issuer of your own sends its mail itself; leave out mailFrom and sesIdentity",
+    );
+  }
+  if (issuer !== undefined && adopted?.userPool !== undefined) {
+    throw new Error("context key userPool: there is an issuer already; leave out one of the two");
+  }
+  if (mail !== undefined && adopted?.userPool !== undefined) {
+    throw new Error("context key mailFrom: an adopted user pool keeps the sender that it has");
+  }
   if (issuer !== undefined && audience.length === 0) {
     throw new Error("context key audience: needed with an issuer, since any client of it could sign in otherwise");
   }

@@ -30,18 +30,18 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
     description: "Data of the multi-tenant canvassing backend",
     terminationProtection: true,
   });
-  const table = createTable(stack);
+  const table = createTable(stack, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
     // A queue that is replaced keeps the messages that it has.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
-  const bucket = createBucket(stack, importQueue, config.allowedOrigins);
+  const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
   letBucketTell(bucket, importQueue);
   const alarms = createAlarmTopic(stack, config.alarmEmail);
   sendAlarms(stack, alarms);
   const data = { stack, table, bucket, importQueue, identity: createIdentity(stack, config), alarms };
-  keepExports(data);
+  keepExports(data, config);
   return data;
 }
 
@@ -49,7 +49,10 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
  * An export that follows its uses goes with the last of them, and CloudFormation refuses that while the service's stack, which is
  * updated later, still has it. These stay whether they are used or not.
  */
-function keepExports({ stack, table, bucket, importQueue, identity: { issuer, userPool }, alarms }: Data): void {
+function keepExports(
+  { stack, table, bucket, importQueue, identity: { issuer, userPool }, alarms }: Data,
+  config: DeployConfig,
+): void {
   const values = [
     table.tableName,
     table.tableArn,
@@ -60,7 +63,10 @@ function keepExports({ stack, table, bucket, importQueue, identity: { issuer, us
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    ...(userPool === undefined ? [] : [issuer, userPool.id, userPool.arn, userPool.clientId]),
+    // What is known beforehand is no reference.
+    ...(userPool === undefined || config.adopted?.userPool !== undefined
+      ? []
+      : [issuer, userPool.id, userPool.arn, userPool.clientId]),
   ];
   for (const value of values) if (value !== undefined) stack.exportValue(value);
 }

@@ -1,9 +1,10 @@
-/** Who may sign in: the configured OpenID Connect issuer, or else a Cognito user pool of the stack's own. */
+/** Who may sign in: the configured OpenID Connect issuer, an adopted Cognito user pool, or else one of the stack's own. */
 import {
   AccountRecovery,
   CfnUserPool,
   ClientAttributes,
   FeaturePlan,
+  type IUserPool,
   Mfa,
   UserPool,
   type UserPoolClient,
@@ -20,13 +21,20 @@ export interface Identity {
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
 
-export function createIdentity(scope: Construct, { issuer, audience, mail }: DeployConfig): Identity {
+export function createIdentity(scope: Construct, { issuer, audience, mail, adopted }: DeployConfig): Identity {
   if (issuer !== undefined) return { issuer, audience: audience.join(",") };
+  if (adopted?.userPool !== undefined) {
+    const { id, clientId } = adopted.userPool;
+    const pool = UserPool.fromUserPoolId(scope, "AdoptedUserPool", id);
+    return identityOf(pool, `https://${pool.userPoolProviderName}`, clientId, audience);
+  }
   const pool = createUserPool(scope, mail);
-  const client = createClient(pool);
-  const clientId = client.userPoolClientId;
+  return identityOf(pool, pool.userPoolProviderUrl, createClient(pool).userPoolClientId, audience);
+}
+
+function identityOf(pool: IUserPool, issuer: string, clientId: string, audience: readonly string[]): Identity {
   return {
-    issuer: pool.userPoolProviderUrl,
+    issuer,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
     userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };

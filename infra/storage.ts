@@ -19,8 +19,10 @@ import type { Folder } from "./access.ts";
 import { accept } from "./finding.ts";
 import { tellOfUploads } from "./jobs.ts";
 
-export function createTable(scope: Construct): Table {
+/** @param tableName of a table that an earlier deployment left; undefined lets CloudFormation make one and name it */
+export function createTable(scope: Construct, tableName?: string): Table {
   const table = new Table(scope, "Table", {
+    ...(tableName !== undefined && { tableName }),
     partitionKey: { name: "pk", type: AttributeType.STRING },
     sortKey: { name: "sk", type: AttributeType.STRING },
     billingMode: BillingMode.PAY_PER_REQUEST,
@@ -51,9 +53,15 @@ const fromPages = (origins: readonly string[]): CorsRule => ({
   maxAge: 600,
 });
 
-/** `uploads` is told of each file in the folder of that name. */
-export function createBucket(scope: Construct, uploads: Queue, allowedOrigins: readonly string[]): Bucket {
+/** `uploads` gets a message for each file in the folder of that name. A `bucketName` is as a table's name above. */
+export function createBucket(
+  scope: Construct,
+  uploads: Queue,
+  allowedOrigins: readonly string[],
+  bucketName?: string,
+): Bucket {
   const bucket = new Bucket(scope, "Files", {
+    ...(bucketName !== undefined && { bucketName }),
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
     objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
     encryption: BucketEncryption.S3_MANAGED,

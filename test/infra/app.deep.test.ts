@@ -23,6 +23,10 @@ const settings = { PATH, NODE_COMPILE_CACHE };
 const identities = [
   { identity: "its own user pool", context: {} },
   { identity: "another issuer", context: { issuer: "https://id.example.com", audience: "web,mobile" } },
+  {
+    identity: "what another deployment left",
+    context: { table: "Left", bucket: "left-bucket", userPool: "eu-west-1_Left", userPoolClient: "left" },
+  },
 ];
 
 describe("cdk synth", () => {

@@ -1,0 +1,92 @@
+/** What an earlier deployment left can be named, and is then the service's again. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { readConfig } from "../../infra/config.ts";
+import { at, listed, synthesized, type Template, target } from "./template.ts";
+
+const names = {
+  table: "Canvassing-Data-TableCD117FA1-1ABC",
+  bucket: "canvassing-data-files8e6940b8-1abc",
+  userPool: "eu-west-1_AbCdEfGhI",
+  userPoolClient: "1a2b3c4d5e",
+} as const;
+const configured = (context: Readonly<Record<string, unknown>>) => readConfig((key) => context[key]);
+
+describe("a table and a bucket that are named", () => {
+  let made: Template;
+  let adopted: Template;
+  beforeAll(async () => {
+    const { table, bucket } = names;
+    made = await synthesized(configured({}));
+    adopted = await synthesized(configured({ table, bucket }));
+  });
+
+  it("are the stack's own resources under those names, which CloudFormation may take in", () => {
+    const [table] = adopted.all("AWS::DynamoDB::Table");
+    const [bucket] = adopted.all("AWS::S3::Bucket");
+    // CloudFormation takes in a resource by a name that is no reference, and that it must not delete.
+    expect(table?.properties.TableName).toBe(names.table);
+    expect(bucket?.properties.BucketName).toBe(names.bucket);
+    for (const { resource } of [...adopted.all("AWS::DynamoDB::Table"), ...adopted.all("AWS::S3::Bucket")]) {
+      expect(resource.DeletionPolicy).toBe("RetainExceptOnCreate");
+    }
+  });
+
+  it("differ in nothing else from those that are made", () => {
+    const given = new Set(["TableName", "BucketName", "aws:asset:path"]);
+    const text = (value: unknown) =>
+      JSON.stringify(value, (key, part: unknown) => (given.has(key) && typeof part === "string" ? undefined : part));
+    for (const stack of ["data", "service"] as const) {
+      const [before, after] = [made.stacks[stack], adopted.stacks[stack]];
+      expect(Object.keys(after.Resources)).toEqual(Object.keys(before.Resources));
+      const ids = Object.keys(before.Resources);
+      expect(ids.filter((id) => text(after.Resources[id]) !== text(before.Resources[id]))).toEqual([]);
+      expect(after.Outputs).toEqual(before.Outputs);
+    }
+  });
+});
+
+describe("a user pool that is named", () => {
+  it("is the issuer, takes invitations, and is neither made nor changed", async () => {
+    const { userPool, userPoolClient } = names;
+    const template = await synthesized(configured({ userPool, userPoolClient, audience: "other" }));
+    expect(template.all("AWS::Cognito::UserPool")).toEqual([]);
+    expect(template.all("AWS::Cognito::UserPoolClient")).toEqual([]);
+    const { properties } = template.functionOf("users/create");
+    const variables = at(properties, "Environment", "Variables");
+    expect(variables).toMatchObject({ USER_POOL_ID: userPool, AUDIENCE: `${userPoolClient},other` });
+    const host = ["https://cognito-idp.", { Ref: "AWS::Region" }, ".", { Ref: "AWS::URLSuffix" }];
+    expect(at(variables, "ISSUER")).toEqual({ "Fn::Join": ["", [...host, `/${userPool}`]] });
+    expect(template.outputs.UserPoolId?.Value).toBe(userPool);
+    const role = template.resources[target(properties.Role) ?? ""]?.Properties;
+    const statements = listed(at(role, "Policies", 0, "PolicyDocument", "Statement"));
+    const inviting = statements.find((statement) =>
+      listed(at(statement, "Action")).includes("cognito-idp:AdminCreateUser"),
+    );
+    expect(JSON.stringify(at(inviting, "Resource"))).toContain(`:userpool/${userPool}"`);
+  });
+});
+
+describe("names that cannot be", () => {
+  it.each([
+    [{ table: "a b" }, "table: must be the name of a table"],
+    [{ bucket: "Upper" }, "bucket: must be the name of a bucket"],
+    [{ userPool: "AbCdEfGhI", userPoolClient: "1a" }, "userPool: must be the id"],
+    [{ userPool: names.userPool }, "userPoolClient: needed with userPool"],
+    [{ userPoolClient: names.userPoolClient }, "userPool: needed with userPoolClient"],
+    [
+      { userPool: names.userPool, userPoolClient: "1a", issuer: "https://id.example.com", audience: "web" },
+      "userPool: there is an issuer already",
+    ],
+    [
+      {
+        userPool: names.userPool,
+        userPoolClient: "1a",
+        mailFrom: "a@example.com",
+        sesIdentity: "arn:aws:ses:eu-west-1:123456789012:identity/example.com",
+      },
+      "mailFrom: an adopted user pool keeps the sender",
+    ],
+  ])("%j are refused with the key at fault", (context, fault) => {
+    expect(() => configured(context)).toThrow(fault);
+  });
+});
