@@ -7,6 +7,7 @@ import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import { Annotations, Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { IConstruct } from "constructs";
+import { accept } from "./finding.ts";
 import { alarm } from "./monitoring.ts";
 
 /** Of the account's concurrency: above it, some more load would be refused. */
@@ -40,8 +41,11 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
       conditions: sameAccount,
     }),
   );
-  if (email !== undefined) topic.addSubscription(new EmailSubscription(email));
-  else {
+  if (email !== undefined) {
+    accept(topic.addSubscription(new EmailSubscription(email)), {
+      "Serverless-SNSRedrivePolicy": "SNS tries an address for more than six hours, and the alarm stays to be seen.",
+    });
+  } else {
     Annotations.of(scope).addWarningV2(
       "canvassing:alarmEmail",
       "Alarms reach nobody: deploy with -c alarmEmail=ADDRESS, or subscribe somebody to the topic of the output AlarmTopic.",
