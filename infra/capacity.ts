@@ -18,6 +18,8 @@ export interface Capacity {
   readonly jobs: number;
   /** Nothing where the account has too little to reserve any. */
   readonly reserved: Partial<Record<Reserved, number>>;
+  /** Of functions, by their files, that keep more company indexes in memory than others; the model is `npm run bench:cache`. */
+  readonly memoryMb: Readonly<Partial<Record<string, number>>>;
 }
 
 interface Plan {
@@ -25,12 +27,20 @@ interface Plan {
   readonly deliverySenders: number;
   readonly jobs: number;
   readonly reserved: Partial<Record<Exclude<Reserved, "deliver">, number>>;
+  readonly memoryMb: Capacity["memoryMb"];
 }
 
 /** Two is the least that an event source of a queue may have. */
 const plans: Record<Preset, Plan> = {
   /** A new account has 10, all of which stay unreserved: 4 senders and a job or two leave some for requests. */
-  small: { accountConcurrency: 10, deliverySenders: 4, jobs: 2, reserved: {} },
+  small: {
+    accountConcurrency: 10,
+    deliverySenders: 4,
+    jobs: 2,
+    reserved: {},
+    // A new account has no more than 3 008 for a function.
+    memoryMb: { "prospects/list": 2_048, "prospects/pins": 2_048 },
+  },
   /**
    * `publish` and `flush` run once per shard of the stream, of which 20 stand for some 20 000 writes a second. A sign-in takes the
    * authorizer 20 ms once a minute, so that 50 of them let 2 500 in each second.
@@ -40,6 +50,7 @@ const plans: Record<Preset, Plan> = {
     deliverySenders: 50,
     jobs: 10,
     reserved: { authorize: 50, publish: 20, flush: 20 },
+    memoryMb: { "prospects/list": 5_120, "prospects/pins": 2_048 },
   },
 };
 
@@ -69,5 +80,5 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
         "account; -c accountConcurrency=N says how many its quota allows",
     );
   }
-  return { accountConcurrency, deliverySenders, jobs: plan.jobs, reserved };
+  return { accountConcurrency, deliverySenders, jobs: plan.jobs, reserved, memoryMb: plan.memoryMb };
 }

@@ -90,7 +90,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     handler: "index.handler",
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
-    memorySize: MEMORY_MB,
+    memorySize: platform.capacity.memoryMb[spec.file] ?? MEMORY_MB,
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,

@@ -93,7 +93,7 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 type Undo = (() => unknown)[];
 
 /** Each is a thread with some 30 MB: fewer than are deployed. */
-const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {} } as const;
+const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {}, memoryMb: {} } as const;
 /** Invocations of event sources get this long to finish when the service stops. */
 const DRAIN_MS = 3_000;
 

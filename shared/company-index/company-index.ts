@@ -1,4 +1,5 @@
 /** Reads of the company index: one strongly consistent Query, with the segments kept in memory from read to read. */
+import { cacheBytesOf } from "#shared/company-index/cache-size.ts";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
@@ -8,8 +9,8 @@ import { readManifest, readSheets, type Sheets } from "#shared/company-index/sto
 import { TableBusy } from "#shared/db/errors.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** A million prospects with their texts take about 300 MB. */
-const CACHE_BYTES = 400_000_000;
+/** The memory that functions have unless it is set otherwise: for processes that are no functions. */
+const USUAL_MB = 1_024;
 
 /** Attempts at a read whose segments were merged away meanwhile. What is really missing is missing each time. */
 const UNREADABLE_TRIES = 3;
@@ -30,6 +31,8 @@ export interface IndexMoment {
 }
 
 export interface CompanyIndex {
+  /** Of memory that the segments kept from read to read take, as they are counted. */
+  readonly cachedBytes: number;
   /**
    * Does the work at a moment, and again at a later one where its moment has passed meanwhile. `alongside` runs at the same time as
    * the look at the table that makes the moment. Throws IndexUnreadable and, after many moments, TableBusy.
@@ -50,19 +53,29 @@ export function companyIndex(table: Table): CompanyIndex {
   return known;
 }
 
-export function openCompanyIndex(table: Table, cacheBytes = CACHE_BYTES): CompanyIndex {
+const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE ?? USUAL_MB));
+
+export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): CompanyIndex {
   /** In the order of their last use. */
   const cache = new Map<number, Snapshot>();
+
+  function cachedBytes(): number {
+    let bytes = 0;
+    for (const snapshot of cache.values()) bytes += snapshot.bytes;
+    return bytes;
+  }
 
   function remember(companyId: number, used: Snapshot): void {
     cache.delete(companyId);
     cache.set(companyId, used);
-    let bytes = 0;
-    for (const snapshot of cache.values()) bytes += snapshot.bytes;
-    for (const [oldest, snapshot] of cache) {
-      if (bytes <= cacheBytes || oldest === companyId) break;
+    const others = [...cache].slice(0, -1);
+    let excess = cachedBytes() - cacheBytes;
+    // Texts take three quarters of a company's memory, and lists and maps do without them: they go before any columns do.
+    for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
+    for (const [oldest, snapshot] of others) {
+      if (excess <= 0) break;
       cache.delete(oldest);
-      bytes -= snapshot.bytes;
+      excess -= snapshot.bytes;
     }
   }
 
@@ -85,14 +98,22 @@ export function openCompanyIndex(table: Table, cacheBytes = CACHE_BYTES): Compan
     return {
       dictionaryVersion: unflushed.head.dictionaryVersion,
       find: async (criteria) => {
-        await snapshot.load(table, criteria);
-        remember(companyId, snapshot);
-        return findMatches(snapshot.view(criteria, unflushed.entries, unflushed.notes), criteria);
+        const leave = snapshot.enter();
+        try {
+          await snapshot.load(table, criteria);
+          remember(companyId, snapshot);
+          return findMatches(snapshot.view(criteria, unflushed.entries, unflushed.notes), criteria);
+        } finally {
+          leave();
+        }
       },
     };
   }
 
   return {
+    get cachedBytes() {
+      return cachedBytes();
+    },
     at: async (companyId, alongside, work) => {
       for (let attempt = 1; ; attempt++) {
         try {

@@ -28,6 +28,18 @@ export class LoadedSegment {
     return this.main.count;
   }
 
+  /** Itself where it has none, else a segment with the same columns and orders. */
+  withoutText(): LoadedSegment {
+    if (this.text === undefined) return this;
+    const other = new LoadedSegment(this.entry, this.main);
+    other.geo = this.geo;
+    other.isRead = this.isRead;
+    other.#byId = this.#byId;
+    other.#newest = this.#newest;
+    for (const [column, postings] of this.#postings) other.#postings.set(column, postings);
+    return other;
+  }
+
   /** Its rows as a list shows them; undefined as long as they have not been put in that order. */
   get newest(): Uint16Array | undefined {
     return this.#newest;

@@ -28,6 +28,8 @@ export class Snapshot {
   readonly #dead = new Map<string, Uint8Array | undefined>();
   #bytes: number | undefined;
   #makesWords = false;
+  /** Reads that have begun to load what they look at. */
+  #readers = 0;
   #inView: readonly SegmentInView[] | undefined;
   #runs: RunsInView | undefined;
   #runsWithNotes: RunsInView | undefined;
@@ -70,6 +72,28 @@ export class Snapshot {
       bytes += 42 * (prospects.ids.length + notes.ids.length);
     for (const notes of this.#looseNotes.values()) for (const { text } of notes) bytes += 100 + 2 * text.length;
     return bytes;
+  }
+
+  /** Nothing is dropped that a read may look at until it calls what this gives. */
+  enter(): () => void {
+    this.#readers++;
+    return () => {
+      this.#readers--;
+    };
+  }
+
+  /** Drops what only searches look at, unless a read is under way. Gives how many bytes that were. */
+  dropTexts(): number {
+    const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
+    if (this.#readers > 0 || !hasTexts) return 0;
+    const before = this.bytes;
+    // An earlier version of the index may have the same segments, and be read.
+    for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
+    this.#looseNotes.clear();
+    this.#runsWithNotes = undefined;
+    this.#inView = undefined;
+    this.#bytes = undefined;
+    return before - this.bytes;
   }
 
   /** Searches make the words of some texts each: what that takes is counted with the next one. */

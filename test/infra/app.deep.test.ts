@@ -9,6 +9,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { createAlarmTopic } from "../../infra/alarms.ts";
 import { root } from "../../infra/bundle.ts";
+import { capacityOf } from "../../infra/capacity.ts";
 import { readConfig } from "../../infra/config.ts";
 import { addRulePacks } from "../../infra/rules.ts";
 import { createApp } from "../../infra/synth.ts";
@@ -76,7 +77,7 @@ describe("settings", () => {
       audience: [],
       webhookUrlPolicy: "public",
       timeScale: 1,
-      capacity: { accountConcurrency: 10, deliverySenders: 4, jobs: 2, reserved: {} },
+      capacity: capacityOf({ preset: "small" }),
       allowedOrigins: [],
       serverTiming: false,
     });
@@ -85,7 +86,9 @@ describe("settings", () => {
   it("have a preset for production that keeps room for background work, as much as the account's quota has", () => {
     const reserved = { authorize: 50, publish: 20, flush: 20, deliver: 50 };
     const production = { accountConcurrency: 1_000, deliverySenders: 50, jobs: 10, reserved };
-    expect(read({ preset: "production" })().capacity).toEqual(production);
+    expect(read({ preset: "production" })().capacity).toMatchObject(production);
+    const small = { accountConcurrency: 10, deliverySenders: 4, jobs: 2, reserved: {} };
+    expect(read({})().capacity).toMatchObject(small);
     expect(read({ preset: "production", accountConcurrency: "240" })().capacity.accountConcurrency).toBe(240);
     expect(read({ accountConcurrency: "1000", deliverySenders: "80" })().capacity).toMatchObject({
       deliverySenders: 80,

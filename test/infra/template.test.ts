@@ -12,6 +12,8 @@ import { functionFiles } from "../../infra/synth.ts";
 import { at, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 const DAY_SECONDS = 86_400;
+/** What a function may have in a new account. */
+const NEW_ACCOUNT_MB = 3_008;
 
 let template: Template;
 beforeAll(async () => {
@@ -308,6 +310,9 @@ describe("functions", () => {
     const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
     expect(reservedIn(small)).toEqual({});
     expect(sendersIn(small)).toBe(4);
+    for (const { properties } of small.all("AWS::Lambda::Function")) {
+      expect(properties.MemorySize, String(properties.Description)).toBeLessThanOrEqual(NEW_ACCOUNT_MB);
+    }
   });
 
   it("log to a group that forgets: those of the routes to one, each event function to its own", () => {

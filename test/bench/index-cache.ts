@@ -1,0 +1,163 @@
+/**
+ * `npm run bench:cache`: a model of how often an environment of a function finds a company's index in memory, what a request then
+ * takes and what it costs, by memory of the function and number of companies. Figures of one company are measured by index-memory.ts.
+ */
+
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import * as z from "zod/mini";
+import { cacheBytesOf } from "#shared/company-index/cache-size.ts";
+import { ListQuery } from "#shared/prospects/list.ts";
+import { randomSequence } from "../../infra/local/demo-data.ts";
+import { setStage } from "./stage.ts";
+import { startBenchTable } from "./table.ts";
+
+/** Below it, a function has a share of one processor. Reads of the index use one at most. */
+const WHOLE_CPU_MB = 1_769;
+/** US dollars, arm64 in us-east-1: of a GB-second, and of a read unit on demand. */
+const GB_SECOND = 0.0000133334;
+const READ_UNIT = 0.000000125;
+/** Of a table's answer, and of a first read's rounds with their transfer. */
+const WARM_WAIT_MS = 8;
+const COLD_WAIT_MS = 40;
+
+const IndexMemory = z.object({
+  countedBytes: z.number(),
+  takenBytes: z.number(),
+  coldMs: z.number(),
+  warmMs: z.number(),
+  coldUnits: z.number(),
+});
+
+/** Of 100 000 prospects. */
+export interface Kind {
+  readonly bytes: number;
+  readonly warmMs: number;
+  readonly coldMs: number;
+  readonly coldUnits: number;
+}
+
+/** Measured by `index-memory.ts`; processor time beyond the index (parsing, page, answer) is in `warmMs`. */
+export const kinds = {
+  list: { bytes: 4_853_200, warmMs: 3, coldMs: 75, coldUnits: 138 },
+  pins: { bytes: 6_404_848, warmMs: 45, coldMs: 145, coldUnits: 206 },
+  search: { bytes: 18_249_348, warmMs: 6, coldMs: 420, coldUnits: 540 },
+} as const satisfies Record<string, Kind>;
+
+export type Mix = Readonly<Partial<Record<keyof typeof kinds, number>>>;
+
+export interface Modelled {
+  readonly hits: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  /** For a million requests. */
+  readonly dollars: number;
+}
+
+const REQUESTS = 40_000;
+
+/** Requests of companies alike, to one environment that keeps what was used last. */
+export function model(memoryMb: number, companies: number, mix: Mix): Modelled {
+  const random = randomSequence(7);
+  const budget = cacheBytesOf(memoryMb);
+  /** What is kept of each company, in the order of last use. */
+  const cache = new Map<number, Kind>();
+  let kept = 0;
+  let hits = 0;
+  let dollars = 0;
+  const times: number[] = [];
+  for (let i = -REQUESTS / 4; i < REQUESTS; i++) {
+    const company = Math.floor(random() * companies);
+    const kind = pick(mix, random());
+    const found = cache.get(company);
+    const isHit = found !== undefined && found.bytes >= kind.bytes;
+    const next = found !== undefined && isHit ? found : kind;
+    cache.delete(company);
+    cache.set(company, next);
+    kept += next.bytes - (found?.bytes ?? 0);
+    for (const [oldest, { bytes }] of cache) {
+      if (kept <= budget || oldest === company) break;
+      if (bytes <= kinds.list.bytes || mix.search === undefined) continue;
+      cache.set(oldest, kinds.list);
+      kept -= bytes - kinds.list.bytes;
+    }
+    for (const [oldest, { bytes }] of cache) {
+      if (kept <= budget || oldest === company) break;
+      cache.delete(oldest);
+      kept -= bytes;
+    }
+    if (i < 0) continue;
+    const cpu = (isHit ? kind.warmMs : kind.coldMs) / Math.min(1, memoryMb / WHOLE_CPU_MB);
+    const ms = cpu + (isHit ? WARM_WAIT_MS : COLD_WAIT_MS);
+    times.push(ms);
+    if (isHit) hits++;
+    dollars += (ms / 1_000) * (memoryMb / 1_024) * GB_SECOND + (isHit ? 0 : kind.coldUnits * READ_UNIT);
+  }
+  times.sort((a, b) => a - b);
+  return {
+    hits: hits / REQUESTS,
+    p50Ms: times[REQUESTS / 2] ?? 0,
+    p95Ms: times[REQUESTS * 0.95] ?? 0,
+    dollars: (dollars / REQUESTS) * 1_000_000,
+  };
+}
+
+function pick(mix: Mix, at: number): Kind {
+  let sum = 0;
+  for (const [name, share = 0] of Object.entries(mix)) {
+    sum += share;
+    const kind = Object.entries(kinds).find(([key]) => key === name)?.[1];
+    if (at < sum && kind !== undefined) return kind;
+  }
+  return kinds.list;
+}
+
+/** Counted and taken by a process of its own. Ends with 1 where the cache counts a tenth too few or a third too many. */
+async function measureOne(): Promise<void> {
+  const table = await startBenchTable();
+  const { company, clock, fill } = await setStage(table, 100_000);
+  const lists = [{}, { status: "New" }, { city: "Denver" }, { tagId: "Referral" }, { rep: "Rep Number 3" }];
+  const searches = ["denver", "garcia landlord", "555-1"].map((search) => ({ search }));
+  for (const query of [...lists, ...searches]) await fill(ListQuery.parse({ ...query, pageSize: "1" }));
+  const { endpoint } = table;
+  const job = JSON.stringify({ endpoint, companyId: company.id, ownerId: company.ownerId, now: clock.ms });
+  const script = join(import.meta.dirname, "index-memory.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, ["--expose-gc", script, job]);
+  await table.stop();
+  console.log(
+    "| 100 000 prospects | counted MB | taken MB | cold ms | warm ms | cold read units |\n|---|---|---|---|---|---|",
+  );
+  for (const [kind, one] of Object.entries(z.parse(z.record(z.string(), IndexMemory), JSON.parse(stdout)))) {
+    const { countedBytes, takenBytes, coldMs, warmMs, coldUnits } = one;
+    const shown = [countedBytes / 1e6, takenBytes / 1e6, coldMs, warmMs, coldUnits].map((figure) => figure.toFixed(1));
+    console.log(`| ${kind} | ${shown.join(" | ")} |`);
+    if (countedBytes < 0.9 * takenBytes || countedBytes > 1.35 * takenBytes) process.exitCode = 1;
+  }
+}
+
+function printModel(): void {
+  const mixes = {
+    "list, one in ten a search": { list: 0.9, search: 0.1 },
+    "list without searches": { list: 1 },
+    pins: { pins: 1 },
+  };
+  for (const [name, mix] of Object.entries(mixes)) {
+    console.log(
+      `\n${name}\n| companies | memory MB | kept MB | hits | p50 ms | p95 ms | $ a million |\n|---|---|---|---|---|---|---|`,
+    );
+    for (const companies of [1, 50, 200]) {
+      for (const memoryMb of [1_024, 1_769, 2_048, 3_008, 4_096, 5_120, 8_192]) {
+        const { hits, p50Ms, p95Ms, dollars } = model(memoryMb, companies, mix);
+        const keptMb = Math.round(cacheBytesOf(memoryMb) / 2 ** 20);
+        const times = [p50Ms.toFixed(0), p95Ms.toFixed(0), dollars.toFixed(2)];
+        console.log(`| ${[companies, memoryMb, keptMb, `${(hits * 100).toFixed(1)} %`, ...times].join(" | ")} |`);
+      }
+    }
+  }
+}
+
+if (import.meta.main) {
+  await measureOne();
+  printModel();
+}

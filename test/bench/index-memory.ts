@@ -1,0 +1,95 @@
+/** A process of its own that keeps several copies of a company's index, and tells what they take of memory beside what the cache counts. */
+import { setImmediate as turn } from "node:timers/promises";
+import * as z from "zod/mini";
+import { companyIndex } from "#shared/company-index/company-index.ts";
+import { metered } from "#shared/db/meter.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list.ts";
+import { mapPins } from "#shared/prospects/pins.ts";
+import { worldOn } from "#shared/world.ts";
+import { openBenchTable } from "./table.ts";
+
+const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(), now: z.int() });
+const COPIES = 4;
+
+export interface IndexMemory {
+  /** Of one copy, as the cache counts it. */
+  readonly countedBytes: number;
+  /** Of one copy, as the process has grown by it. */
+  readonly takenBytes: number;
+  /** Processor time of the first read, of a later one, and read units of the first. */
+  readonly coldMs: number;
+  readonly warmMs: number;
+  readonly coldUnits: number;
+}
+
+const { endpoint, companyId, ownerId, now } = Job.parse(JSON.parse(process.argv[2] ?? ""));
+const caller = { companyId, userId: ownerId, role: "owner" as const, permissions: [] };
+const fresh = () => worldOn(openBenchTable(endpoint), { now: () => now });
+type Reader = ReturnType<typeof fresh>;
+
+/** All that is alive: the heap, and what typed arrays have outside it. */
+function takenBytes(): number {
+  for (let i = 0; i < 4; i++) globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+const cpuMs = (): number => process.cpuUsage().user / 1_000;
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const before = cpuMs();
+  await work();
+  return cpuMs() - before;
+}
+
+async function measure(read: (reader: Reader) => Promise<unknown>): Promise<IndexMemory> {
+  // What is made once for all readers is made before.
+  await read(fresh());
+  const before = takenBytes();
+  const readers = Array.from({ length: COPIES }, fresh);
+  let [coldMs, warmMs, countedBytes, coldUnits] = [0, 0, 0, 0];
+  for (const reader of readers) {
+    const before = cpuMs();
+    const { usage } = await metered(() => read(reader));
+    coldMs += cpuMs() - before;
+    coldUnits += usage.readUnits;
+    // Orders, postings and words are made in reads that come later.
+    for (let i = 0; i < 12; i++) await read(reader);
+    await turn();
+    warmMs += await timed(() => read(reader));
+    countedBytes += companyIndex(reader.table).cachedBytes;
+  }
+  const taken = takenBytes() - before;
+  const of = (sum: number): number => sum / COPIES;
+  return {
+    countedBytes: of(countedBytes),
+    takenBytes: of(taken),
+    coldMs: of(coldMs),
+    warmMs: of(warmMs),
+    coldUnits: of(coldUnits),
+  };
+}
+
+const list = (query: Record<string, string>) => (reader: Reader) =>
+  listProspects(reader, caller, ListQuery.parse({ ...query, pageSize: "1" }));
+async function pins(reader: Reader): Promise<void> {
+  for (const _ of await mapPins(reader, caller, {}));
+}
+const filters = [{}, { status: "New" }, { city: "Denver" }, { tagId: "Referral" }, { rep: "Rep Number 3" }];
+async function lists(reader: Reader): Promise<void> {
+  for (const query of filters) await list(query)(reader);
+}
+
+const measured: Record<string, IndexMemory> = {
+  list: await measure(lists),
+  "list and map": await measure(async (reader) => {
+    await lists(reader);
+    await pins(reader);
+  }),
+  "list, map and search": await measure(async (reader) => {
+    await lists(reader);
+    await pins(reader);
+    for (const search of ["denver", "garcia landlord", "555-1"]) await list({ search })(reader);
+  }),
+};
+process.stdout.write(JSON.stringify(measured));
