@@ -8,6 +8,8 @@ export const placeRoutes: readonly Route[] = [
     path: "/api/addresses",
     file: "addresses/list",
     access: { table: { ...caller, addressRanges: ["Query"], addresses: ["Query"] } },
+    // 500 addresses of the longest lines.
+    streamed: true,
   },
   {
     method: "POST",

@@ -3,9 +3,9 @@
 import * as z from "zod/mini";
 import { listAddresses } from "#shared/addresses/addresses.ts";
 import { Address, AddressQuery } from "#shared/addresses/schema.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { streamItems } from "#shared/http/stream-endpoint.ts";
 
-export const handler = endpoint(
+export const handler = streamItems(
   {
     summary: "List addresses",
     description:

@@ -46,7 +46,6 @@ export type AddressPatch = z.infer<typeof AddressPatch>;
 export const AddressQuery = z.object({
   /** Only ids above this one. */
   after: z._default(AfterId, 0),
-  /** So many of the largest addresses still fit one answer. */
   limit: z._default(PageSize, limits.pageSizeMax),
 });
 export type AddressQuery = z.output<typeof AddressQuery>;
