@@ -136,12 +136,9 @@ function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentO
   return Object.fromEntries(limited);
 }
 
-const inFunction = "Every function but the public ones verifies the access token itself and looks its subject up.";
 const acceptedFindings = {
   "AwsSolutions-APIG2": "Each function parses path, query and body by its schema and names the field at fault.",
   "AwsSolutions-APIG3": "A web ACL is a matter of the deployment; the stage's throttling stands without it.",
-  "AwsSolutions-APIG4": inFunction,
-  "AwsSolutions-COG4": inFunction,
   "Serverless-APIGWXrayEnabled": "The request id leads from the answer through every log line.",
   "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
     "The role is the account's, for all its APIs, and this is the policy that API Gateway asks for.",

@@ -83,8 +83,8 @@ function mock(otherwise: MockAnswer, toOptions: MockAnswer | undefined): object 
 }
 
 /** An integration may set only the headers that its operation declares. */
-const declared = ({ headers }: MockAnswer): object => ({
-  description: "",
+const declared = ({ status, headers }: MockAnswer): object => ({
+  description: String(status),
   headers: Object.fromEntries(
     ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]),
   ),
