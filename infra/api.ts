@@ -22,6 +22,7 @@ import type { DeployConfig } from "./config.ts";
 import { accept } from "./finding.ts";
 import { allow, createFunction, functionLogs, type Platform } from "./function.ts";
 import { alarm } from "./monitoring.ts";
+import { rateOf } from "./rates.ts";
 import { type Route, routes } from "./routes.ts";
 
 export const STAGE = "live";
@@ -123,16 +124,12 @@ function createRestApi(
 
 /** A method with settings of its own takes none of the stage's, so that they are all here again. */
 function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentOptions> {
-  const limited = table.flatMap(({ path, method, limit }) =>
-    limit === undefined
-      ? []
-      : [
-          [
-            `${path}/${method}`,
-            { ...LOGGED, throttlingRateLimit: limit.perSecond, throttlingBurstLimit: limit.burst },
-          ] as const,
-        ],
-  );
+  const limited = table.flatMap((route) => {
+    const rate = rateOf(route);
+    if (rate === undefined) return [];
+    const throttle = { throttlingRateLimit: rate.perSecond, throttlingBurstLimit: rate.burst };
+    return [[`${route.path}/${route.method}`, { ...LOGGED, ...throttle }] as const];
+  });
   return Object.fromEntries(limited);
 }
 

@@ -6,9 +6,6 @@ export type Preset = (typeof presets)[number];
 /** Lambda wants this much of an account's concurrency without a reservation. */
 const UNRESERVED = 100;
 
-/** Background functions with room of their own, which nobody else can take and which they cannot exceed. */
-export type Reserved = "authorize" | "publish" | "flush" | "deliver";
-
 export interface Capacity {
   /** Functions that run at once in the account, as its quota says. */
   readonly accountConcurrency: number;
@@ -16,8 +13,8 @@ export interface Capacity {
   readonly deliverySenders: number;
   /** Imports at work at once, and exports. */
   readonly jobs: number;
-  /** Nothing where the account has too little to reserve any. */
-  readonly reserved: Partial<Record<Reserved, number>>;
+  /** Of functions, by their files: room that nobody else can take, and that they cannot exceed. Nothing where the account has too little. */
+  readonly reserved: Readonly<Partial<Record<string, number>>>;
   /** Of functions, by their files, that keep more company indexes in memory than others; the model is `npm run bench:cache`. */
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
 }
@@ -26,7 +23,7 @@ interface Plan {
   readonly accountConcurrency: number;
   readonly deliverySenders: number;
   readonly jobs: number;
-  readonly reserved: Partial<Record<Exclude<Reserved, "deliver">, number>>;
+  readonly reserved: Capacity["reserved"];
   readonly memoryMb: Capacity["memoryMb"];
 }
 
@@ -43,13 +40,20 @@ const plans: Record<Preset, Plan> = {
   },
   /**
    * `publish` and `flush` run once per shard of the stream, of which 20 stand for some 20 000 writes a second. A sign-in takes the
-   * authorizer 20 ms once a minute, so that 50 of them let 2 500 in each second.
+   * authorizer 20 ms once a minute, so that 50 of them let 2 500 in each second. An export streams for as long as its reader takes, and
+   * an import is at work for up to 25 s: for these it is the bound that counts.
    */
   production: {
     accountConcurrency: 1_000,
     deliverySenders: 50,
     jobs: 10,
-    reserved: { authorize: 50, publish: 20, flush: 20 },
+    reserved: {
+      authorize: 50,
+      "events/publish": 20,
+      "index/flush": 20,
+      "prospects/export": 50,
+      "prospects/import": 50,
+    },
     memoryMb: { "prospects/list": 5_120, "prospects/pins": 2_048 },
   },
 };
@@ -66,8 +70,9 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
   // As many as its event source starts at once: fewer would throttle it.
-  const reserved: Capacity["reserved"] = preset === "small" ? {} : { ...plan.reserved, deliver: deliverySenders };
-  const sum = Object.values(reserved).reduce((total, one) => total + one, 0);
+  const reserved: Capacity["reserved"] =
+    preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
+  const sum = Object.values(reserved).reduce<number>((total, one = 0) => total + one, 0);
   if (sum > 0 && sum + UNRESERVED > accountConcurrency) {
     throw new Error(
       `context key accountConcurrency: preset ${preset} reserves ${sum} of ${accountConcurrency}, and Lambda wants ${UNRESERVED} ` +

@@ -58,7 +58,6 @@ export function createEvents(scope: Construct, platform: Platform): void {
 function createPublisher(scope: Construct, platform: Platform): void {
   const publish = createFunction(scope, platform, {
     ...eventFunctions.publish,
-    reserved: "publish",
     statements: [readsStream(platform.table)],
   });
   new CfnEventSourceMapping(publish, "Stream", {
@@ -81,7 +80,6 @@ function createFlusher(scope: Construct, platform: Platform): void {
   const destination = deadLetterQueue(scope, "UnflushedIndexes", impact);
   const flush = createFunction(scope, platform, {
     ...eventFunctions.flush,
-    reserved: "flush",
     statements: [readsStream(platform.table), allow(["sqs:SendMessage"], [destination.queueArn])],
   });
   new CfnEventSourceMapping(flush, "Stream", {
@@ -124,7 +122,6 @@ function createDeliverer(scope: Construct, platform: Platform): void {
   const { queueArn } = platform.deliveryQueue;
   const deliver = createFunction(scope, platform, {
     ...eventFunctions.deliver,
-    reserved: "deliver",
     // A chain ends: with the window of a delay, with the plan of attempts, or with what waits for a receiver that takes no more.
     recursion: "It sends a delivery that is not due yet, is tried again or waits for its receiver to its own queue.",
     statements: [

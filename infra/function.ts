@@ -22,7 +22,7 @@ import * as z from "zod/mini";
 import { type Family, families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { type Access, type Folder, folderNames, type Setting, type TableAction } from "./access.ts";
-import type { Capacity, Reserved } from "./capacity.ts";
+import type { Capacity } from "./capacity.ts";
 import { accept } from "./finding.ts";
 import { countUnreadable } from "./monitoring.ts";
 
@@ -54,8 +54,6 @@ export interface FunctionSpec {
   /** Rights that an event source needs, over and above `access`. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Whose share of the account's concurrency is its own. */
-  readonly reserved?: Reserved;
   /** Why it may send to the queue that invokes it. With the SDK's clients, Lambda ends such a chain after 16 invocations unless it is allowed. */
   readonly recursion?: string;
   /** Default is a group of the function's own. */
@@ -83,7 +81,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     },
   });
   if (spec.access.files !== undefined) accept(role, folderFindings(platform.bucket, spec.access.files));
-  const reserved = spec.reserved && platform.capacity.reserved[spec.reserved];
+  const reserved = platform.capacity.reserved[spec.file];
   const made = new LambdaFunction(home, "Function", {
     description: spec.file,
     code: Code.fromAsset(join(platform.bundles, spec.file)),

@@ -18,8 +18,6 @@ export interface Route {
   readonly access: Access;
   /** The answer may pass the 6 MB of a buffered one: the function is made by one of the ways of `stream-endpoint.ts`. */
   readonly streamed?: true;
-  /** For all callers together, below the stage's throttle: what anybody may ask for without a token. */
-  readonly limit?: { readonly perSecond: number; readonly burst: number };
 }
 
 /** A function that no route leads to. The queue's and stream's own rights come with their event source. */
@@ -30,18 +28,14 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-/** Large answers for anybody on the internet: a reader needs each of them once. */
-const PUBLIC_DOCUMENT = { perSecond: 5, burst: 20 } as const;
-
 const declared: readonly Route[] = [
   {
     method: "GET",
     path: "/openapi.json",
     file: "docs/openapi",
     access: { settings: ["WEBHOOK_URL_POLICY"] },
-    limit: PUBLIC_DOCUMENT,
   },
-  { method: "GET", path: "/docs", file: "docs/page", access: {}, limit: PUBLIC_DOCUMENT },
+  { method: "GET", path: "/docs", file: "docs/page", access: {} },
 
   { method: "GET", path: "/api/me", file: "me", access: { table: caller } },
 

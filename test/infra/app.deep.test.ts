@@ -84,12 +84,19 @@ describe("settings", () => {
   });
 
   it("have a preset for production that keeps room for background work, as much as the account's quota has", () => {
-    const reserved = { authorize: 50, publish: 20, flush: 20, deliver: 50 };
+    const reserved = {
+      authorize: 50,
+      "events/publish": 20,
+      "index/flush": 20,
+      "events/deliver": 50,
+      "prospects/export": 50,
+      "prospects/import": 50,
+    };
     const production = { accountConcurrency: 1_000, deliverySenders: 50, jobs: 10, reserved };
     expect(read({ preset: "production" })().capacity).toMatchObject(production);
     const small = { accountConcurrency: 10, deliverySenders: 4, jobs: 2, reserved: {} };
     expect(read({})().capacity).toMatchObject(small);
-    expect(read({ preset: "production", accountConcurrency: "240" })().capacity.accountConcurrency).toBe(240);
+    expect(read({ preset: "production", accountConcurrency: "340" })().capacity.accountConcurrency).toBe(340);
     expect(read({ accountConcurrency: "1000", deliverySenders: "80" })().capacity).toMatchObject({
       deliverySenders: 80,
       reserved: {},
@@ -130,7 +137,7 @@ describe("settings", () => {
     [{ deliverySenders: "50" }, "deliverySenders: 50 would take all 10"],
     [{ preset: "large" }, "preset"],
     [{ accountConcurrency: "5" }, "accountConcurrency"],
-    [{ preset: "production", accountConcurrency: "239" }, "accountConcurrency: preset production reserves 140 of 239"],
+    [{ preset: "production", accountConcurrency: "339" }, "accountConcurrency: preset production reserves 240 of 339"],
     [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
     [{ serverTiming: "perhaps" }, "serverTiming"],
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],

@@ -3,6 +3,7 @@ import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { Problem } from "#shared/http/problem.ts";
+import { ratedRoutes, rateOf } from "../../infra/rates.ts";
 import { type Route, routes } from "../../infra/routes.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template } from "./template.ts";
 
@@ -188,15 +189,17 @@ describe("stage", () => {
     expect(deploymentOf(other)).not.toEqual(deploymentOf(template));
   });
 
-  it("holds each document that anybody may ask for to a rate of its own, below that of all methods", () => {
+  it("holds documents for anybody, long work and whole maps each to a rate of its own, so that others keep theirs", () => {
     const [common, ...own] = listed(at(stage(), "MethodSettings"));
-    const limited = routes.filter(({ limit }) => limit !== undefined);
-    expect(limited.map(({ path }) => path)).toEqual(["/openapi.json", "/docs"]);
+    const limited = routes.filter((route) => rateOf(route) !== undefined);
+    expect(limited.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(ratedRoutes.toSorted());
+    const all = own.reduce<number>((sum, setting) => sum + Number(at(setting, "ThrottlingRateLimit")), 0);
+    expect(all).toBeLessThan(Number(at(common, "ThrottlingRateLimit")) / 2);
     expect(own.map((setting) => `${at(setting, "HttpMethod")} ${at(setting, "ResourcePath")}`)).toEqual(
       limited.map(({ method, path }) => `${method} /${path.replaceAll("/", "~1")}`),
     );
     for (const setting of own) {
-      expect(at(setting, "ThrottlingRateLimit")).toBeLessThan(Number(at(common, "ThrottlingRateLimit")) / 100);
+      expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
       // A method with settings of its own has none of the stage's.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
