@@ -1,5 +1,6 @@
 /** The part of the route table that is about places: addresses and territories. */
 import { caller, imports, indexEntries, newIds } from "./access.ts";
+import { indexReads } from "./access-jobs.ts";
 import type { Route } from "./routes.ts";
 
 export const placeRoutes: readonly Route[] = [
@@ -7,7 +8,9 @@ export const placeRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/addresses",
     file: "addresses/list",
-    access: { table: { ...caller, addressRanges: ["Query"], addresses: ["Query"] } },
+    access: {
+      table: { ...indexReads, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
+    },
     // 500 addresses of the longest lines.
     streamed: true,
   },
@@ -21,7 +24,7 @@ export const placeRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/addresses/{id}",
     file: "addresses/get",
-    access: { table: { ...caller, ...imports, addresses: ["BatchGetItem"] } },
+    access: { table: { ...caller, ...imports, addresses: ["BatchGetItem"], prospects: ["BatchGetItem"] } },
   },
   {
     method: "PATCH",

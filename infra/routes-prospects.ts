@@ -42,7 +42,7 @@ export const prospectRoutes: readonly Route[] = [
       table: {
         ...prospectWrites,
         reference: ["GetItem", "Query", "ConditionCheckItem"],
-        prospects: ["PutItem"],
+        prospects: ["BatchGetItem", "PutItem"],
         prospectRanges: ["PutItem"],
       },
     },

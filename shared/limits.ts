@@ -32,6 +32,8 @@ export const limits = {
   addressLine: 255,
   /** Prospects that share one address row, which names them all. */
   prospectsPerAddress: 2_000,
+  /** Addresses that one request of a user who sees only own prospects looks through. */
+  addressesLookedThrough: 16_384,
   /** Prospects that change in one transaction with their address: two writes each, and a transaction takes 100. */
   prospectsChangedAtOnce: 45,
   polygonPointsMin: 3,

@@ -553,7 +553,7 @@ export interface paths {
         };
         /**
          * List addresses
-         * @description In order of their ids, at most 500 at once. An answer of `limit` addresses may have more behind it: ask again with its last id as `after`.
+         * @description In order of their ids, at most 500 at once. Where there may be more, a `Link` header with `rel="next"` says where to go on. A user who sees only own prospects gets the addresses of these, and those that no prospect has; one request looks through 16384 addresses of the company, so that an answer with such a header may be short, or empty.
          *
          *     For every signed-in user.
          */

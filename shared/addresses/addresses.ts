@@ -1,20 +1,15 @@
-/** Makes, finds and lists the addresses of a company, and links prospects to them. */
-
-import * as z from "zod/mini";
+/** Makes and finds the addresses of a company, and links prospects to them. */
 import { addressFrom, isSame } from "#shared/addresses/address.ts";
 import { isPack, unpackAddresses } from "#shared/addresses/pack.ts";
-import { Address, type AddressQuery, type NewAddress, StoredAddress } from "#shared/addresses/schema.ts";
+import { Address, type NewAddress, StoredAddress } from "#shared/addresses/schema.ts";
 import { iso } from "#shared/clock.ts";
-import { absent, equals } from "#shared/db/expression.ts";
-import { blockOf, IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
-import type { Item, Table, Write } from "#shared/db/table.ts";
+import { absent, equals, present } from "#shared/db/expression.ts";
+import { blockOf, keys } from "#shared/db/keys.ts";
+import type { Write } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/http/problem.ts";
 import { isPublished } from "#shared/imports/published.ts";
 import { limits } from "#shared/limits.ts";
 import type { World } from "#shared/world.ts";
-
-/** The largest answer takes four full blocks. */
-const BLOCKS_AT_ONCE = 4;
 
 /** Without `prospectId` nobody has the address yet. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
@@ -44,6 +39,18 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
     update: keys.address(companyId, id),
     change: { add: { prospectIds: new Set([prospectId]), links: 1 } },
     when: equals("version", version),
+  };
+}
+
+/** Goes with the prospect that gives its copy up. It counts as a link, so that a change of the address that is under way looks again. */
+export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
+  const { prospectIds: _, ...others } = stored;
+  // Among the others of its import it has this one prospect.
+  if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
+  return {
+    update: keys.address(stored.companyId, stored.id),
+    change: { add: { links: 1 }, drop: { prospectIds: new Set([prospectId]) } },
+    when: present,
   };
 }
 
@@ -77,55 +84,6 @@ export async function createAddress(world: World, companyId: number, input: NewA
   const address = addressFrom(await world.ids.nextAddress(companyId), input);
   await world.commit([newAddressWrite(companyId, address, iso(world.clock.now()))], address);
   return address;
-}
-
-/**
- * A part of the company's addresses in order of their ids. The company's ranges tell which partitions hold them, so
- * nothing but the part is read, and a create writes no index: an address costs its row alone.
- */
-export async function listAddresses(
-  { table }: World,
-  companyId: number,
-  { after, limit }: AddressQuery,
-): Promise<Address[]> {
-  const addresses: Address[] = [];
-  const blocks = await blocksFrom(table, companyId, Math.floor((after + 1) / IDS_PER_PARTITION));
-  while (blocks.length > 0 && addresses.length < limit) {
-    const read = await Promise.all(blocks.splice(0, BLOCKS_AT_ONCE).map((block) => readBlock(table, companyId, block)));
-    addresses.push(...read.flat().filter(({ id }) => id > after));
-  }
-  return addresses.slice(0, limit);
-}
-
-/** A row of its own holds in place of what stands among the addresses of an import. */
-async function readBlock(table: Table, companyId: number, block: number): Promise<Address[]> {
-  const addresses = new Map<number, Address>();
-  const packs: Item[] = [];
-  for await (const item of table.query(keys.addressBlock(companyId, block))) {
-    if (isPack(item)) packs.push(item);
-    else keepFirst(addresses, Address.parse(item));
-  }
-  for (const pack of packs) {
-    for (const address of unpackAddresses(pack).addresses) keepFirst(addresses, presentAddress(address));
-  }
-  return [...addresses.values()].sort((a, b) => a.id - b.id);
-}
-
-function keepFirst(addresses: Map<number, Address>, address: Address): void {
-  if (!addresses.has(address.id)) addresses.set(address.id, address);
-}
-
-const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
-
-/** Those of an import are not looked at before it is completed. Ranges come in the order of their first block and do not overlap. */
-async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
-  const blocks: number[] = [];
-  for await (const item of table.query(keys.addressRanges(companyId))) {
-    const { from, to, importId } = Range.parse(item);
-    if (importId !== undefined) continue;
-    for (let block = Math.max(from, first); block <= to; block++) blocks.push(block);
-  }
-  return blocks;
 }
 
 /** Does the input say what the address already says? */

@@ -2,15 +2,18 @@
 import { addressFrom, isSame } from "#shared/addresses/address.ts";
 import { firstRow, presentAddress, readAddress } from "#shared/addresses/addresses.ts";
 import type { Address, AddressPatch, StoredAddress } from "#shared/addresses/schema.ts";
+import { holdersOf } from "#shared/addresses/visibility.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { all, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
+import { notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import { replaceProspect } from "#shared/prospects/row-writes.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { isVisible } from "#shared/prospects/visibility.ts";
 import type { World } from "#shared/world.ts";
 
 const { prospectsChangedAtOnce: PROSPECTS_AT_ONCE } = limits;
@@ -34,10 +37,12 @@ interface Changed {
 
 async function change(world: World, caller: Caller, id: number, patch: AddressPatch): Promise<Changed> {
   const stored = await readAddress(world, caller.companyId, id);
+  const prospects = await holdersOf(world.table, stored);
+  // The change would be theirs too.
+  if (!prospects.every((prospect) => isVisible(caller, prospect))) throw notFound("address");
   const current = presentAddress(stored);
   const address = patched(current, patch);
   if (isSame(current, address)) return { address, isSpreading: stored.isSpreading === true };
-  const prospects = await linkedProspects(world, stored);
   const isSpreading = prospects.length > PROSPECTS_AT_ONCE;
   const now = iso(world.clock.now());
   const writes = isSpreading ? [] : prospects.flatMap((prospect) => copyWrites(prospect, address, caller, now));
@@ -65,7 +70,7 @@ function addressWrite(stored: StoredAddress, next: Address, prospects: readonly 
 async function spread(world: World, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(world, caller.companyId, id);
   const address = presentAddress(stored);
-  const behind = (await linkedProspects(world, stored)).filter((prospect) => isBehind(prospect, address));
+  const behind = (await holdersOf(world.table, stored)).filter((prospect) => isBehind(prospect, address));
   const key = keys.address(caller.companyId, id);
   if (behind.length === 0) {
     await world.table.transact([{ update: key, change: { remove: ["isSpreading"] }, when: unchanged(stored) }]);
@@ -85,15 +90,6 @@ const isBehind = (prospect: StoredProspect, address: Address): boolean =>
 
 /** Nobody changed the address or took a copy of it since it was read. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
-
-/** Those that are there and hold a copy. */
-async function linkedProspects({ table }: World, address: StoredAddress): Promise<StoredProspect[]> {
-  const { companyId, prospectIds = new Set<number>() } = address;
-  const items = await table.batchGet([...prospectIds].map((id) => keys.prospect(companyId, id)));
-  return items
-    .map((item) => StoredProspect.parse(item))
-    .filter((prospect) => prospect.deletedAt === undefined && prospect.address?.id === address.id);
-}
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
   const moved = { updatedAt: now, updatedBy: caller.userId, version: prospect.version + 1 };

@@ -25,6 +25,8 @@ export interface Change {
   readonly remove?: readonly string[];
   /** Numbers to add to, or members to add to a set. */
   readonly add?: Readonly<Record<string, unknown>>;
+  /** Members to take out of a set: without the last one there is no set. */
+  readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
 
 /** Collects placeholders for one request. */
@@ -77,10 +79,12 @@ export function compileChange(change: Change, into: Placeholders): string {
     .map(([field, value]) => `${into.name(field)} = ${into.value(value)}`);
   const remove = (change.remove ?? []).map((field) => into.name(field));
   const add = Object.entries(change.add ?? {}).map(([field, value]) => `${into.name(field)} ${into.value(value)}`);
+  const drop = Object.entries(change.drop ?? {}).map(([field, value]) => `${into.name(field)} ${into.value(value)}`);
   return [
     set.length > 0 ? `SET ${set.join(", ")}` : "",
     remove.length > 0 ? `REMOVE ${remove.join(", ")}` : "",
     add.length > 0 ? `ADD ${add.join(", ")}` : "",
+    drop.length > 0 ? `DELETE ${drop.join(", ")}` : "",
   ]
     .filter((clause) => clause !== "")
     .join(" ");

@@ -74,7 +74,8 @@ function corsHeaders(request: Request): Record<string, string> {
   if (origin === undefined || origin === "" || !(allowed.includes(origin) || allowed.includes("*"))) return {};
   return {
     "Access-Control-Allow-Origin": origin,
-    "Access-Control-Expose-Headers": "Content-Disposition, Idempotency-Replayed, Location, Retry-After, X-Request-Id",
+    "Access-Control-Expose-Headers":
+      "Content-Disposition, Idempotency-Replayed, Link, Location, Retry-After, X-Request-Id",
     Vary: "Origin",
   };
 }

@@ -11,6 +11,11 @@ import { limits } from "#shared/limits.ts";
 
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
+interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body> {
+  /** A header of the answer, set before its first item. */
+  readonly header: (name: "Link", value: string) => void;
+}
+
 export interface StreamEndpoint {
   readonly contract: Contract;
 }
@@ -39,7 +44,7 @@ export function streamItems<
 >(
   contract: Contract<Path, Query, Body, z.ZodMiniArray<Item>>,
   work: (
-    call: Call<z.output<Path>, z.output<Query>, z.output<Body>>,
+    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
   ) => Promise<Iterable<z.input<Item>> | AsyncIterable<z.input<Item>>>,
 ): StreamEndpoint {
   return streaming(contract, async function* (call) {
@@ -70,11 +75,15 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
 /** What goes wrong before the first piece is there is answered with a problem; what goes wrong later breaks the connection. */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
-  piecesOf: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
+  piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
 ): StreamEndpoint {
   const chain = requestChain(contract, limits.streamBodyMs, async (request, call): Promise<StreamedAnswer> => {
-    const pieces = await begun(piecesOf(call));
-    const headers = { ...contentHeaders(contract), ...commonHeaders(request) };
+    const added: Record<string, string> = {};
+    const header = (name: "Link", value: string): void => {
+      added[name] = value;
+    };
+    const pieces = await begun(piecesOf({ ...call, header }));
+    const headers = { ...contentHeaders(contract), ...added, ...commonHeaders(request) };
     return { statusCode: contract.status, headers: { ...headers, ...encodingHeaders(request, headers) }, pieces };
   });
   const handle: StreamHandler = async (event, stream, context) => {

@@ -1,7 +1,15 @@
 /** Checks what a write of a prospect names: status, users and address of the caller's company that can be used. */
 import { addressFrom } from "#shared/addresses/address.ts";
-import { findAddress, linkWrite, newAddressWrite, presentAddress, sameAddress } from "#shared/addresses/addresses.ts";
+import {
+  findAddress,
+  linkWrite,
+  newAddressWrite,
+  presentAddress,
+  sameAddress,
+  unlinkWrite,
+} from "#shared/addresses/addresses.ts";
 import type { Address, NewAddress } from "#shared/addresses/schema.ts";
+import { seesAddress } from "#shared/addresses/visibility.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { freshDictionary, recentDictionary } from "#shared/companies/recent-dictionary.ts";
@@ -77,27 +85,50 @@ export interface AddressInput {
 export interface AddressChoice {
   /** `null` clears, `undefined` leaves it. */
   readonly address: Address | null | undefined;
-  /** Goes into the prospect's transaction: makes the address, or says that the prospect holds a copy of it. */
-  readonly link: ((prospectId: number, now: string) => Write) | undefined;
+  /** Go into the prospect's transaction: the address that it takes is made or linked, the one that it gives up is unlinked. */
+  readonly links: (prospectId: number, now: string) => Write[];
 }
 
-/** The address that a write of a prospect asks for. */
+const unchanged: AddressChoice = { address: undefined, links: () => [] };
+
+/** The address that a write of a prospect asks for. One that the caller may not see names nothing. */
 export async function resolveAddress(
   world: World,
-  companyId: number,
+  caller: Caller,
   { addressId, address }: AddressInput,
   current: Address | null,
 ): Promise<AddressChoice> {
+  const { companyId } = caller;
   if (address != null) {
-    if (sameAddress(current, address)) return { address: undefined, link: undefined };
-    const made = addressFrom(await world.ids.nextAddress(companyId), address);
-    return { address: made, link: (prospectId, now) => newAddressWrite(companyId, made, now, prospectId) };
+    if (sameAddress(current, address)) return unchanged;
+    const [id, left] = await Promise.all([world.ids.nextAddress(companyId), givenUp(world, companyId, current)]);
+    const made = addressFrom(id, address);
+    const links = (prospectId: number, now: string): Write[] => [
+      newAddressWrite(companyId, made, now, prospectId),
+      ...left(prospectId),
+    ];
+    return { address: made, links };
   }
-  if (addressId != null && addressId !== current?.id) {
-    const found = await findAddress(world, companyId, addressId);
-    if (found === undefined) throw badReference("addressId");
-    return { address: presentAddress(found), link: (prospectId) => linkWrite(found, prospectId) };
+  if (addressId != null) {
+    if (addressId === current?.id) return unchanged;
+    const [found, left] = await Promise.all([
+      findAddress(world, companyId, addressId),
+      givenUp(world, companyId, current),
+    ]);
+    if (found === undefined || !(await seesAddress(world.table, caller, found))) throw badReference("addressId");
+    const links = (prospectId: number): Write[] => [linkWrite(found, prospectId), ...left(prospectId)];
+    return { address: presentAddress(found), links };
   }
-  const cleared = address === null || addressId === null;
-  return { address: cleared ? null : undefined, link: undefined };
+  if (address === undefined && addressId === undefined) return unchanged;
+  return { address: null, links: await givenUp(world, companyId, current) };
+}
+
+/** The address that the prospect has so far. */
+async function givenUp(
+  world: World,
+  companyId: number,
+  current: Address | null,
+): Promise<(prospectId: number) => Write[]> {
+  const stored = current === null ? undefined : await findAddress(world, companyId, current.id);
+  return (prospectId) => (stored === undefined ? [] : [unlinkWrite(stored, prospectId)]);
 }

@@ -42,11 +42,11 @@ export const createProspect = (world: World, caller: Caller, input: NewProspect)
 async function create(world: World, caller: Caller, input: NewProspect): Promise<Prospect> {
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;
-  const [{ dictionary, checks }, id, changeId, { address = null, link }] = await Promise.all([
+  const [{ dictionary, checks }, id, changeId, { address = null, links }] = await Promise.all([
     requireNamed(world, caller, input),
     world.ids.nextProspect(companyId),
     statusId === null ? null : world.ids.next(),
-    resolveAddress(world, companyId, input, null),
+    resolveAddress(world, caller, input, null),
   ]);
   // A rep who sees only own prospects would lose sight of one that nobody is assigned to.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
@@ -71,8 +71,7 @@ async function create(world: World, caller: Caller, input: NewProspect): Promise
     version: 1,
   };
   if (changeId !== null) prospect.lastStatusChange = statusChange(changeId, prospect, null, dictionary);
-  const writes = [...insertProspect(prospect), ...checks];
-  if (link !== undefined) writes.push(link(id, now));
+  const writes = [...insertProspect(prospect), ...checks, ...links(id, now)];
   const made = presentProspect(prospect, undefined, dictionary);
   await world.commit(writes, made);
   return made;
@@ -85,9 +84,9 @@ export function updateProspect(world: World, caller: Caller, id: number, patch: 
       readVisibleProspect(world, caller, id),
       loadDictionary(world.table, caller.companyId),
     ]);
-    const { next, link } = await changed(world, caller, current, patch, dictionary);
+    const { next, links } = await changed(world, caller, current, patch, dictionary);
     if (!sameProspect(current, next)) {
-      await world.table.transact(await changeWrites(world, current, next, link, dictionary));
+      await world.table.transact(await changeWrites(world, current, next, links, dictionary));
     }
     return presentProspect(next, await upcomingOf(world.table, next, world.clock.now()), dictionary);
   });
@@ -99,13 +98,13 @@ async function changed(
   current: StoredProspect,
   patch: ProspectPatch,
   dictionary: Dictionary,
-): Promise<{ next: StoredProspect; link: AddressChoice["link"] }> {
+): Promise<{ next: StoredProspect; links: AddressChoice["links"] }> {
   const { currentStatusId: statusId = current.statusId, assignedToUserId = current.assignedToUserId } = patch;
   if (statusId !== null && statusId !== current.statusId) requireStatus(dictionary, statusId);
   const reassigned = assignedToUserId !== current.assignedToUserId;
   if (assignedToUserId !== null && reassigned) requireUser(dictionary, "assignedToUserId", assignedToUserId);
   if (patch.assignedByUserId !== undefined) requireUser(dictionary, "assignedByUserId", patch.assignedByUserId);
-  const { address = current.address, link } = await resolveAddress(world, caller.companyId, patch, current.address);
+  const { address = current.address, links } = await resolveAddress(world, caller, patch, current.address);
   const next: StoredProspect = {
     ...current,
     ...givenFields(patch, current),
@@ -114,9 +113,9 @@ async function changed(
     assignedToUserId,
     assignedByUserId: patch.assignedByUserId ?? (reassigned ? caller.userId : current.assignedByUserId),
   };
-  if (sameProspect(current, next)) return { next: current, link: undefined };
+  if (sameProspect(current, next)) return { next: current, links };
   const moved = { updatedAt: iso(world.clock.now()), updatedBy: caller.userId, version: current.version + 1 };
-  return { next: { ...next, ...moved }, link };
+  return { next: { ...next, ...moved }, links };
 }
 
 /** `next` gets its last status change here, when there is a new one; the one before moves into a row of its own. */
@@ -124,7 +123,7 @@ async function changeWrites(
   world: World,
   current: StoredProspect,
   next: StoredProspect,
-  link: AddressChoice["link"],
+  links: AddressChoice["links"],
   dictionary: Dictionary,
 ): Promise<Write[]> {
   const statusChanged = next.statusId !== current.statusId;
@@ -138,8 +137,7 @@ async function changeWrites(
   }
   const writes = [...replaceProspect(current, next), ...(await agendaMoves(world.table, current, next))];
   if (statusChanged && current.lastStatusChange !== null) writes.push(historyWrite(current, current.lastStatusChange));
-  if (link !== undefined) writes.push(link(next.id, next.updatedAt));
-  return writes;
+  return [...writes, ...links(next.id, next.updatedAt)];
 }
 
 /** Hides the prospect at once from every read; its rows stay. */

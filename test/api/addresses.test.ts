@@ -52,11 +52,13 @@ describe("addresses", () => {
     const made = await Promise.all(Array.from({ length: 5 }, () => create()));
     const inline = (await createProspect({ address: home })).address;
     const foreign = await create({}, as.otherRep);
-    const beyond = await as.rep.GET("/api/addresses", { params: { query: { after: 2 ** 53 - 1, limit: 10 ** 15 } } });
+    const beyond = await as.viewer.GET("/api/addresses", {
+      params: { query: { after: 2 ** 53 - 1, limit: 10 ** 15 } },
+    });
     expect(dataOf(beyond)).toEqual([]);
     const seen: number[] = [];
     for (let after = 0, more = true; more; ) {
-      const page = dataOf(await as.rep.GET("/api/addresses", { params: { query: { limit: 60, after } } }));
+      const page = dataOf(await as.viewer.GET("/api/addresses", { params: { query: { limit: 60, after } } }));
       seen.push(...page.map(({ id }) => id));
       after = seen.at(-1) ?? 0;
       more = page.length === 60;
@@ -64,8 +66,12 @@ describe("addresses", () => {
     expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => a - b));
     expect(seen).toEqual(expect.arrayContaining([...made, inline].map((address) => address?.id)));
     expect(seen).not.toContain(foreign.id);
-    const whole = dataOf(await as.rep.GET("/api/addresses")).map(({ id }) => id);
+    const whole = dataOf(await as.viewer.GET("/api/addresses")).map(({ id }) => id);
     expect(whole).toEqual(seen.slice(0, 500));
+    const first = await as.viewer.GET("/api/addresses", { params: { query: { limit: 2 } } });
+    expect(first.response.headers.get("link")).toBe(`<?after=${seen[1]}&limit=2>; rel="next"`);
+    const last = await as.viewer.GET("/api/addresses", { params: { query: { after: seen.at(-2) ?? 0 } } });
+    expect(last.response.headers.get("link")).toBeNull();
     for (const query of ["limit=0", "limit=x", "after=-1", "after=1.5"]) {
       problemOf(await as.rep("GET", `/api/addresses?${query}`), 400, "validation_failed");
     }
@@ -83,6 +89,24 @@ describe("addresses", () => {
     for (const answer of [made, await as.rep("PATCH", `/api/addresses/${id}`, body)]) {
       expect(problemOf(answer, 400, "validation_failed").map((fault) => fault.pointer)).toEqual([pointer]);
     }
+  });
+
+  test("what other reps' prospects have is none to a rep, and a refused change is told to nobody", async () => {
+    const receiver = await startReceiver();
+    cleanUps.push(receiver.close);
+    const { id, address } = await createProspect({ name: uniqueName(), address: home });
+    const body = { name: "A", url: receiver.url, registrations: [{ event: "prospect.updated" }] };
+    const { id: webhookId } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhookId)));
+    const addressId = present(address).id;
+    problemOf(await as.rep.GET("/api/addresses/{id}", at(addressId)), 404, "not_found");
+    problemOf(await as.rep.PATCH("/api/addresses/{id}", { ...at(addressId), body: { zip: "1" } }), 404, "not_found");
+    problemOf(await as.rep.POST("/api/prospects", { body: { addressId } }), 400, "validation_failed");
+    expect(dataOf(await as.rep.GET("/api/addresses")).map((one) => one.id)).not.toContain(addressId);
+    dataOf(await as.admin.PATCH("/api/prospects/{id}", { ...at(id), body: { name: "the one that is told" } }));
+    await receiver.until(1);
+    expect(receiver.receipts.map(({ event }) => event.data)).toMatchObject([{ changedFields: ["name"] }]);
+    expect(await addressOf(id)).toEqual(address);
   });
 
   test("another company's address is none", async () => {
@@ -103,14 +127,14 @@ describe("the address of a prospect", () => {
     dataOf(await as.admin.PATCH("/api/prospects/{id}", { ...at(movesOut.id), body: { addressId: null } }));
     dataOf(await as.admin.PATCH("/api/prospects/{id}", { ...at(movesIn.id), body: { addressId: shared.id } }));
     const changed = dataOf(
-      await as.rep.PATCH("/api/addresses/{id}", { ...at(shared.id), body: { address1: "9 Oak St" } }),
+      await as.viewer.PATCH("/api/addresses/{id}", { ...at(shared.id), body: { address1: "9 Oak St" } }),
     );
     expect(changed.formattedAddress).toBe("9 Oak St, Denver, CO 80202");
     expect(await addressOf(stays.id)).toEqual(changed);
     expect(await addressOf(movesIn.id)).toEqual(changed);
     expect(await addressOf(movesOut.id)).toBeNull();
     const own = await createProspect({ address: home });
-    dataOf(await as.rep.PATCH("/api/addresses/{id}", { ...at(present(own.address).id), body: { city: "Aurora" } }));
+    dataOf(await as.viewer.PATCH("/api/addresses/{id}", { ...at(present(own.address).id), body: { city: "Aurora" } }));
     expect((await addressOf(own.id))?.city).toBe("Aurora");
   });
 
@@ -123,7 +147,7 @@ describe("the address of a prospect", () => {
     const { id: webhookId } = dataOf(webhook, 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhookId)));
     const changed = dataOf(
-      await as.rep.PATCH("/api/addresses/{id}", { ...at(present(address).id), body: { zip: "80299" } }),
+      await as.viewer.PATCH("/api/addresses/{id}", { ...at(present(address).id), body: { zip: "80299" } }),
     );
     await receiver.until(1);
     const { data } = receiver.receipts[0]?.event ?? {};

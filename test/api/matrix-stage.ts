@@ -13,7 +13,7 @@ interface Mark {
   readonly sign: string | number;
   readonly company: Company;
   readonly whose: Whose | "admins";
-  /** Where the whole company sees it all the same: statuses, tags, addresses and users have lists of their own. */
+  /** Where the whole company sees it all the same: statuses, tags and users have lists of their own. */
   readonly home: string | undefined;
 }
 
@@ -64,6 +64,8 @@ export interface Records {
 export interface Stage {
   readonly mine: Records;
   readonly other: Records;
+  /** With an address that no prospect has. */
+  readonly "-": Records;
 }
 
 /** The route's path with the ids of these records. */
@@ -103,7 +105,7 @@ export async function newStage(
     newProspect(company, "mine", owner, assignees.mine),
     newProspect(company, "other", owner, assignees.other),
   ]);
-  return { mine: { ...common, ...mine }, other: { ...common, ...other } };
+  return { mine: { ...common, ...mine }, other: { ...common, ...other }, "-": { ...mine, ...common } };
 }
 
 async function newCommon(company: Company, owner: string) {
@@ -158,13 +160,13 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
     customFieldData: { [its.text()]: its.text() },
     lat: 1.5,
     lng: 2.5,
-    address: addressOf(marker(company, whose, "/api/addresses")),
+    address: addressOf(its),
     currentStatusId: statuses,
     assignedToUserId,
   });
   const { id: prospects, address } = bodyOf(answer, 201, WithAddress);
   its.known(prospects);
-  marker(company, whose, "/api/addresses").known(address.id);
+  its.known(address.id);
   const place = `/api/prospects/${prospects}`;
   const startAt = new Date(Date.now() + 7_200_000).toISOString();
   const appointment = { title: its.text(), location: its.text(), notes: its.text(), startAt };
@@ -174,7 +176,8 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
     ask(owner, "PUT", `${place}/tags`, { tagIds: [tags] }),
   ]);
   bodyOf(tagged, 200, Identified);
-  return { prospects, notes, appointments, statuses: statuses ?? 0, tags: tags ?? 0 };
+  const own = { prospects, addresses: address.id, notes, appointments };
+  return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
 /** Makes signs that are marked alike. */

@@ -10,11 +10,14 @@ export const callers = ["owner", "admin", "plain", "viewer", "manager", "strange
  */
 export type CallerName = (typeof callers)[number];
 
-/** Whose records a row is about: those of prospects that are the plain rep's, or somebody else's. `-` where it is all one. */
+/**
+ * Whose records a row is about: those of prospects that are the plain rep's, or somebody else's. `-` where it is all one; an address is
+ * then one that no prospect has.
+ */
 export type Whose = "mine" | "other" | "-";
 
 /**
- * Columns as `callers` has them. `mine` and `other` make a difference below prospects alone. Every caller has records of
+ * Columns as `callers` has them. `mine` and `other` make a difference below prospects and of their addresses alone. Every caller has records of
  * their own to work on, in the order of the lines: what a DELETE takes away is not needed after it.
  */
 const table = `
@@ -63,13 +66,17 @@ PATCH  /api/appointments/{id}                            other  200 200 404 200 
 DELETE /api/appointments/{id}                            mine   200 200 200 200 404 404 401 401
 DELETE /api/appointments/{id}                            other  200 200 404 200 404 404 401 401
 
-DELETE /api/prospects/{id}                               mine   200 200 200 200 404 404 401 401
-DELETE /api/prospects/{id}                               other  200 200 404 200 404 404 401 401
-
 GET    /api/addresses                                    -      200 200 200 200 200 200 401 401
 POST   /api/addresses                                    -      201 201 201 201 201 201 401 401
 GET    /api/addresses/{id}                               -      200 200 200 200 200 404 401 401
+GET    /api/addresses/{id}                               mine   200 200 200 200 404 404 401 401
+GET    /api/addresses/{id}                               other  200 200 404 200 404 404 401 401
 PATCH  /api/addresses/{id}                               -      200 200 200 200 200 404 401 401
+PATCH  /api/addresses/{id}                               mine   200 200 200 200 404 404 401 401
+PATCH  /api/addresses/{id}                               other  200 200 404 200 404 404 401 401
+
+DELETE /api/prospects/{id}                               mine   200 200 200 200 404 404 401 401
+DELETE /api/prospects/{id}                               other  200 200 404 200 404 404 401 401
 
 GET    /api/territories                                  -      200 200 200 200 200 200 401 401
 POST   /api/territories                                  -      201 201 201 201 201 201 401 401

@@ -75,7 +75,7 @@ test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {
     const stage = stageOf(caller);
-    const path = pathOf(row, row.whose === "other" ? stage.other : stage.mine);
+    const path = pathOf(row, stage[row.whose]);
     found.push([caller, (await call(caller, row.method, path, bodyFor(row) ?? formFor(row))).status]);
   }
   expect(Object.fromEntries(found)).toEqual(
@@ -146,7 +146,8 @@ test.each(
   async (_, field, { method, path, names }, at) => {
     const retired = { users: [inactive.user], statuses: [inactive.status], tags: [], addresses: [] }[names];
     for (const caller of someOf(["admin", "plain"], at)) {
-      const requests = [foreign.mine[names], NEVER, ...retired].map(
+      const hidden = caller === "plain" && names === "addresses" ? [kept.other.addresses] : [];
+      const requests = [foreign.mine[names], NEVER, ...retired, ...hidden].map(
         (id) => () =>
           call(caller, method, pathOf({ path }, kept.mine), {
             ...bodyFor({ method, path }),

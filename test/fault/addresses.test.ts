@@ -1,12 +1,21 @@
 /** An address and the prospects that hold a copy of it: never apart for good, whatever races and wherever it stops. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAddress, readAddress } from "#shared/addresses/addresses.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createAddress, newAddressWrite, readAddress } from "#shared/addresses/addresses.ts";
+import { listAddresses } from "#shared/addresses/list.ts";
+import { packAddresses } from "#shared/addresses/pack.ts";
 import { updateAddress } from "#shared/addresses/update.ts";
+import { getAddress } from "#shared/addresses/visibility.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { createCompany } from "#shared/companies/create.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { limits } from "#shared/limits.ts";
 import { readAllProspects } from "#shared/prospects/plain-reading.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { newUserWrites } from "#shared/users/new-user.ts";
+import { StoredUser } from "#shared/users/schema.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
@@ -114,4 +123,136 @@ test("racing changes of the address, of its prospects and of who has it lose not
     expect(row?.prospectIds).toContain(id);
     if (ids.includes(id)) expect([name, phoneNumber]).toEqual([`name ${id}`, `phone ${id}`]);
   }
+});
+
+/** The owner of a company, and a rep of it who sees only own prospects. */
+async function companyWithRep(): Promise<{ world: World; owner: Caller; rep: Caller }> {
+  const { world, caller: owner } = await company();
+  const row = StoredUser.parse(await world.table.get(keys.user(owner.companyId, owner.userId)));
+  const id = await world.ids.next();
+  const user = { ...row, id, sub: `${row.sub}-rep`, email: `rep-${row.email}`, role: "sales" as const };
+  await world.table.transact(newUserWrites(user));
+  return { world, owner, rep: { companyId: owner.companyId, userId: id, role: "sales", permissions: [] } };
+}
+
+const listed = async (world: World, caller: Caller): Promise<number[]> =>
+  (await listAddresses(world, caller, { after: 0, limit: 500 })).addresses.map(({ id }) => id);
+const notFound = { code: "not_found" };
+const badReference = { code: "validation_failed", faults: [{ pointer: "/addressId" }] };
+
+describe.each(["unflushed", "flushed"])("a user who sees only own prospects, where the index is %s", (state) => {
+  test("sees the addresses of these and of nobody, and changes those that no other prospect has", async () => {
+    const { world, owner, rep } = await companyWithRep();
+    const assigned = { assignedToUserId: rep.userId };
+    const [free, mine, theirs, shared] = await inParallel(4, () => createAddress(world, owner.companyId, home));
+    if (free === undefined || mine === undefined || theirs === undefined || shared === undefined) throw new Error();
+    await createProspect(world, owner, { addressId: mine.id, ...assigned });
+    const other = await createProspect(world, owner, { addressId: theirs.id });
+    const sharer = await createProspect(world, owner, { addressId: shared.id, ...assigned });
+    await createProspect(world, owner, { addressId: shared.id });
+    const inline = await createProspect(world, owner, { address: home });
+    if (state === "flushed") await flush(world, owner.companyId, { least: 1, settleMs: 0 });
+    const hidden = [theirs.id, inline.address?.id ?? 0];
+
+    expect(await listed(world, rep)).toEqual([free.id, mine.id, shared.id].toSorted((a, b) => a - b));
+    expect(await listed(world, owner)).toHaveLength(5);
+    for (const { id } of [free, mine, shared]) expect(await getAddress(world, rep, id)).toMatchObject({ id });
+    for (const id of hidden) await expect(getAddress(world, rep, id)).rejects.toMatchObject(notFound);
+    const versions = async () => (await allProspects(world, owner)).map(({ id, version }) => [id, version]);
+    const before = await versions();
+    for (const id of [...hidden, shared.id]) {
+      await expect(updateAddress(world, rep, id, { zip: "9" })).rejects.toMatchObject(notFound);
+      await expect(updateAddress(world, rep, id, {})).rejects.toMatchObject(notFound);
+    }
+    for (const addressId of hidden) {
+      await expect(createProspect(world, rep, { addressId })).rejects.toMatchObject(badReference);
+      await expect(updateProspect(world, rep, sharer.id, { addressId })).rejects.toMatchObject(badReference);
+    }
+    expect(await versions()).toEqual(before);
+    for (const { id } of [free, mine])
+      expect(await updateAddress(world, rep, id, { zip: "9" })).toMatchObject({ zip: "9" });
+
+    // Whose they are changes with the prospects that have them.
+    await updateProspect(world, owner, other.id, { addressId: free.id });
+    expect(await listed(world, rep)).toEqual([mine.id, theirs.id, shared.id].toSorted((a, b) => a - b));
+    await expect(getAddress(world, rep, free.id)).rejects.toMatchObject(notFound);
+    await updateProspect(world, owner, other.id, { addressId: null });
+    expect(await listed(world, rep)).toContain(free.id);
+    await updateProspect(world, owner, inline.id, { ...assigned });
+    expect(await listed(world, rep)).toContain(inline.address?.id);
+    await updateProspect(world, owner, other.id, { addressId: theirs.id });
+    await deleteProspect(world, owner, other.id);
+    expect(await listed(world, rep)).toHaveLength(5);
+    expect(await getAddress(world, rep, theirs.id)).toMatchObject({ id: theirs.id });
+  });
+});
+
+test("an address that came with an import belongs to nobody once its prospect has another", async () => {
+  const { world, owner, rep } = await companyWithRep();
+  const { companyId } = owner;
+  const { id: prospectId } = await createProspect(world, owner, {});
+  const id = await world.ids.nextAddress(companyId);
+  const packed = { id, ...home, address2: null, prospectId };
+  await world.table.batchPut(packAddresses(companyId, "demo", "2030-01-01T00:00:00.000Z", [packed]));
+  const row = (await allProspects(world, owner))[0];
+  const copy = { ...packed, formattedAddress: null };
+  await world.table.write({ put: { ...keys.prospect(companyId, prospectId), ...row, address: copy } });
+  expect(await listed(world, rep)).toEqual([]);
+  await updateProspect(world, owner, prospectId, { address: { ...home, zip: "1" } });
+  expect(await listed(world, rep)).toEqual([id]);
+  expect(await getAddress(world, rep, id)).toMatchObject({ id });
+  expect(await listed(world, owner)).toHaveLength(2);
+});
+
+test("prospects that move in and out at the same time, while their address changes, are named exactly", async () => {
+  const { world, caller } = await company();
+  const [a, b] = await inParallel(2, () => createAddress(world, caller.companyId, home));
+  const made = await inParallel(12, () => createProspect(world, caller, { addressId: a?.id ?? 0 }));
+  await Promise.all([
+    ...made.map(({ id }, i) => updateProspect(world, caller, id, { addressId: i % 2 === 0 ? (b?.id ?? 0) : null })),
+    ...[1, 2, 3].map((zip) => updateAddress(world, caller, a?.id ?? 0, { zip: `${zip}` })),
+    ...made.map(({ id }) => updateProspect(world, caller, id, { name: "changed" })),
+  ]);
+  const rows = await Promise.all([a, b].map((address) => readAddress(world, caller.companyId, address?.id ?? 0)));
+  const prospects = await allProspects(world, caller);
+  for (const { id, prospectIds = new Set<number>() } of rows) {
+    const holders = prospects.filter(({ address }) => address?.id === id).map((prospect) => prospect.id);
+    expect([...prospectIds].toSorted()).toEqual(holders.toSorted());
+  }
+});
+
+test("one request looks through so many addresses and no more, and says where to go on", async () => {
+  const { world, owner, rep } = await companyWithRep();
+  const { companyId } = owner;
+  const { id: prospectId } = await createProspect(world, owner, {});
+  const blocks = limits.addressesLookedThrough / IDS_PER_PARTITION;
+  const from = 5_000_000;
+  const range = { type: "addressRange", from, to: from + blocks + 9 };
+  const at = (block: number) => ({
+    id: (from + block) * IDS_PER_PARTITION,
+    ...home,
+    address2: null,
+    formattedAddress: null,
+  });
+  const write = (block: number, holder?: number) =>
+    newAddressWrite(companyId, at(block), "2030-01-01T00:00:00.000Z", holder);
+  await world.table.transact([{ put: { ...keys.addressRange(companyId, from), ...range } }]);
+  for (let block = 0; block < blocks; block += 16) await world.table.transact([write(block, prospectId)]);
+  await world.table.transact([write(blocks + 9)]);
+  const { result, usage } = await metered(() => listAddresses(world, rep, { after: 0, limit: 50 }));
+  expect(result.addresses).toEqual([]);
+  expect(usage.readUnits).toBeLessThanOrEqual(2 * blocks);
+  const next = await listAddresses(world, rep, { after: result.after ?? 0, limit: 50 });
+  expect(next.addresses.map(({ id }) => id)).toEqual([at(blocks + 9).id]);
+  expect(next.after).toBeUndefined();
+  const all = await listAddresses(world, owner, { after: 0, limit: 50 });
+  expect(all.addresses).toHaveLength(9);
+  expect(all.after).toBeUndefined();
+  const pages = [];
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page = await listAddresses(world, owner, { after, limit: 4 });
+    pages.push(page.addresses.length);
+    after = page.after;
+  }
+  expect(pages).toEqual([4, 4, 1]);
 });

@@ -2,7 +2,7 @@
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { listAddresses } from "#shared/addresses/addresses.ts";
+import { listAddresses } from "#shared/addresses/list.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { BucketUnavailable } from "#shared/bucket.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
@@ -30,6 +30,11 @@ import { sized } from "../tier.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { strikesOf } from "./strikes.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
+
+async function addressesOf(world: World, companyId: number): Promise<readonly unknown[]> {
+  const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
+  return (await listAddresses(world, owner, { after: 0, limit: 500 })).addresses;
+}
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -98,7 +103,7 @@ async function expectOnce(company: Company, count: number): Promise<void> {
   expect(new Set(items.map(({ name }) => name)).size).toBe(count);
   expect((await readAllProspects(world.table, companyId)).prospects).toHaveLength(count);
   expect(await checkIndex(world.table, companyId)).toEqual([]);
-  expect(await listAddresses(world, companyId, { after: 0, limit: 500 })).toHaveLength(count);
+  expect(await addressesOf(world, companyId)).toHaveLength(count);
 }
 
 describe("killed", () => {
@@ -146,7 +151,7 @@ describe("killed", () => {
     const world = newFunction();
     const { companyId } = company.caller;
     expect((await readAllProspects(world.table, companyId)).prospects).toEqual([]);
-    expect(await listAddresses(world, companyId, { after: 0, limit: 500 })).toEqual([]);
+    expect(await addressesOf(world, companyId)).toEqual([]);
     const prospects = (await db.keysOf(`C#${companyId}#P#`)).filter(({ sk }) => !sk.includes("#N#"));
     for (const { sk } of prospects.slice(0, 2)) {
       const id = Number(sk.slice(2));
