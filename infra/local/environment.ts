@@ -114,7 +114,7 @@ export class Environment {
       const passed = running.sink?.chunk(message.data) ?? Promise.resolve();
       passed.then(
         () => this.#send({ type: "pull" }),
-        () => this.#die("Runtime.StreamClosed", "the reader of the response went away"),
+        (error: unknown) => this.#die("Runtime.StreamClosed", messageOf(error)),
       );
     } else {
       this.#running = undefined;

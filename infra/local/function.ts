@@ -9,6 +9,8 @@ import type { WarmEnvironments } from "./warm.ts";
 
 /** Lambda's limit for a buffered request or response. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
+/** And for a streamed response. */
+const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
 export interface LocalFunction {
   readonly spec: FunctionSpec;
@@ -55,7 +57,7 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
       try {
         const deadline = started + timeoutMs;
         const call = { type: "invoke", event: text, requestId, deadline, streamed: sink !== undefined } as const;
-        const answer = await environment.invoke(call, timeoutMs, sink);
+        const answer = await environment.invoke(call, timeoutMs, sink && limited(sink));
         if (Buffer.byteLength(answer) > PAYLOAD_LIMIT_BYTES)
           throw tooLarge("Function.ResponseSizeTooLarge", "response");
         failed = false;
@@ -68,6 +70,19 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
         pool.giveBack(environment);
         host.onInvoked(failed);
       }
+    },
+  };
+}
+
+/** What comes after the limit breaks the response off, so that nothing short looks whole. */
+function limited(sink: ResponseSink): ResponseSink {
+  let bytes = 0;
+  return {
+    head: (metadata) => sink.head(metadata),
+    chunk: async (data) => {
+      bytes += data.length;
+      if (bytes > STREAM_LIMIT_BYTES) throw new Error(`the response is larger than ${STREAM_LIMIT_BYTES} bytes`);
+      await sink.chunk(data);
     },
   };
 }

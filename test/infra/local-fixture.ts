@@ -35,7 +35,7 @@ const code = {
     const mode = event.queryStringParameters?.mode;
     if (mode === "throw") throw new Error("as asked");
     const body = awslambda.HttpResponseStream.from(stream, { statusCode: 201, headers: { "X-Streamed": "yes" } });
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < (mode === "endless" ? 2_200 : 20); i++) {
       if (mode === "midway" && i === 10) throw new Error("as asked");
       if (!body.write("0123456789".repeat(10_000))) await new Promise((resolve) => body.once("drain", resolve));
     }

@@ -197,6 +197,12 @@ describe("a streamed answer", () => {
     await expect(answer.text()).rejects.toThrow();
   });
 
+  test("above 200 MB breaks the connection too", async () => {
+    const answer = await fetch(`${service.url}/streamed?mode=endless`);
+    expect(answer.status).toBe(201);
+    await expect(answer.arrayBuffer()).rejects.toThrow();
+  });
+
   test("ends when its reader goes away, and the next one is served", async () => {
     const going = new AbortController();
     const answer = await fetch(`${service.url}/streamed`, { signal: going.signal });
