@@ -63,7 +63,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // What is known beforehand is no reference.
+    // An adopted pool is known by text, which needs no export.
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []
       : [issuer, userPool.id, userPool.arn, userPool.clientId]),

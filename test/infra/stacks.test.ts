@@ -51,7 +51,7 @@ const keepers: Readonly<Record<string, string>> = {
   ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
 };
 
-/** What each of them loses a deployment that does not have it under its id. */
+/** What happens to a deployment without one of them under its id. */
 const lost: Readonly<Record<string, string>> = {
   "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
