@@ -225,6 +225,7 @@ const familyNames = [
   "exports",
   "idempotency",
   "territories",
+  "deletedTerritories",
   "index",
   "manifests",
   "segments",

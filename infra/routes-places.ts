@@ -52,24 +52,31 @@ export const placeRoutes: readonly Route[] = [
     method: "POST",
     path: "/api/territories",
     file: "territories/create",
-    access: { table: { ...caller, ...newIds, territories: ["PutItem"] } },
+    access: { table: { ...caller, ...newIds, territories: ["PutItem", "UpdateItem"], places: ["PutItem"] } },
   },
   {
     method: "GET",
     path: "/api/territories/{id}",
     file: "territories/get",
-    access: { table: { ...caller, territories: ["GetItem"] } },
+    access: { table: { ...caller, territories: ["GetItem"], places: ["GetItem"] } },
   },
   {
     method: "PATCH",
     path: "/api/territories/{id}",
     file: "territories/update",
-    access: { table: { ...caller, territories: ["GetItem", "PutItem"] } },
+    access: { table: { ...caller, territories: ["GetItem", "PutItem", "UpdateItem"], places: ["GetItem"] } },
   },
   {
     method: "DELETE",
     path: "/api/territories/{id}",
     file: "territories/delete",
-    access: { table: { ...caller, territories: ["UpdateItem"] } },
+    access: {
+      table: {
+        ...caller,
+        territories: ["GetItem", "UpdateItem", "DeleteItem"],
+        places: ["GetItem", "DeleteItem"],
+        deletedTerritories: ["PutItem"],
+      },
+    },
   },
 ];

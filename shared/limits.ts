@@ -37,8 +37,11 @@ export const limits = {
   /** Prospects that change in one transaction with their address: two writes each, and a transaction takes 100. */
   prospectsChangedAtOnce: 45,
   polygonPointsMin: 3,
-  /** A polygon of so many points takes at most 255 KB; a row of the table holds 400. */
+  /** A polygon of so many points takes at most 255 KB as text. */
   polygonPointsMax: 5_000,
+  territoriesPerCompany: 5_000,
+  /** The polygons of a company as text, bytes: the list of all territories has them, and an answer carries 200 MB at the most. */
+  polygonBytesPerCompany: 180_000_000,
   eventName: 128,
   buttonText: 100,
   secretKey: 255,

@@ -619,7 +619,7 @@ export interface paths {
         put?: never;
         /**
          * Create a territory
-         * @description Every field is optional. A polygon has 3 to 5 000 `[lng, lat]` points, open or closed, and is kept exactly as sent. Assigning a territory does not touch prospects.
+         * @description Every field is optional. A polygon has 3 to 5000 `[lng, lat]` points, open or closed, and is kept exactly as sent. Assigning a territory does not touch prospects. A company may have 5000 territories, whose polygons take at most 180 MB together: 409.
          *
          *     For every signed-in user.
          */

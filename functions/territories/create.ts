@@ -1,13 +1,13 @@
 /** POST /api/territories: a new territory. */
 import { endpoint } from "#shared/http/endpoint.ts";
+import { limits } from "#shared/limits.ts";
 import { NewTerritory, Territory } from "#shared/territories/schema.ts";
 import { createTerritory } from "#shared/territories/territories.ts";
 
 export const handler = endpoint(
   {
     summary: "Create a territory",
-    description:
-      "Every field is optional. A polygon has 3 to 5 000 `[lng, lat]` points, open or closed, and is kept exactly as sent. Assigning a territory does not touch prospects.",
+    description: `Every field is optional. A polygon has 3 to ${limits.polygonPointsMax} \`[lng, lat]\` points, open or closed, and is kept exactly as sent. Assigning a territory does not touch prospects. A company may have ${limits.territoriesPerCompany} territories, whose polygons take at most ${limits.polygonBytesPerCompany / 1_000_000} MB together: 409.`,
     tag: "Territories",
     allow: "everyone",
     body: NewTerritory,

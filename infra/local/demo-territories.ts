@@ -1,7 +1,7 @@
 /** Makes the territories of a demo company: the four quarters of its city, the same each time. */
 import { iso } from "#shared/clock.ts";
 import type { StoredTerritory } from "#shared/territories/schema.ts";
-import { newTerritoryWrite } from "#shared/territories/territories.ts";
+import { newTerritoryWrites, packed } from "#shared/territories/territories.ts";
 import type { World } from "#shared/world.ts";
 import { type DemoCompany, rounded } from "./demo-prospects.ts";
 
@@ -26,7 +26,7 @@ export async function loadTerritories(world: World, company: DemoCompany): Promi
       id: await world.ids.next(),
       companyId: company.id,
       name: `${city} ${name}`,
-      polygon: JSON.stringify([[lng, lat], [edge[0], lat], edge, [lng, edge[1]], [lng, lat]]),
+      ...packed([[lng, lat], [edge[0], lat], edge, [lng, edge[1]], [lng, lat]]),
       totalProperties,
       assignedToUserId: company.repIds[index] ?? null,
       createdAt: now,
@@ -35,6 +35,6 @@ export async function loadTerritories(world: World, company: DemoCompany): Promi
       updatedBy: company.ownerId,
       version: 1,
     };
-    await world.table.transact([newTerritoryWrite(territory)]);
+    await world.table.transact(newTerritoryWrites(territory));
   }
 }

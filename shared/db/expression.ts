@@ -66,8 +66,12 @@ export function compileCondition(condition: Condition, into: Placeholders): stri
     case "missing":
       return `attribute_not_exists(${into.name(condition.field)})`;
     case "AND":
-    case "OR":
+    case "OR": {
+      const [first, ...more] = condition.parts;
+      // DynamoDB refuses parentheses within parentheses.
+      if (first !== undefined && more.length === 0) return compileCondition(first, into);
       return condition.parts.map((part) => `(${compileCondition(part, into)})`).join(` ${condition.op} `);
+    }
     default:
       return `${into.name(condition.field)} ${condition.op} ${into.value(condition.value)}`;
   }

@@ -22,6 +22,7 @@ export const families = {
   exports: "C#*#E#*",
   idempotency: "C#*#IK#*",
   territories: "C#*#T",
+  deletedTerritories: "C#*#TD",
   index: "C#*#X",
   manifests: "C#*#XM",
   segments: "C#*#XS#*",

@@ -111,9 +111,21 @@ export const keys = {
     sk: `A#${padded(id)}`,
   }),
 
-  /** All territories of a company, the deleted ones included: one Query. */
-  territories: (companyId: number): { pk: string } => ({ pk: territoryPartition(companyId) }),
-  territory: (companyId: number, id: number): Key => ({ pk: territoryPartition(companyId), sk: `T#${padded(id)}` }),
+  /** All territories of a company, in the order of their making. */
+  territories: (companyId: number): { pk: string; begins: string } => ({
+    pk: territoryPartition(companyId),
+    begins: "T#",
+  }),
+  territory: (companyId: number, createdAt: string, id: number): Key => ({
+    pk: territoryPartition(companyId),
+    sk: `T#${createdAt}#${padded(id)}`,
+  }),
+  /** How many territories the company has, and how long their polygons are: the condition that keeps them within their limits. */
+  territoryCount: (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" }),
+  /** When was the territory with this id made? Leads to its row. */
+  territoryPlace: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#I#${id}`, sk: "TERRITORY" }),
+  /** A deleted territory, where no list comes by. */
+  deletedTerritory: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#TD`, sk: `T#${padded(id)}` }),
 
   /**
    * What has changed since the last flush of the company's index, and then the index's head: one Query. The head comes last

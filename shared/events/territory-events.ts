@@ -9,7 +9,8 @@ export function territoryEvents(before: StoredTerritory | undefined, after: Stor
   return [eventOf(after, eventName(before, after), { territory: presentTerritory(after) })];
 }
 
+/** A deleted one gets another key: its row there is a new one. */
 function eventName(before: StoredTerritory | undefined, after: StoredTerritory) {
-  if (before === undefined) return "territory.created";
-  return after.deletedAt === undefined ? "territory.updated" : "territory.deleted";
+  if (after.deletedAt !== undefined) return "territory.deleted";
+  return before === undefined ? "territory.created" : "territory.updated";
 }

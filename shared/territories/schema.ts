@@ -57,8 +57,10 @@ export type TerritoryPatch = z.output<typeof TerritoryPatch>;
 
 export const StoredTerritory = z.extend(Territory, {
   type: z.literal("territory"),
-  /** JSON text: the table's own numbers are decimal, and a list of 5 000 lists is three times as large. */
-  polygon: z.string(),
+  /** Packed (polygon.ts). */
+  polygon: z.instanceof(Uint8Array),
+  /** Bytes of the polygon as text, as they are counted. */
+  polygonBytes: z.int(),
   createdBy: Id,
   updatedBy: Id,
   /** Counts the writes of this row: condition of the next one, and part of its events' ids. */

@@ -1,37 +1,38 @@
 /** Reads and writes the territories of a company. */
+import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent, all, equals, missing, present } from "#shared/db/expression.ts";
+import { absent, all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
-import { badReference, notFound } from "#shared/http/problem.ts";
-import { type NewTerritory, StoredTerritory, Territory, type TerritoryPatch } from "#shared/territories/schema.ts";
+import { ApiError, badReference, notFound } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
+import { Timestamp } from "#shared/schema.ts";
+import { type Polygon, packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
+import { type NewTerritory, StoredTerritory, type Territory, type TerritoryPatch } from "#shared/territories/schema.ts";
 import { isActiveUser } from "#shared/users/users.ts";
 import type { World } from "#shared/world.ts";
 
-/** All territories of the company that are not deleted, newest first: one Query. A polygon is taken apart when its turn comes. */
-export async function listTerritories({ table }: World, companyId: number): Promise<Iterable<Territory>> {
-  const territories: StoredTerritory[] = [];
-  for await (const item of table.query(keys.territories(companyId))) {
-    if (item.deletedAt === undefined) territories.push(StoredTerritory.parse(item));
+/** All territories of the company, newest first: read page by page, and unpacked one by one. */
+export async function* listTerritories({ table }: World, companyId: number): AsyncGenerator<Territory> {
+  for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
+    yield presentTerritory(StoredTerritory.parse(item));
   }
-  territories.sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id));
-  return presented(territories);
-}
-
-function* presented(territories: readonly StoredTerritory[]): Generator<Territory> {
-  for (const territory of territories) yield presentTerritory(territory);
 }
 
 export async function getTerritory(world: World, companyId: number, id: number): Promise<Territory> {
   return presentTerritory(await readTerritory(world, companyId, id));
 }
 
+const Place = z.object({ createdAt: Timestamp });
+
 async function readTerritory({ table }: World, companyId: number, id: number): Promise<StoredTerritory> {
-  const item = await table.get(keys.territory(companyId, id));
-  if (item === undefined || item.deletedAt !== undefined) throw notFound("territory");
+  const place = await table.get(keys.territoryPlace(companyId, id));
+  if (place === undefined) throw notFound("territory");
+  const item = await table.get(keys.territory(companyId, Place.parse(place).createdAt, id));
+  if (item === undefined) throw notFound("territory");
   return StoredTerritory.parse(item);
 }
 
@@ -44,7 +45,7 @@ export async function createTerritory(world: World, caller: Caller, input: NewTe
     id,
     companyId,
     ...input,
-    polygon: JSON.stringify(input.polygon ?? []),
+    ...packed(input.polygon ?? []),
     createdAt: now,
     updatedAt: now,
     createdBy: userId,
@@ -52,14 +53,53 @@ export async function createTerritory(world: World, caller: Caller, input: NewTe
     version: 1,
   };
   const made = presentTerritory(territory);
-  await world.commit([newTerritoryWrite(territory)], made);
+  await world.commit(newTerritoryWrites(territory), made).catch(refuseTooMany);
   return made;
 }
 
-export const newTerritoryWrite = (territory: StoredTerritory): Write => ({
-  put: { ...keys.territory(territory.companyId, territory.id), ...territory },
-  when: absent,
+/** The first one fails its condition where the company has as much as it may have. */
+export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
+  counted(territory.companyId, 1, territory.polygonBytes),
+  { put: { ...keyOf(territory), ...territory }, when: absent },
+  {
+    put: {
+      ...keys.territoryPlace(territory.companyId, territory.id),
+      ...{ type: "place", createdAt: territory.createdAt },
+    },
+    when: absent,
+  },
+];
+
+const keyOf = ({ companyId, createdAt, id }: StoredTerritory) => keys.territory(companyId, createdAt, id);
+
+export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "polygonBytes"> => ({
+  polygon: packPolygon(polygon),
+  polygonBytes: JSON.stringify(polygon).length,
 });
+
+/** So many territories more, or fewer, and so many bytes of polygons. */
+function counted(companyId: number, territories: number, polygonBytes: number): Write {
+  const { territoriesPerCompany, polygonBytesPerCompany } = limits;
+  const isRoom = all(
+    ...(territories > 0 ? [below("territories", territoriesPerCompany)] : []),
+    ...(polygonBytes > 0 ? [atMost("polygonBytes", polygonBytesPerCompany - polygonBytes)] : []),
+  );
+  return {
+    update: keys.territoryCount(companyId),
+    change: { set: { type: "territoryCount" }, add: { territories, polygonBytes } },
+    ...((territories > 0 || polygonBytes > 0) && { when: any(missing("territories"), isRoom) }),
+  };
+}
+
+/** The count is the first write of each transaction that adds to it. */
+function refuseTooMany(error: unknown): never {
+  if (!(error instanceof ConditionFailed) || !error.failed.some(({ index }) => index === 0)) throw error;
+  const megabytes = limits.polygonBytesPerCompany / 1_000_000;
+  throw new ApiError(
+    "conflict",
+    `A company may have at most ${limits.territoriesPerCompany} territories, whose polygons take at most ${megabytes} MB together.`,
+  );
+}
 
 /** Only sent fields change; a patch that changes nothing writes nothing. */
 export function updateTerritory(world: World, caller: Caller, id: number, patch: TerritoryPatch): Promise<Territory> {
@@ -73,23 +113,30 @@ export function updateTerritory(world: World, caller: Caller, id: number, patch:
     if (sameTerritory(current, next)) return presentTerritory(current);
     const moved = { updatedAt: iso(world.clock.now()), updatedBy: userId, version: current.version + 1 };
     const written: StoredTerritory = { ...next, ...moved };
-    const put = { ...keys.territory(companyId, id), ...written };
-    await world.table.transact([{ put, when: equals("version", current.version) }]);
+    const write: Write = { put: { ...keyOf(written), ...written }, when: equals("version", current.version) };
+    const more = written.polygonBytes - current.polygonBytes;
+    const writes = more === 0 ? [write] : [counted(companyId, 0, more), write];
+    await world.table.transact(writes).catch(more > 0 ? refuseTooMany : rethrown);
     return presentTerritory(written);
   });
 }
 
-/** Hides the territory at once from every read; its row stays. */
-export async function deleteTerritory(world: World, { companyId, userId }: Caller, id: number): Promise<void> {
-  const now = iso(world.clock.now());
-  const write: Write = {
-    update: keys.territory(companyId, id),
-    change: { set: { deletedAt: now, updatedAt: now, updatedBy: userId }, add: { version: 1 } },
-    when: all(present, missing("deletedAt")),
-  };
-  // A transaction of one: its token tells a repeated delete of ours from one that found nothing.
-  await world.table.transact([write]).catch((error: unknown) => {
-    throw error instanceof ConditionFailed ? notFound("territory") : error;
+function rethrown(error: unknown): never {
+  throw error;
+}
+
+/** Hides the territory at once from every read; its row stays, where no read comes by. */
+export function deleteTerritory(world: World, { companyId, userId }: Caller, id: number): Promise<void> {
+  return optimistic(async () => {
+    const current = await readTerritory(world, companyId, id);
+    const now = iso(world.clock.now());
+    const gone: StoredTerritory = { ...current, deletedAt: now, updatedAt: now, updatedBy: userId };
+    await world.table.transact([
+      counted(companyId, -1, -current.polygonBytes),
+      { remove: keyOf(current), when: equals("version", current.version) },
+      { put: { ...keys.deletedTerritory(companyId, id), ...gone, version: current.version + 1 }, when: absent },
+      { remove: keys.territoryPlace(companyId, id) },
+    ]);
   });
 }
 
@@ -102,15 +149,17 @@ function patched(current: StoredTerritory, patch: TerritoryPatch): StoredTerrito
   return {
     ...current,
     name: name ?? current.name,
-    polygon: polygon === undefined ? current.polygon : JSON.stringify(polygon),
+    ...(polygon !== undefined && packed(polygon)),
     totalProperties: totalProperties ?? current.totalProperties,
     assignedToUserId: assignedToUserId === undefined ? current.assignedToUserId : assignedToUserId,
   };
 }
 
-const sameTerritory = (a: StoredTerritory, b: StoredTerritory): boolean => JSON.stringify(a) === JSON.stringify(b);
+function sameTerritory({ polygon: one, ...a }: StoredTerritory, { polygon: other, ...b }: StoredTerritory): boolean {
+  return JSON.stringify(a) === JSON.stringify(b) && Buffer.compare(one, other) === 0;
+}
 
 export const presentTerritory = (stored: StoredTerritory): Territory => ({
   ...stored,
-  polygon: Territory.shape.polygon.parse(JSON.parse(stored.polygon)),
+  polygon: unpackPolygon(stored.polygon),
 });

@@ -6,6 +6,7 @@ import type { Item, Table, Write } from "#shared/db/table.ts";
 import type { RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import type { StoredTerritory } from "#shared/territories/schema.ts";
+import { packed } from "#shared/territories/territories.ts";
 import type { StoredRegistration } from "#shared/webhooks/schema.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
@@ -62,13 +63,13 @@ export function registrationRow(companyId: number, webhookId: number, delayMinut
 
 /** The nth change of a territory with so many points, so many seconds after the start. */
 export function territoryChange(companyId: number, version: number, points = 3, seconds = 0): RowChange {
-  const polygon = Array.from({ length: points }, (_, i) => [-104 - noise(i), 39 + noise(i + 0.5)]);
+  const polygon = Array.from({ length: points }, (_, i): [number, number] => [-104 - noise(i), 39 + noise(i + 0.5)]);
   const row = (v: number): StoredTerritory & Item => ({
     type: "territory",
     id: 4_711,
     companyId,
     name: `North ${v}`,
-    polygon: JSON.stringify(polygon),
+    ...packed(polygon),
     totalProperties: v,
     assignedToUserId: null,
     createdAt: iso(START),
