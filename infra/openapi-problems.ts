@@ -49,7 +49,8 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  const retry = status === 429 || status === 503 ? refTo("Retry-After") : {};
+  // 409 has it where a request under the same Idempotency-Key is still running.
+  const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
   const example = { ...problemBody(code, `${title}.`, requestId, exampleFaults[code] ?? []), status };
   return {

@@ -109,9 +109,19 @@ async function claim(world: World, row: Key, run: string, fingerprint: string): 
     }
     if (standing.answer !== undefined) return standing.answer;
     throw new ApiError("conflict", "A request with this idempotency key is still running.", {
-      headers: { "Retry-After": "1" },
+      headers: { "Retry-After": `${retryAfterSeconds(standing, now)}` },
     });
   }
+}
+
+/**
+ * Nobody can tell a run that was killed from one that works, so a repetition waits as long again as the run has taken, and no longer
+ * than the run can live: soon after a short one, and five times for one that was killed at once.
+ */
+function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
+  const leftMs = runsUntil - now;
+  const takenMs = limits.idempotentRunMs - leftMs;
+  return Math.max(1, Math.ceil(Math.min(takenMs, leftMs) / 1_000));
 }
 
 /** The draft quotes the key; a bare one is taken as well. */

@@ -41,7 +41,7 @@ test("twenty at once have one effect; each gets the same answer or is told to wa
   const made = answers.filter(({ status }) => status === 201);
   for (const waiting of answers.filter(({ status }) => status !== 201)) {
     problemOf(waiting, 409, "conflict");
-    expect(waiting.headers.get("retry-after")).toBe("1");
+    expect(waiting.headers.get("retry-after")).toMatch(/^[1-9]\d?$/);
   }
   expect(new Set(made.map(({ text }) => text)).size).toBe(1);
   expect(made.filter((answer) => !isReplay(answer))).toHaveLength(1);

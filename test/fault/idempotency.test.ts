@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
+import { ApiError } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
 import { listProspects } from "#shared/prospects/list.ts";
 import { createProspect } from "#shared/prospects/write.ts";
@@ -70,4 +71,34 @@ test.each(Object.keys(faults))("%s, for good, at each call in turn: one record, 
     expect(third, place).toEqual({ value: second.value, replayed: true });
     if (first !== undefined) expect(second.value, place).toEqual(JSON.parse(JSON.stringify(first.value)));
   }
+});
+
+test("a repetition of a run that was killed waits as long again as the run has taken, until it is taken over", async () => {
+  const start = Date.now();
+  let now = start;
+  const { world, caller } = await company({ now: () => now });
+  const { promise: never } = Promise.withResolvers<never>();
+  const claimed = Promise.withResolvers<void>();
+  void idempotently(world, caller, request("killed"), () => {
+    claimed.resolve();
+    return never;
+  });
+  await claimed.promise;
+  const waits: number[] = [];
+  for (let wait = 0; ; now += 1_000 * wait) {
+    const refused: unknown = await create(world, caller, "killed").then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (refused === undefined) break;
+    expect(refused).toMatchObject({
+      code: "conflict",
+      headers: { "Retry-After": expect.stringMatching(/^[1-9]\d?$/) },
+    });
+    wait = refused instanceof ApiError ? Number(refused.headers["Retry-After"]) : Number.NaN;
+    waits.push(wait);
+  }
+  expect(waits).toEqual([1, 1, 2, 4, 8, 14]);
+  expect(now - start).toBe(30_000);
+  expect(await total(caller)).toBe(1);
 });
