@@ -12,7 +12,7 @@ export const indexReads: TableAccess = {
 /** Rows with ids and tags of their own, and the run of the index that makes them visible. */
 const rowsInBulk: TableAccess = {
   ...newIds,
-  reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
+  reference: ["Query", "PutItem", "UpdateItem"],
   prospectRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
   prospects: ["Query", "BatchWriteItem"],
   addressRanges: ["PutItem", "UpdateItem", "BatchWriteItem"],
@@ -25,7 +25,6 @@ const rowsInBulk: TableAccess = {
 
 /** An import within one request, and whatever one that came to nothing has left. */
 export const importWrites: TableAccess = {
-  identity: ["GetItem"],
   imports: ["GetItem", "PutItem", "UpdateItem"],
   openImports: ["Query", "PutItem", "DeleteItem", "BatchWriteItem"],
   importList: ["PutItem"],
@@ -38,6 +37,7 @@ export const importJob: Access = {
     imports: ["GetItem", "UpdateItem"],
     openImports: ["DeleteItem", "BatchWriteItem"],
     ...rowsInBulk,
+    reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
   },
   importQueue: "send",
   files: {

@@ -24,12 +24,13 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
 
 /**
  * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
- * TABLE_NAME, its family `identity` also ISSUER and AUDIENCE (who looks a subject up has verified its token),
- * `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL,
+ * TABLE_NAME, `issuer` brings ISSUER, AUDIENCE and JWKS_URI where the deployment knows it, `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL,
  * `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `files` BUCKET_NAME, `settings` the variables of their names.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
+  /** Verifies access tokens. */
+  readonly issuer?: "verify";
   readonly identityProvider?: "invite";
   readonly deliveryQueue?: "send";
   readonly parkedRecords?: "send";
@@ -42,10 +43,10 @@ export interface Access {
 
 export type TableAccess = NonNullable<Access["table"]>;
 
-/** What every signed-in request needs: the subject's place and rights; they may stand in the user's row alone. */
-export const caller: TableAccess = { identity: ["GetItem"], reference: ["GetItem"] };
-/** And with the names of the company's statuses, tags and users. */
-export const dictionary: TableAccess = { ...caller, reference: ["GetItem", "Query"] };
+/** A company, user, status or tag by its id. */
+export const named: TableAccess = { reference: ["GetItem"] };
+/** The names of the company's statuses, tags and users. */
+export const dictionary: TableAccess = { reference: ["Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
 /** Whether the import that a row came with is completed. */
 export const imports: TableAccess = { imports: ["GetItem"] };

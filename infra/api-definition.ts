@@ -1,4 +1,6 @@
 /** The REST API as one OpenAPI document with API Gateway's extensions: an endpoint is an entry in it and no resource of the stack. */
+import { BEARER_PATTERN } from "#shared/auth/bearer.ts";
+import { limits } from "#shared/limits.ts";
 import { gatewayResponses, otherMethods } from "./gateway.ts";
 import type { Route } from "./routes.ts";
 
@@ -13,6 +15,8 @@ export interface DefinitionSpec {
   /** Also the name of the API in CloudWatch, whatever the resource of the stack says. */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
+  /** The function that verifies callers. */
+  readonly authorizerArn: string;
   /** The role that API Gateway takes to call the functions. */
   readonly invokerArn: string;
   readonly partition: string;
@@ -32,6 +36,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
     openapi: "3.0.1",
     info: { title: spec.title, version: "1", description: "Canvassing service" },
     paths: Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
+    components: { securitySchemes: { [CALLER]: authorizer(spec) } },
     // A file of any encoding reaches the function byte for byte, as base64.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
@@ -52,12 +57,39 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
     ...Object.fromEntries(
       endpoints.map((endpoint) => [
         endpoint.route.method.toLowerCase(),
-        { ...described, "x-amazon-apigateway-integration": lambdaProxy(endpoint, spec) },
+        {
+          ...described,
+          ...(!endpoint.route.public && { security: [{ [CALLER]: [] }] }),
+          "x-amazon-apigateway-integration": lambdaProxy(endpoint, spec),
+        },
       ]),
     ),
     "x-amazon-apigateway-any-method": { ...described, ...otherMethods(methods, spec.allowedOrigins) },
   };
 }
+
+const CALLER = "caller";
+
+/**
+ * API Gateway renames `WWW-Authenticate` in a function's answer, so 401 has to be its own. A header that is missing or of another form
+ * costs no function. A policy is kept under its token, for all methods; an error is not.
+ */
+const authorizer = ({ authorizerArn, invokerArn, ...place }: DefinitionSpec): object => ({
+  type: "apiKey",
+  name: "Authorization",
+  in: "header",
+  "x-amazon-apigateway-authtype": "custom",
+  "x-amazon-apigateway-authorizer": {
+    type: "token",
+    authorizerUri: lambdaUri(place, `2015-03-31/functions/${authorizerArn}/invocations`),
+    authorizerCredentials: invokerArn,
+    identityValidationExpression: BEARER_PATTERN,
+    authorizerResultTtlInSeconds: limits.authorizationCacheSeconds,
+  },
+});
+
+const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "region">, action: string): string =>
+  `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
 /** Streaming is another action of Lambda's interface, under the same right `lambda:InvokeFunction`. */
 function lambdaProxy({ route, functionArn, waitSeconds }: Endpoint, spec: DefinitionSpec): object {
@@ -67,7 +99,7 @@ function lambdaProxy({ route, functionArn, waitSeconds }: Endpoint, spec: Defini
   return {
     type: "aws_proxy",
     httpMethod: "POST",
-    uri: `arn:${spec.partition}:apigateway:${spec.region}:lambda:path/${action}`,
+    uri: lambdaUri(spec, action),
     credentials: spec.invokerArn,
     ...(waitSeconds !== undefined && { timeoutInMillis: 1_000 * waitSeconds }),
     ...(route.streamed && { responseTransferMode: "STREAM" }),

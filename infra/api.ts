@@ -23,7 +23,7 @@ import { accept } from "./finding.ts";
 import { allow, createFunction, functionLogs, type Platform } from "./function.ts";
 import { alarm } from "./monitoring.ts";
 import { rateOf } from "./rates.ts";
-import { type Route, routes } from "./routes.ts";
+import { authorizer, type Route, routes } from "./routes.ts";
 
 export const STAGE = "live";
 
@@ -62,6 +62,7 @@ export function createApi(
     route,
     run: createFunction(home, platform, { ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
   }));
+  const authorize = createFunction(home, platform, { ...authorizer, logGroup });
   const { stackName: title, partition, region } = Stack.of(scope);
   const definition = apiDefinition({
     title,
@@ -70,10 +71,8 @@ export function createApi(
       functionArn,
       ...(route.streamed && { waitSeconds: timeoutOf(route) + GATEWAY_GRACE_SECONDS }),
     })),
-    invokerArn: createInvoker(
-      home,
-      made.map(({ run }) => run),
-    ).roleArn,
+    authorizerArn: authorize.functionArn,
+    invokerArn: createInvoker(home, [authorize, ...made.map(({ run }) => run)]).roleArn,
     partition,
     region,
     allowedOrigins,
@@ -152,6 +151,8 @@ const accessLogFields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
+  // Leads from the request to the authorizer's own log lines, which know no other id.
+  authorizationId: "$context.authorizer.requestId",
 } as const;
 
 /** API Gateway would make this log group itself, without a retention. */

@@ -5,6 +5,8 @@ import { type Capacity, capacityOf, presets } from "./capacity.ts";
 export interface DeployConfig {
   /** OpenID Connect issuer; without it the stack brings a Cognito user pool. */
   readonly issuer?: string;
+  /** Where the issuer's keys are; without it the authorizer asks the issuer's discovery document first. */
+  readonly jwksUri?: string;
   /** Client ids or audiences that access tokens may be made out to, besides the stack's own client. */
   readonly audience: readonly string[];
   /** The user pool sends its mail from this address by an identity of SES; without it by Cognito, some 50 mails a day for the account. */
@@ -34,6 +36,7 @@ export interface Adopted {
 
 export const contextKeys = [
   "issuer",
+  "jwksUri",
   "audience",
   "mailFrom",
   "sesIdentity",
@@ -84,6 +87,7 @@ const name = (pattern: RegExp, what: string) => z.optional(z.string().check(z.re
 
 const Context = z.object({
   issuer: z.optional(z.url("must be a URL")),
+  jwksUri: z.optional(z.url("must be a URL")),
   audience: z._default(List, []),
   mailFrom: z.optional(
     z.string().check(z.regex(MAIL_FROM, "must be an address, or a name with one: Acme <no-reply@example.com>")),
@@ -115,7 +119,7 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
     const faults = parsed.error.issues.map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`);
     throw new Error(faults.join("\n"));
   }
-  const { issuer, mailFrom, sesIdentity, table, bucket, userPool, userPoolClient, ...others } = parsed.data;
+  const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, userPool, userPoolClient, ...others } = parsed.data;
   const { preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } = others;
   const mail = mailOf(mailFrom, sesIdentity);
   const adopted = adoptedOf(table, bucket, userPool, userPoolClient);
@@ -124,6 +128,7 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders }),
     ...(alarmEmail !== undefined && { alarmEmail }),
     ...(issuer !== undefined && { issuer }),
+    ...(jwksUri !== undefined && { jwksUri }),
     ...(mail !== undefined && { mail }),
     ...(adopted !== undefined && { adopted }),
   };
@@ -163,7 +168,7 @@ function adoptedOf(
 }
 
 /** What no single key can tell. */
-export function assertConsistent({ issuer, audience, mail, adopted, webhookUrlPolicy }: DeployConfig): void {
+export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy }: DeployConfig): void {
   if (issuer !== undefined && mail !== undefined) {
     throw new Error(
       "context key mailFrom: an issuer of your own sends its mail itself; leave out mailFrom and sesIdentity",
@@ -178,9 +183,15 @@ export function assertConsistent({ issuer, audience, mail, adopted, webhookUrlPo
   if (issuer !== undefined && audience.length === 0) {
     throw new Error("context key audience: needed with an issuer, since any client of it could sign in otherwise");
   }
-  if (issuer !== undefined && !issuer.startsWith("https://") && webhookUrlPolicy !== "local" && !isLoopback(issuer)) {
+  if (jwksUri !== undefined && issuer === undefined) {
     throw new Error(
-      "context key issuer: must begin with https:// unless it is this machine or webhookUrlPolicy is local",
+      "context key jwksUri: belongs to an issuer; the stack's own user pool has its keys at a known place",
+    );
+  }
+  for (const [key, url] of Object.entries({ issuer, jwksUri })) {
+    if (url === undefined || url.startsWith("https://") || webhookUrlPolicy === "local" || isLoopback(url)) continue;
+    throw new Error(
+      `context key ${key}: must begin with https:// unless it is this machine or webhookUrlPolicy is local`,
     );
   }
 }

@@ -41,6 +41,8 @@ export interface Platform {
   readonly exportQueue: Queue;
   readonly issuer: string;
   readonly audience: string;
+  /** Where the issuer's keys are, if the deployment knows. */
+  readonly jwksUri: string | undefined;
   /** Where new users are invited, unless the issuer is somebody else's. */
   readonly userPool: { readonly id: string; readonly arn: string } | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
@@ -134,7 +136,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
   const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
   return {
     ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
-    ...(access.table?.identity !== undefined && { ISSUER: platform.issuer, AUDIENCE: platform.audience }),
+    ...(access.issuer !== undefined && issuerVariables(platform)),
     ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
@@ -144,6 +146,12 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...Object.fromEntries(settings),
   };
 }
+
+const issuerVariables = ({ issuer, audience, jwksUri }: Platform): Record<string, string> => ({
+  ISSUER: issuer,
+  AUDIENCE: audience,
+  ...(jwksUri !== undefined && { JWKS_URI: jwksUri }),
+});
 
 function rights(access: Access, platform: Platform): PolicyStatement[] {
   const { due, ...families } = access.table ?? {};

@@ -23,6 +23,7 @@ const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
 const noRoute = problem("not_found", "There is nothing at this path.");
 const fault = problem("internal", problems.internal.title);
 const badToken = problem("unauthenticated", "The access token is missing or not valid.", { headers: CHALLENGE });
+const unverified = problem("unavailable", problems.unavailable.title, { headers: RETRY_AFTER });
 const forbidden = problem("permission_denied", "The request was refused.");
 
 /**
@@ -37,8 +38,9 @@ const TOO_LARGE =
 export const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: forbidden,
   API_CONFIGURATION_ERROR: fault,
-  AUTHORIZER_CONFIGURATION_ERROR: fault,
-  AUTHORIZER_FAILURE: fault,
+  // The authorizer failed, and nobody can tell whether the token is good: not 401, which would sign users out.
+  AUTHORIZER_CONFIGURATION_ERROR: unverified,
+  AUTHORIZER_FAILURE: unverified,
   BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
   BAD_REQUEST_PARAMETERS: problem("validation_failed", "The parameters of the request are not valid."),
   DEFAULT_4XX: problem("validation_failed", "The request could not be read."),

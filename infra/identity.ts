@@ -18,11 +18,13 @@ export interface Identity {
   readonly issuer: string;
   /** Comma-separated. */
   readonly audience: string;
+  /** Undefined: the issuer's discovery document says it. */
+  readonly jwksUri: string | undefined;
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
 
-export function createIdentity(scope: Construct, { issuer, audience, mail, adopted }: DeployConfig): Identity {
-  if (issuer !== undefined) return { issuer, audience: audience.join(",") };
+export function createIdentity(scope: Construct, { issuer, jwksUri, audience, mail, adopted }: DeployConfig): Identity {
+  if (issuer !== undefined) return { issuer, audience: audience.join(","), jwksUri };
   if (adopted?.userPool !== undefined) {
     const { id, clientId } = adopted.userPool;
     const pool = UserPool.fromUserPoolId(scope, "AdoptedUserPool", id);
@@ -36,6 +38,8 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   return {
     issuer,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
+    // Amazon Cognito documents this place for every user pool.
+    jwksUri: `${issuer}/.well-known/jwks.json`,
     userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };
 }

@@ -1,6 +1,6 @@
 /** The part of the route table for what hangs on a prospect: notes, appointments and buttons. */
 
-import { caller, dictionary, imports, indexEntries, newIds, type TableAccess, upcoming } from "./access.ts";
+import { dictionary, imports, indexEntries, newIds, type TableAccess, upcoming } from "./access.ts";
 import type { Route } from "./routes.ts";
 
 /** A note by its id alone: its place, then the row with its prospect. */
@@ -44,7 +44,6 @@ export const attachedRoutes: readonly Route[] = [
     file: "notes/delete",
     access: {
       table: {
-        ...caller,
         ...imports,
         ...indexEntries,
         prospects: ["BatchGetItem", "UpdateItem", "DeleteItem"],
@@ -129,7 +128,6 @@ export const attachedRoutes: readonly Route[] = [
     file: "appointments/delete",
     access: {
       table: {
-        ...caller,
         ...imports,
         ...indexEntries,
         prospects: ["BatchGetItem", "PutItem", "DeleteItem"],

@@ -1,5 +1,5 @@
 /** The part of the route table that is about places: addresses and territories. */
-import { caller, imports, indexEntries, newIds } from "./access.ts";
+import { imports, indexEntries, named, newIds } from "./access.ts";
 import { indexReads } from "./access-jobs.ts";
 import type { Route } from "./routes.ts";
 
@@ -18,13 +18,13 @@ export const placeRoutes: readonly Route[] = [
     method: "POST",
     path: "/api/addresses",
     file: "addresses/create",
-    access: { table: { ...caller, ...newIds, addressRanges: ["PutItem"], addresses: ["PutItem"] } },
+    access: { table: { ...newIds, addressRanges: ["PutItem"], addresses: ["PutItem"] } },
   },
   {
     method: "GET",
     path: "/api/addresses/{id}",
     file: "addresses/get",
-    access: { table: { ...caller, ...imports, addresses: ["BatchGetItem"], prospects: ["BatchGetItem"] } },
+    access: { table: { ...imports, addresses: ["BatchGetItem"], prospects: ["BatchGetItem"] } },
   },
   {
     method: "PATCH",
@@ -32,7 +32,6 @@ export const placeRoutes: readonly Route[] = [
     file: "addresses/update",
     access: {
       table: {
-        ...caller,
         ...imports,
         ...indexEntries,
         addresses: ["BatchGetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
@@ -45,26 +44,26 @@ export const placeRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/territories",
     file: "territories/list",
-    access: { table: { ...caller, territories: ["Query"] } },
+    access: { table: { territories: ["Query"] } },
     streamed: true,
   },
   {
     method: "POST",
     path: "/api/territories",
     file: "territories/create",
-    access: { table: { ...caller, ...newIds, territories: ["PutItem", "UpdateItem"], places: ["PutItem"] } },
+    access: { table: { ...named, ...newIds, territories: ["PutItem", "UpdateItem"], places: ["PutItem"] } },
   },
   {
     method: "GET",
     path: "/api/territories/{id}",
     file: "territories/get",
-    access: { table: { ...caller, territories: ["GetItem"], places: ["GetItem"] } },
+    access: { table: { territories: ["GetItem"], places: ["GetItem"] } },
   },
   {
     method: "PATCH",
     path: "/api/territories/{id}",
     file: "territories/update",
-    access: { table: { ...caller, territories: ["GetItem", "PutItem", "UpdateItem"], places: ["GetItem"] } },
+    access: { table: { ...named, territories: ["GetItem", "PutItem", "UpdateItem"], places: ["GetItem"] } },
   },
   {
     method: "DELETE",
@@ -72,7 +71,6 @@ export const placeRoutes: readonly Route[] = [
     file: "territories/delete",
     access: {
       table: {
-        ...caller,
         territories: ["GetItem", "UpdateItem", "DeleteItem"],
         places: ["GetItem", "DeleteItem"],
         deletedTerritories: ["PutItem"],

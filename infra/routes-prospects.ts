@@ -1,5 +1,5 @@
 /** The part of the route table that is about prospects themselves. */
-import { caller, dictionary, imports, indexEntries, newIds, type TableAccess, upcoming } from "./access.ts";
+import { dictionary, imports, indexEntries, newIds, type TableAccess, upcoming } from "./access.ts";
 import { importWrites, indexReads } from "./access-jobs.ts";
 import type { Route } from "./routes.ts";
 
@@ -41,7 +41,7 @@ export const prospectRoutes: readonly Route[] = [
     access: {
       table: {
         ...prospectWrites,
-        reference: ["GetItem", "Query", "ConditionCheckItem"],
+        reference: ["Query", "ConditionCheckItem"],
         prospects: ["BatchGetItem", "PutItem"],
         prospectRanges: ["PutItem"],
       },
@@ -57,7 +57,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/imports",
     file: "imports/list",
-    access: { table: { ...caller, importList: ["Query"], imports: ["BatchGetItem"] } },
+    access: { table: { importList: ["Query"], imports: ["BatchGetItem"] } },
   },
   {
     method: "POST",
@@ -65,7 +65,6 @@ export const prospectRoutes: readonly Route[] = [
     file: "imports/create",
     access: {
       table: {
-        ...caller,
         ...newIds,
         imports: ["PutItem"],
         openImports: ["Query", "PutItem"],
@@ -79,25 +78,25 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/imports/{id}",
     file: "imports/get",
-    access: { table: { ...caller, ...imports }, files: { imports: ["GetObject"], uploads: ["PutObject"] } },
+    access: { table: { ...imports }, files: { imports: ["GetObject"], uploads: ["PutObject"] } },
   },
   {
     method: "POST",
     path: "/api/prospects/imports/{id}/cancel",
     file: "imports/cancel",
-    access: { table: { ...caller, imports: ["GetItem", "UpdateItem"] } },
+    access: { table: { imports: ["GetItem", "UpdateItem"] } },
   },
   {
     method: "POST",
     path: "/api/prospects/exports",
     file: "exports/create",
-    access: { table: { ...caller, ...newIds, exports: ["PutItem"] }, exportQueue: "send" },
+    access: { table: { ...newIds, exports: ["PutItem"] }, exportQueue: "send" },
   },
   {
     method: "GET",
     path: "/api/prospects/exports/{id}",
     file: "exports/get",
-    access: { table: { ...caller, exports: ["GetItem"] }, files: { exports: ["GetObject"] } },
+    access: { table: { exports: ["GetItem"] }, files: { exports: ["GetObject"] } },
   },
   {
     method: "GET",
@@ -117,7 +116,7 @@ export const prospectRoutes: readonly Route[] = [
     path: "/api/prospects/{id}",
     file: "prospects/delete",
     access: {
-      table: { ...caller, ...imports, ...indexEntries, prospects: ["GetItem", "PutItem"], agendas: ["DeleteItem"] },
+      table: { ...imports, ...indexEntries, prospects: ["GetItem", "PutItem"], agendas: ["DeleteItem"] },
     },
   },
   {

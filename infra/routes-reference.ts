@@ -1,24 +1,21 @@
 /** The part of the route table for what names things in a company: users, statuses and tags. */
-import { caller, dictionary, namesChange, newIds, type TableAccess } from "./access.ts";
+import { dictionary, named, namesChange, newIds, type TableAccess } from "./access.ts";
 import type { Route } from "./routes.ts";
 
 /** Of rows with a display value, whose claim moves with it. */
 const newValue: TableAccess = {
-  ...caller,
   ...newIds,
   ...namesChange,
-  reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
+  reference: ["Query", "PutItem", "UpdateItem"],
 };
 const valueWrites: TableAccess = {
-  ...caller,
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
 };
-/** A sign-in reads its rights beside the subject's place. */
+/** A user's rights stand beside the subject's place as well. */
 const userWrites: TableAccess = {
-  ...caller,
   ...namesChange,
-  identity: ["GetItem", "UpdateItem"],
+  identity: ["UpdateItem"],
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
 
@@ -31,15 +28,15 @@ export const referenceRoutes: readonly Route[] = [
     access: {
       table: {
         ...newIds,
-        identity: ["GetItem", "PutItem"],
+        identity: ["PutItem"],
         email: ["GetItem", "PutItem"],
         ...namesChange,
-        reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
+        reference: ["PutItem", "UpdateItem", "ConditionCheckItem"],
       },
       identityProvider: "invite",
     },
   },
-  { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: caller } },
+  { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: named } },
   { method: "PATCH", path: "/api/users/{id}", file: "users/update", access: { table: userWrites } },
   { method: "DELETE", path: "/api/users/{id}", file: "users/delete", access: { table: userWrites } },
 
@@ -50,7 +47,7 @@ export const referenceRoutes: readonly Route[] = [
     file: "statuses/create",
     access: { table: newValue },
   },
-  { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: caller } },
+  { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: named } },
   { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: valueWrites } },
   { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: valueWrites } },
 
@@ -61,12 +58,12 @@ export const referenceRoutes: readonly Route[] = [
     file: "tags/create",
     access: { table: newValue },
   },
-  { method: "GET", path: "/api/tags/{id}", file: "tags/get", access: { table: caller } },
+  { method: "GET", path: "/api/tags/{id}", file: "tags/get", access: { table: named } },
   { method: "PATCH", path: "/api/tags/{id}", file: "tags/update", access: { table: valueWrites } },
   {
     method: "DELETE",
     path: "/api/tags/{id}",
     file: "tags/delete",
-    access: { table: { ...caller, ...namesChange, reference: ["GetItem", "UpdateItem", "DeleteItem"] } },
+    access: { table: { ...namesChange, reference: ["GetItem", "UpdateItem", "DeleteItem"] } },
   },
 ];

@@ -1,5 +1,5 @@
 /** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
-import { type Access, caller } from "./access.ts";
+import { type Access, named } from "./access.ts";
 import { exportJob, importJob } from "./access-jobs.ts";
 import { attachedRoutes } from "./routes-attached.ts";
 import { placeRoutes } from "./routes-places.ts";
@@ -18,6 +18,8 @@ export interface Route {
   readonly access: Access;
   /** The answer may pass the 6 MB of a buffered one: the function is made by one of the ways of `stream-endpoint.ts`. */
   readonly streamed?: true;
+  /** Needs no access token. */
+  readonly public?: true;
 }
 
 /** A function that no route leads to. The queue's and stream's own rights come with their event source. */
@@ -34,10 +36,11 @@ const declared: readonly Route[] = [
     path: "/openapi.json",
     file: "docs/openapi",
     access: { settings: ["WEBHOOK_URL_POLICY"] },
+    public: true,
   },
-  { method: "GET", path: "/docs", file: "docs/page", access: {} },
+  { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true },
 
-  { method: "GET", path: "/api/me", file: "me", access: { table: caller } },
+  { method: "GET", path: "/api/me", file: "me", access: { table: named } },
 
   ...referenceRoutes,
 
@@ -58,6 +61,18 @@ const withIdempotency = (route: Route): Route => {
 };
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
+
+/** Called by the gateway with the Authorization header of each route that needs a caller. */
+export const authorizer = {
+  file: "authorize",
+  // Two fetches from the issuer take three seconds each at most.
+  timeoutSeconds: 10,
+  access: {
+    // Rights stand beside the subject's place; those of users of before stand in the user's own row alone.
+    table: { identity: ["GetItem"], ...named },
+    issuer: "verify",
+  },
+} as const satisfies EventFunction;
 
 export const eventFunctions = {
   /** Reads the table's stream, writes a delivery per matching registration, queues it. */

@@ -41,6 +41,7 @@ export function createStacks(
     exportQueue: createExportQueue(service),
     issuer: identity.issuer,
     audience: identity.audience,
+    jwksUri: identity.jwksUri,
     userPool: identity.userPool,
     settings: {
       WEBHOOK_URL_POLICY: config.webhookUrlPolicy,

@@ -5,7 +5,7 @@ import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
 import { bundle } from "./bundle.ts";
 import { assertConsistent, type DeployConfig } from "./config.ts";
-import { eventFunctions, routes } from "./routes.ts";
+import { authorizer, eventFunctions, type Route, routes } from "./routes.ts";
 import { createStacks } from "./stack.ts";
 
 const Resource = z.looseObject({
@@ -75,7 +75,7 @@ export function createApp(props: AppProps = {}): App {
   return new App({ ...props, context: { ...featureFlags, ...props.context } });
 }
 
-/** Functions that routes and event sources name. */
-export function functionFiles(): string[] {
-  return [...routes, ...Object.values(eventFunctions)].map(({ file }) => file);
+/** Functions that routes and event sources name, and the authorizer. */
+export function functionFiles(table: readonly Route[] = routes): string[] {
+  return [...table, authorizer, ...Object.values(eventFunctions)].map(({ file }) => file);
 }

@@ -22,6 +22,8 @@ const settings = {
   EXPORT_QUEUE_URL: z.url(),
   /** OpenID Connect issuer, exactly as tokens name it. */
   ISSUER: z.url(),
+  /** Where the issuer's keys are; without it its discovery document says so, which is one fetch more at the start of the authorizer. */
+  JWKS_URI: z.optional(z.url()),
   /** Client ids or audiences that access tokens may be made out to. */
   AUDIENCE: List.check(z.minLength(1)),
   /** Where new users are invited; not set where the issuer is not the deployment's own. */

@@ -94,8 +94,10 @@ export const limits = {
   /** Records that an export reads and writes at a time. */
   exportBatch: 500,
 
-  /** A user's role and permissions are kept this long in a warm function. */
-  callerCacheMs: 60_000,
+  /** The gateway keeps what its authorizer says of a token for so long: a disabled user is out by then, and a new role or permission holds. */
+  authorizationCacheSeconds: 60,
+  /** Names of a company's statuses, tags and users are kept this long in a warm function. */
+  dictionaryCacheMs: 60_000,
 
   webhooksPerCompany: 40,
   registrationsPerWebhook: 50,

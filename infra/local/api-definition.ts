@@ -41,6 +41,9 @@ const PathParameter = z.strictObject({
   schema: z.strictObject({ type: z.literal("string") }),
 });
 
+/** Names of security schemes. Several would have to hold together, which API Gateway does not do. */
+const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(1));
+
 const Operation = z.strictObject({
   parameters: z._default(z.array(PathParameter), []),
   responses: z._default(
@@ -50,6 +53,7 @@ const Operation = z.strictObject({
     ),
     {},
   ),
+  security: z._default(Security, []),
   "x-amazon-apigateway-integration": Integration,
 });
 
@@ -63,10 +67,44 @@ const GatewayResponse = z.strictObject({
   responseTemplates: z._default(Texts, {}),
 });
 
+/** Without both ends fixed it would depend on API Gateway whether a part of the header may match. */
+const WholeHeader = z
+  .string()
+  .check(
+    z.regex(/^\^.*\$$/, "must begin with ^ and end with $"),
+    z.refine(isPattern, { error: "must be a regular expression" }),
+  );
+
+/** A TOKEN authorizer. Its header is the scheme's name. */
+const SecurityScheme = z.strictObject({
+  type: z.literal("apiKey"),
+  name: z.string(),
+  in: z.literal("header"),
+  "x-amazon-apigateway-authtype": z.literal("custom"),
+  "x-amazon-apigateway-authorizer": z.strictObject({
+    type: z.literal("token"),
+    authorizerUri: z.string(),
+    authorizerCredentials: NoMeaning,
+    identityValidationExpression: z.optional(WholeHeader),
+    authorizerResultTtlInSeconds: z._default(z.int().check(z.minimum(0), z.maximum(3_600)), 300),
+  }),
+});
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text).source !== "";
+  } catch {
+    return false;
+  }
+}
+
 const Definition = z.strictObject({
   openapi: z.literal("3.0.1"),
   info: z.strictObject({ title: z.string(), version: z.string(), description: z.optional(z.string()) }),
   paths: z.record(z.string(), PathItem),
+  components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
+    securitySchemes: {},
+  }),
   "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
   "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
   "x-amazon-apigateway-gateway-responses": z._default(z.record(z.string(), GatewayResponse), {}),
@@ -82,10 +120,22 @@ export interface ApiMethod {
   /** In capitals; `ANY` is for all that the path has no other method for. */
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
+  /** Name of the authorizer that it needs. */
+  readonly authorizer: string | undefined;
+}
+
+export interface ApiAuthorizer {
+  /** The header that holds the token. */
+  readonly header: string;
+  readonly uri: string;
+  /** For the whole header. */
+  readonly validation: string | undefined;
+  readonly ttlSeconds: number;
 }
 
 export interface Api {
   readonly methods: readonly ApiMethod[];
+  readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
   /** By response type. */
   readonly gatewayResponses: Readonly<Record<string, GatewayResponse>>;
   readonly binaryMediaTypes: readonly string[];
@@ -97,9 +147,11 @@ export interface Api {
 export function readDefinition(id: string, body: unknown): Api {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
-  const { paths, ...rest } = parsed.data;
+  const { paths, components, ...rest } = parsed.data;
   const methods = Object.entries(paths).flatMap(([path, item]) => methodsOf(path, item));
-  const wrong = [...methods.flatMap(importFaults), ...siblingFaults(Object.keys(paths))];
+  const schemes = Object.entries(components.securitySchemes);
+  const known = new Set(schemes.map(([name]) => name));
+  const wrong = [...methods.flatMap((imported) => importFaults(imported, known)), ...siblingFaults(Object.keys(paths))];
   if (wrong.length > 0) throw new LocalError(wrong.map((fault) => `${id}.Body.paths.${fault}`).join("\n"));
   return {
     methods: methods.map(({ path, verb, operation }) => ({
@@ -107,12 +159,28 @@ export function readDefinition(id: string, body: unknown): Api {
       path,
       verb,
       integration: operation["x-amazon-apigateway-integration"],
+      authorizer: authorizerOf(operation),
     })),
+    authorizers: new Map(schemes.map(([name, scheme]) => [name, apiAuthorizer(scheme)])),
     gatewayResponses: rest["x-amazon-apigateway-gateway-responses"],
     binaryMediaTypes: rest["x-amazon-apigateway-binary-media-types"],
     minimumCompressionSize: rest["x-amazon-apigateway-minimum-compression-size"],
   };
 }
+
+function apiAuthorizer({ name, ...scheme }: z.infer<typeof SecurityScheme>): ApiAuthorizer {
+  const { authorizerUri, identityValidationExpression, authorizerResultTtlInSeconds } =
+    scheme["x-amazon-apigateway-authorizer"];
+  return {
+    header: name.toLowerCase(),
+    uri: authorizerUri,
+    validation: identityValidationExpression,
+    ttlSeconds: authorizerResultTtlInSeconds,
+  };
+}
+
+const authorizerOf = ({ security: [needed] }: Imported["operation"]): string | undefined =>
+  Object.keys(needed ?? {})[0];
 
 interface Imported {
   readonly path: string;
@@ -129,16 +197,20 @@ function methodsOf(path: string, item: z.infer<typeof PathItem>): Imported[] {
 
 const PATH_PART = /^(?:[\w.:-]+|\{[\w.-]+\+?\})$/;
 
-function importFaults({ path, verb, operation }: Imported): string[] {
+function importFaults({ path, verb, operation }: Imported, schemes: ReadonlySet<string>): string[] {
   const at = `${path}.${verb}`;
   const parts = path.split("/").slice(1);
   const named = parts.flatMap((part) => /^\{([^+}]+)\+?\}$/.exec(part)?.[1] ?? []);
   const declared = new Set(operation.parameters.map(({ name }) => name));
+  const authorizer = authorizerOf(operation);
   return [
     ...(path.startsWith("/") && (path === "/" || parts.every((part) => PATH_PART.test(part)))
       ? []
       : [`${at}: a part of the path has characters that API Gateway does not take`]),
     ...named.filter((name) => !declared.has(name)).map((name) => `${at}: the path's parameter ${name} is not declared`),
+    ...(authorizer === undefined || schemes.has(authorizer)
+      ? []
+      : [`${at}: no security scheme is named ${authorizer}`]),
     ...responseFaults(operation).map((fault) => `${at}: ${fault}`),
   ];
 }

@@ -1,4 +1,4 @@
-/** Paths below `/local/`, which no deployed service has: the issuer, tokens, outputs, and what is in the queues. */
+/** Paths below `/local/`, which no deployed service has: the issuer, tokens, outputs, what is in the queues, what was called, what the gateway keeps. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
@@ -10,6 +10,10 @@ export interface Control {
   /** Undefined: nobody of the directory has this address. */
   readonly tokenOf: (email: string) => Promise<string | undefined>;
   readonly queues: () => Promise<object>;
+  /** How often each function was called so far, by its file. */
+  readonly invocations: () => object;
+  /** Forgets what the API's authorizer has said, as `aws apigateway flush-stage-authorizers-cache` does. */
+  readonly flushAuthorizers: () => void;
 }
 
 export const CONTROL_PREFIX = "/local/";
@@ -47,6 +51,12 @@ async function answer(
       return json(response, control.outputs());
     case "GET /local/queues":
       return json(response, await control.queues());
+    case "GET /local/invocations":
+      return json(response, control.invocations());
+    case "DELETE /local/authorizers-cache":
+      control.flushAuthorizers();
+      response.writeHead(204).end();
+      return;
     case "POST /local/token": {
       const { email } = z.parse(TokenRequest, JSON.parse(await text(request)));
       const token = await control.tokenOf(email);

@@ -14,6 +14,8 @@ const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
 export interface LocalFunction {
   readonly spec: FunctionSpec;
+  /** How often it was called so far. */
+  readonly calls: () => number;
   /** The JSON text of the answer. Throws InvocationError. */
   invoke(event: unknown, options?: InvokeOptions): Promise<string>;
   stop(): Promise<void>;
@@ -41,11 +43,14 @@ export interface FunctionHost {
 export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost): LocalFunction {
   const pool = new Pool(spec, Math.min(maxEnvironments, spec.ReservedConcurrentExecutions ?? maxEnvironments), host);
   const timeoutMs = spec.Timeout * 1000;
+  let calls = 0;
   const write = (line: string): void => host.log(spec, line);
   return {
     spec,
+    calls: () => calls,
     stop: () => pool.stop(),
     async invoke(event, { requestId = randomUUID(), sink } = {}) {
+      calls++;
       const text = JSON.stringify(event);
       if (Buffer.byteLength(text) > PAYLOAD_LIMIT_BYTES) throw tooLarge("RequestTooLargeException", "request");
       const environment = await pool.take();

@@ -11,6 +11,10 @@ export interface Answer {
 
 /** API Gateway's own status for each error that this gateway makes; a gateway response of the template may change it. */
 const defaultStatus = {
+  UNAUTHORIZED: 401,
+  ACCESS_DENIED: 403,
+  AUTHORIZER_FAILURE: 500,
+  AUTHORIZER_CONFIGURATION_ERROR: 500,
   MISSING_AUTHENTICATION_TOKEN: 403,
   BAD_REQUEST_PARAMETERS: 400,
   BAD_REQUEST_BODY: 400,

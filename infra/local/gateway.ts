@@ -1,12 +1,14 @@
-/** The HTTP front: routes, integrations, limits, compression and error bodies of the template's REST API. */
+/** The HTTP front: routes, authorizer, integrations, limits, compression and error bodies of the template's REST API. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Api, ApiMethod } from "./api-definition.ts";
+import { type Authorizers, createAuthorizers } from "./authorizers.ts";
 import { compressed } from "./compression.ts";
 import { InvocationError, type ResponseSink } from "./environment.ts";
 import { LocalError } from "./error.ts";
 import type { LocalFunction } from "./function.ts";
+import { functionAt } from "./function-address.ts";
 import {
   type Answer,
   type GatewayError,
@@ -15,11 +17,10 @@ import {
   type MockAnswer,
   mockAnswer,
 } from "./gateway-answers.ts";
-import { nameOfArn } from "./names.ts";
-import { type Call, proxyEvent, readMetadata, readResult } from "./proxy.ts";
+import { type Call, methodArn, proxyEvent, readMetadata, readResult } from "./proxy.ts";
 import { header, readBody, readRequest } from "./request.ts";
 import { createRouter, type Router } from "./router.ts";
-import type { FunctionSpec, Stack } from "./stack.ts";
+import type { Stack } from "./stack.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
 export interface Gateway {
@@ -27,6 +28,8 @@ export interface Gateway {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Answers what the HTTP parser refused. */
   refuse(error: Error & { code?: string }, socket: Duplex): void;
+  /** Forgets what the authorizers have said. */
+  flushAuthorizers(): void;
 }
 
 const DISCARD_MS = 5_000;
@@ -39,10 +42,12 @@ interface Lambda {
 
 export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<string, LocalFunction>): Gateway {
   const [stage] = stages;
+  const authorizers = createAuthorizers(api, functions);
   const setup: Setup = {
     api,
     router: createRouter(api),
     throttle: createThrottle(stage?.MethodSettings ?? []),
+    authorizers,
     integrations: new Map(api.methods.map((method) => [method, integrationOf(method, functions)])),
     stage: stage?.StageName ?? "local",
   };
@@ -67,6 +72,7 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
       }
     },
     refuse: (error, socket) => refuse(error, socket, errors),
+    flushAuthorizers: () => authorizers.flush(),
   };
 }
 
@@ -74,13 +80,14 @@ interface Setup {
   readonly api: Api;
   readonly router: Router;
   readonly throttle: Throttle;
+  readonly authorizers: Authorizers;
   readonly integrations: ReadonlyMap<ApiMethod, Lambda | MockAnswer>;
   readonly stage: string;
 }
 
 /** Undefined: the answer was streamed and is complete. */
 async function answerTo(
-  { api, router, throttle, integrations, stage }: Setup,
+  { api, router, throttle, authorizers, integrations, stage }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
@@ -92,13 +99,16 @@ async function answerTo(
   const match = router(raw.verb, raw.segments);
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
   if (!throttle(match.resource, raw.verb)) return "THROTTLED";
+  const authorizer = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
+  if (typeof authorizer === "string") return authorizer;
   const body = await readBody(request);
   if (body === undefined) return "REQUEST_TOO_LARGE";
   const integration = integrations.get(match.method);
   if (integration === undefined) return "API_CONFIGURATION_ERROR";
   if (typeof integration === "function") return integration(raw.verb, header(raw, "content-type"), requestId);
   const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
-  const call = { request: raw, match, body, requestId, sourceIp, stage, binaryMediaTypes: api.binaryMediaTypes };
+  const { binaryMediaTypes } = api;
+  const call = { request: raw, match, body, requestId, sourceIp, stage, binaryMediaTypes, authorizer };
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
@@ -116,8 +126,7 @@ function integrationOf(method: ApiMethod, functions: ReadonlyMap<string, LocalFu
   const { name, integration } = method;
   if (integration.type === "mock") return mockAnswer(method, integration);
   const { uri, responseTransferMode, timeoutInMillis } = integration;
-  const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
-  const found = functions.get(nameOfArn(arn ?? ""));
+  const { found, kind } = functionAt(uri, functions);
   if (found === undefined) throw new LocalError(`${name}: uri names no function of the template`);
   const streamed = responseTransferMode === "STREAM";
   if (streamed !== (kind === "response-streaming-invocations")) {
@@ -181,7 +190,14 @@ function send(response: ServerResponse, answer: Answer): void {
   response.end(answer.body);
 }
 
+/** Every answer of the local service says what it took of the table. Those that no function gave took nothing. */
+const NO_USAGE = [
+  "Server-Timing",
+  ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
+] as const;
+
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
+  if (!headers.some(([name]) => name.toLowerCase() === "server-timing")) response.setHeader(...NO_USAGE);
   for (const [name, value] of headers) {
     // The gateway frames the body itself.
     if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;
@@ -199,12 +215,8 @@ function refuse(error: Error & { code?: string }, socket: Duplex, errors: Gatewa
   const tooLarge = error.code === "HPE_HEADER_OVERFLOW";
   const { headers, body } = errors(tooLarge ? "REQUEST_TOO_LARGE" : "BAD_REQUEST_PARAMETERS", randomUUID());
   const status = tooLarge ? "413 Content Too Large" : "400 Bad Request";
-  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const lines = [...headers, NO_USAGE].map(([name, value]) => `${name}: ${value}\r\n`).join("");
   socket.end(
     `HTTP/1.1 ${status}\r\n${lines}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
-
-/** Which functions answer requests; the others are started by events. */
-export const servesRequests = (spec: FunctionSpec, { api }: Stack): boolean =>
-  api.methods.some(({ integration }) => integration.type === "aws_proxy" && integration.uri.includes(`:${spec.name}/`));

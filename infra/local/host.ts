@@ -2,7 +2,7 @@
 import { type AwsCall, streamsAt } from "./aws-json.ts";
 import { LocalError } from "./error.ts";
 import { createFunction, type FunctionHost, type LocalFunction } from "./function.ts";
-import { servesRequests } from "./gateway.ts";
+import { servesRequests } from "./function-address.ts";
 import { nameOfArn } from "./names.ts";
 import type { Positions } from "./positions.ts";
 import { startQueueSource } from "./queue-source.ts";
@@ -31,7 +31,7 @@ export function createFunctions(stack: Stack, host: FunctionHost): ReadonlyMap<s
     stack.functions.map((spec) => {
       const mapping = stack.eventSources.find(({ FunctionName }) => nameOfArn(FunctionName) === spec.name);
       const queueLimit = mapping !== undefined && isQueue(mapping) ? concurrencyOf(mapping) : MAX_ENVIRONMENTS.events;
-      const max = servesRequests(spec, stack) ? MAX_ENVIRONMENTS.api : queueLimit;
+      const max = servesRequests(spec, stack.api) ? MAX_ENVIRONMENTS.api : queueLimit;
       return [spec.name, createFunction(spec, max, host)];
     }),
   );

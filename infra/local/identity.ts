@@ -9,6 +9,8 @@ import type { AwsCall } from "./aws-json.ts";
 
 /** The client that local tokens are made out to. */
 export const AUDIENCE = "local";
+/** Where the issuer's keys are, below its address. */
+export const JWKS_PATH = "/.well-known/jwks.json";
 const TOKEN_SECONDS = 12 * 3_600;
 
 export interface Identity {
@@ -53,7 +55,7 @@ export async function createIdentity(issuerUrl: string, keyFile: string | undefi
   else await issuer.keys.add(kept);
   const signingKey = z.parse(SigningKey, issuer.keys.toJSON(true)[0]);
   if (keyFile !== undefined && kept === undefined) writeFileSync(keyFile, JSON.stringify(signingKey), { mode: 0o600 });
-  const service = new OAuth2Service(issuer, { jwks: "/.well-known/jwks.json" });
+  const service = new OAuth2Service(issuer, { jwks: JWKS_PATH });
   return {
     issuer: issuerUrl,
     signingKey,

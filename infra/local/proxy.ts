@@ -1,8 +1,10 @@
 /** The proxy contract of API Gateway: the event a function gets and the answer it gives (payload format 1.0). */
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import * as z from "zod/mini";
+import type { AuthorizerContext } from "./authorizer.ts";
 import type { Answer } from "./gateway-answers.ts";
-import { ACCOUNT } from "./names.ts";
+import { clientHeaders } from "./integration-headers.ts";
+import { ACCOUNT, arn } from "./names.ts";
 import { header, isBinary, type RawRequest } from "./request.ts";
 import type { Match } from "./router.ts";
 
@@ -14,7 +16,15 @@ export interface Call {
   readonly sourceIp: string;
   readonly stage: string;
   readonly binaryMediaTypes: readonly string[];
+  /** Undefined: the method needs no authorizer. */
+  readonly authorizer: AuthorizerContext | undefined;
 }
+
+const API_ID = "local";
+
+/** Names a request to an authorizer and in its policy. */
+export const methodArn = (stage: string, { verb, path }: RawRequest): string =>
+  arn("execute-api", `${API_ID}/${stage}/${verb}${path}`);
 
 export function proxyEvent(call: Call): object {
   const { request, match, body, binaryMediaTypes } = call;
@@ -50,12 +60,12 @@ const hex = (value: number): string => value.toString(16).padStart(8, "0");
 const lastValues = (values: ReadonlyMap<string, readonly string[]>): Record<string, string> =>
   Object.fromEntries([...values].map(([name, all]) => [name, all.at(-1) ?? ""]));
 
-function requestContext({ request, match, requestId, sourceIp, stage }: Call): object {
+function requestContext({ request, match, requestId, sourceIp, stage, authorizer }: Call): object {
   const now = new Date();
   return {
     accountId: ACCOUNT,
-    apiId: "local",
-    authorizer: null,
+    apiId: API_ID,
+    ...(authorizer !== undefined && { authorizer }),
     domainName: header(request, "host") ?? "localhost",
     domainPrefix: "local",
     extendedRequestId: requestId,
@@ -109,9 +119,7 @@ export function readMetadata(text: string): Omit<Answer, "body"> | undefined {
   return parsed.success && headers ? { status: parsed.data.statusCode, headers } : undefined;
 }
 
-function headersOf(
-  head: Pick<z.infer<typeof Result>, "headers" | "multiValueHeaders">,
-): [string, string][] | undefined {
+function headersOf(head: Pick<z.infer<typeof Result>, "headers" | "multiValueHeaders">): Answer["headers"] | undefined {
   const multiple = Object.entries(head.multiValueHeaders ?? {});
   const taken = new Set(multiple.map(([name]) => name.toLowerCase()));
   const single = Object.entries(head.headers ?? {}).filter(([name]) => !taken.has(name.toLowerCase()));
@@ -124,7 +132,7 @@ function headersOf(
       validateHeaderName(name);
       validateHeaderValue(name, value);
     }
-    return all;
+    return clientHeaders(all);
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 /** Reads a raw HTTP request as API Gateway does: path, query, headers and body, whatever a client makes of them. */
 import type { IncomingMessage } from "node:http";
+import { reachesFunction } from "./integration-headers.ts";
 
 export interface RawRequest {
   readonly verb: string;
@@ -53,25 +54,13 @@ function readQuery(search: string): Map<string, string[]> {
   return query;
 }
 
-/** API Gateway keeps these to itself. */
-const hopByHop = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "expect",
-]);
-
 function readHeaders(raw: readonly string[]): Map<string, string[]> {
   const headers = new Map<string, string[]>();
   const spelling = new Map<string, string>();
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] ?? "";
     const key = name.toLowerCase();
-    if (hopByHop.has(key)) continue;
+    if (!reachesFunction(key)) continue;
     if (!spelling.has(key)) spelling.set(key, name);
     append(headers, spelling.get(key) ?? name, raw[i + 1] ?? "");
   }

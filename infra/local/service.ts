@@ -1,6 +1,5 @@
 /** The whole service in this process: local servers, the synthesized stack on them, and one HTTP port in front. */
 import { setTimeout as wait } from "node:timers/promises";
-import type { DeployConfig } from "../config.ts";
 import { CONTROL_PREFIX, ISSUER_PATH, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, temporaryDir } from "./data-dir.ts";
 import { writeWorker } from "./environment.ts";
@@ -19,9 +18,10 @@ import { createStorage, depths, type StartedServers, startServers } from "./serv
 import type { RunningSource } from "./sources.ts";
 import { readStack, type Stack } from "./stack.ts";
 import { ensureStream } from "./tables.ts";
+import { makeTemplates, type TemplateOptions } from "./templates.ts";
 import { WarmEnvironments } from "./warm.ts";
 
-export interface LocalOptions {
+export interface LocalOptions extends TemplateOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly host?: string;
@@ -29,9 +29,6 @@ export interface LocalOptions {
   readonly dataDir?: string | undefined;
   /** Begins anew, whatever the directory holds. */
   readonly fresh?: boolean;
-  readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
-  readonly timeScale: number;
-  readonly allowedOrigins?: readonly string[];
   /** Loads the demo companies into a new table. */
   readonly demo?: boolean;
   /** Adds so many synthetic prospects to the first demo company. */
@@ -44,8 +41,6 @@ export interface LocalOptions {
   readonly onLogLine?: (line: LogLine) => void;
   /** A DynamoDB-compatible server to use instead of one of our own. */
   readonly dynamoDbEndpoint?: string | undefined;
-  /** Makes the templates, in the order in which they are deployed: replaced by tests of this runtime. */
-  readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
 }
 
 export interface LogLine {
@@ -65,6 +60,10 @@ export interface LocalService {
   readonly failed: Promise<string>;
   /** Invocations that failed so far. */
   failures(): number;
+  /** How often each function was called so far, by its file. */
+  invocations(): Readonly<Record<string, number>>;
+  /** Forgets what the API's authorizer has said of tokens. */
+  flushAuthorizers(): void;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
   /** Undefined: nobody of the directory has this address. */
   tokenOf(email: string): Promise<string | undefined>;
@@ -92,8 +91,6 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 
 type Undo = (() => unknown)[];
 
-/** Each is a thread with some 30 MB: fewer than are deployed. */
-const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {}, memoryMb: {} } as const;
 /** Invocations of event sources get this long to finish when the service stops. */
 const DRAIN_MS = 3_000;
 
@@ -106,7 +103,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const identity = await createIdentity(`${front.url}${ISSUER_PATH}`, dir.signingKey);
   const [servers, templates] = await Promise.all([
     startServers(options, dir, undo),
-    makeTemplates(options, dir, identity),
+    makeTemplates(options, identity, dir.assembly),
     writeWorker(dir.worker),
   ]);
   const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
@@ -161,7 +158,11 @@ async function run(parts: Parts): Promise<LocalService> {
   undo.push(() => Promise.all([...functions.values()].map((one) => one.stop())));
   undo.push(() => warm.stop());
   const directory = { tokenOf: tokens(parts), queues: () => depths(stack, servers) };
-  serve(front, createGateway(stack, functions), { identity, outputs: () => outputs, ...directory });
+  const gateway = createGateway(stack, functions);
+  const { flushAuthorizers } = gateway;
+  const invocations = (): Record<string, number> =>
+    Object.fromEntries([...functions.values()].map(({ spec, calls }) => [spec.file, calls()]));
+  serve(front, gateway, { identity, outputs: () => outputs, invocations, flushAuthorizers, ...directory });
   const positions = openPositions(dir.positions, parts.isNew);
   running.push(...(await startSources(stack, functions, servers, positions, log.write)));
   undo.push(() => stopSources(running));
@@ -174,6 +175,8 @@ async function run(parts: Parts): Promise<LocalService> {
     signingKey: identity.signingKey,
     failed: servers.failed,
     failures: () => failures,
+    invocations,
+    flushAuthorizers,
     refusals: guard?.refusals ?? [],
     mint: identity.mint,
     invoke: async (file, event) => JSON.parse(await functionOf(functions, file).invoke(event)),
@@ -208,24 +211,6 @@ function serve(front: Front, gateway: ReturnType<typeof createGateway>, control:
     const isControl = request.url?.startsWith(CONTROL_PREFIX) === true;
     void (isControl ? serveControl(control, request, response) : gateway.handle(request, response));
   });
-}
-
-async function makeTemplates(options: LocalOptions, dir: DataDir, { issuer }: Identity): Promise<readonly unknown[]> {
-  const { webhookUrlPolicy, timeScale, allowedOrigins = [] } = options;
-  // Loaded only where it is needed: the CDK takes a second to load.
-  const synthesize = options.synthesize ?? (await import("../synth.ts")).templatesInOrder;
-  return synthesize(
-    {
-      issuer,
-      audience: [AUDIENCE],
-      webhookUrlPolicy,
-      timeScale,
-      allowedOrigins,
-      capacity: LOCAL_CAPACITY,
-      serverTiming: true,
-    },
-    dir.assembly,
-  );
 }
 
 async function loadData(outputs: Outputs, isNew: boolean, { demo = false, seed = 0 }: LocalOptions): Promise<void> {

@@ -21,7 +21,7 @@ const kept = new WeakMap<Table, Map<number, Kept>>();
 /** What is in memory, if it was read within the last minute; whoever relies on it checks its version. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = keptBy(source.table).get(companyId);
-  if (found !== undefined && source.clock.now() - found.at < limits.callerCacheMs) return found.dictionary;
+  if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
   return freshDictionary(source, companyId);
 }
 

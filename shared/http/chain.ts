@@ -1,4 +1,4 @@
-/** What every endpoint does around its work, however it answers: log context, authentication, parsing, problems, deadline. */
+/** What every endpoint does around its work, however it answers: log context, the caller, parsing, problems, deadline. */
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -7,7 +7,7 @@ import { metered } from "#shared/db/meter.ts";
 import { problemAnswer } from "#shared/http/answer.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { ApiEvent } from "#shared/http/event.ts";
-import { authentication } from "#shared/http/middleware/authentication.ts";
+import { authorization } from "#shared/http/middleware/authorization.ts";
 import { jsonBody } from "#shared/http/middleware/json-body.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import { type Request, readRequest } from "#shared/http/request.ts";
@@ -46,14 +46,14 @@ export function requestChain<
       throw new ApiError("unavailable", "The request took too long.");
     },
   })
-    .use(authentication(contract.allow))
+    .use(authorization(contract.allow))
     .use(bodyReader(contract))
     .onError((failed) => {
       failed.response = problemAnswer(failed.event.request, failed.error);
     })
     .handler(async (event: ApiEvent) => {
       const { request, caller, payload } = event;
-      if (caller === undefined) throw new ApiError("internal", "no caller behind authentication");
+      if (caller === undefined) throw new ApiError("internal", "no caller behind the authorizer");
       return succeed(request, {
         world: world(),
         caller,

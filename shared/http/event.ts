@@ -6,7 +6,7 @@ import type { Request } from "#shared/http/request.ts";
 export interface ApiEvent extends APIGatewayProxyEvent {
   /** The parts of the event that the service reads. */
   request: Request;
-  /** Set by the authentication middleware; absent on public endpoints. */
+  /** Set by the authorization middleware; absent on public endpoints. */
   caller?: Caller;
   /** The body, parsed, where the endpoint takes one; no schema has seen it yet. */
   payload?: unknown;

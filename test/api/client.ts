@@ -138,6 +138,12 @@ function answerOf(status: number, headers: Headers, text: string): Answer {
   return { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
 }
 
+/** The gateway keeps what it knows of a token for a minute: this makes it ask anew at once. */
+export async function flushAuthorizers(): Promise<void> {
+  const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
+  if (answer.status !== 204) throw new Error(`the authorizers' cache was not flushed: ${answer.status}`);
+}
+
 const tokens = new Map<string, Promise<string>>();
 
 /** An access token of a user of the local service. */

@@ -2,10 +2,12 @@
 import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes.ts";
-import { send, tokenOf } from "./client.ts";
+import { type Answer, baseUrl, send, tokenOf } from "./client.ts";
 import { bodyOf, dataOf, problemOf } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
@@ -160,23 +162,58 @@ test("the forge works: what it makes without a fault is accepted", async ({ skip
 test.for(Object.keys(bad))("%s: 401", async (name, { skip }) => {
   const made = forged(bad[name]) ?? skip(NO_KEY);
   const { value } = made;
-  const answer = await send("GET", "/api/me", { headers: value === undefined ? {} : { Authorization: value } });
-  problemOf(answer, 401, "unauthenticated");
-  expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  expectChallenge(await send("GET", "/api/me", { headers: value === undefined ? {} : { Authorization: value } }));
   expect(lure.visits).toBe(0);
 });
 
-describe("every route refuses", () => {
-  const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
-  test.each(guarded.map(({ method, path }) => [method, path]))("%s %s", async (method, path) => {
-    const place = path.replace(/\{\w+\}/g, "1");
-    problemOf(await send(method, place), 401, "unauthenticated");
-    problemOf(
-      await send(method, place, { headers: { Authorization: `Bearer ${withHeader({}, forge.ownKey)}` } }),
-      401,
-      "unauthenticated",
+/** What the gateway says by itself about a token. */
+function expectChallenge(answer: Answer): void {
+  problemOf(answer, 401, "unauthenticated");
+  expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  expect(answer.headers.get("x-amzn-remapped-www-authenticate")).toBeNull();
+  expect(answer.headers.get("content-type")).toBe("application/problem+json");
+  expect(answer.headers.get("server-timing")).toContain("rounds;dur=0");
+}
+
+describe("every route", () => {
+  const guarded = routes.filter((route) => !route.public);
+
+  test("of the interface needs a token", () => {
+    expect(guarded.map(({ path }) => path).toSorted()).toEqual(
+      routes.flatMap(({ path }) => (path.startsWith("/api/") ? [path] : [])).toSorted(),
     );
   });
+
+  test.each(guarded.map(({ method, path }) => [method, path]))(
+    "%s %s refuses what is no good token",
+    async (method, path) => {
+      const place = path.replace(/\{\w+\}/g, "1");
+      const headers = [undefined, "Bearer", `Bearer ${withHeader({}, forge.ownKey)}`];
+      for (const Authorization of headers) {
+        expectChallenge(await send(method, place, { headers: Authorization === undefined ? {} : { Authorization } }));
+      }
+    },
+  );
+});
+
+test("the scheme is compared without case, and blanks may follow it", async ({ skip }) => {
+  skip(forge.privateKey === undefined, NO_KEY);
+  for (const scheme of ["bearer", "BEARER", "bEARER  ", "Bearer   "]) {
+    const headers = { Authorization: `${scheme} ${withClaims({})}` };
+    bodyOf(await send("GET", "/api/me", { headers }), 200, z.unknown());
+  }
+});
+
+test("two Authorization headers are refused, good as each may be", async () => {
+  const { hostname, port } = new URL(baseUrl());
+  const line = `Authorization: Bearer ${forge.token}\r\n`;
+  for (const lines of [line + line, `${line}authorization: Bearer x\r\n`]) {
+    const socket = connect(Number(port), hostname);
+    socket.end(`GET /api/me HTTP/1.1\r\nHost: a\r\n${lines}Connection: close\r\n\r\n`);
+    const answer = await text(socket);
+    expect(answer.slice(0, 12)).toBe("HTTP/1.1 401");
+    expect(answer).toMatch(/^www-authenticate: Bearer\r$/im);
+  }
 });
 
 test("a good token goes on working beside all the bad ones", async () => {

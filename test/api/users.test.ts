@@ -1,7 +1,7 @@
 /** Users over HTTP: invited, changed, disabled and enabled, within what each role may do. */
 import { describe, expect, test } from "vitest";
 import type { NewUser, User, UserPatch } from "../../docs/client/api.ts";
-import { at, type Client, clientOf } from "./client.ts";
+import { at, type Client, clientOf, flushAuthorizers } from "./client.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";
 
@@ -70,6 +70,22 @@ describe("users", () => {
     expect(dataOf(await as.rep.GET("/api/users/{id}", at(made.id))).isActive).toBe(false);
     problemOf(await as.admin.POST("/api/prospects", { body: { assignedToUserId: made.id } }), 400, "validation_failed");
     expect(dataOf(await change(as.admin, made.id, { isActive: true })).isActive).toBe(true);
+    dataOf(await client.GET("/api/me"));
+  });
+
+  test("who were seen within a minute are out, and have a new role, once the gateway asks about their token anew", async () => {
+    const made = await invite();
+    const client = clientOf(made.email);
+    expect(dataOf(await client.GET("/api/me"))).toMatchObject({ role: "sales", permissions: [] });
+    dataOf(await change(as.admin, made.id, { role: "admin", permissions: ["canManageProspects"] }));
+    await flushAuthorizers();
+    expect(dataOf(await client.GET("/api/me"))).toMatchObject({ role: "admin", permissions: ["canManageProspects"] });
+    dataOf(await client.GET("/api/webhooks"));
+    dataOf(await as.owner.DELETE("/api/users/{id}", at(made.id)));
+    await flushAuthorizers();
+    problemOf(await client.GET("/api/me"), 401, "unauthenticated");
+    dataOf(await change(as.owner, made.id, { isActive: true }));
+    // A refusal is not kept.
     dataOf(await client.GET("/api/me"));
   });
 

@@ -3,11 +3,11 @@ import { besideBudgets } from "./beside-budgets.ts";
 import type { Budget } from "./budget.ts";
 import {
   coldBudgets,
+  coldStartBudgets,
   detailBudgets,
   fillLists,
   growthBudgets,
   pinBudgets,
-  signInBudgets,
   type WarmUsage,
   warmBudgets,
   warmUsage,
@@ -34,7 +34,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await windowBudgets(stage)),
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
-    ...(await signInBudgets(stage, firstId + count - 1)),
+    ...(await coldStartBudgets(stage, firstId + count - 1)),
     // It does not depend on the company's size.
     ...(smaller === undefined ? await besideBudgets(stage) : []),
   ];

@@ -2,10 +2,11 @@
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { BEARER_PATTERN } from "#shared/auth/bearer.ts";
 import { Problem } from "#shared/http/problem.ts";
 import { ratedRoutes, rateOf } from "../../infra/rates.ts";
-import { type Route, routes } from "../../infra/routes.ts";
-import { at, isFields, listed, ownIdentity, synthesized, type Template } from "./template.ts";
+import { authorizer, type Route, routes } from "../../infra/routes.ts";
+import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;
 beforeAll(async () => {
@@ -87,6 +88,27 @@ describe("errors of API Gateway", () => {
     expect(answerTo("INTEGRATION_TIMEOUT")).toEqual([504, "unavailable"]);
   });
 
+  it("tell who has no good token 401 with a challenge, and who cannot be looked up to come again", () => {
+    const header = (type: string, name: string) =>
+      at(
+        definition(),
+        "x-amazon-apigateway-gateway-responses",
+        type,
+        "responseParameters",
+        `gatewayresponse.header.${name}`,
+      );
+    const status = (type: string) => at(definition(), "x-amazon-apigateway-gateway-responses", type, "statusCode");
+    expect([status("UNAUTHORIZED"), header("UNAUTHORIZED", "WWW-Authenticate")]).toEqual(["401", "'Bearer'"]);
+    for (const type of ["AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"]) {
+      expect([status(type), header(type, "Retry-After"), header(type, "WWW-Authenticate")]).toEqual([
+        "503",
+        "'1'",
+        undefined,
+      ]);
+    }
+    expect(status("ACCESS_DENIED")).toBe("403");
+  });
+
   it("read nothing of the request but its id, and a mock its verb", () => {
     const templates = [
       ...gatewayAnswers().map(({ answer }) => at(answer, "responseTemplates")),
@@ -163,6 +185,48 @@ describe("methods", () => {
   });
 });
 
+describe("the authorizer", () => {
+  const scheme = () => at(definition(), "components", "securitySchemes", "caller");
+  const settings = () => at(scheme(), "x-amazon-apigateway-authorizer");
+
+  it("verifies the caller of every route but the documents, which anybody may read", () => {
+    for (const { path, method, operation } of ofType("aws_proxy")) {
+      const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
+      const isPublic = path === "/docs" || path === "/openapi.json";
+      expect(at(operation, "security"), `${method} ${path}`).toEqual(isPublic ? undefined : [{ caller: [] }]);
+      expect(route?.public === true, path).toBe(isPublic);
+    }
+  });
+
+  it("is one function, called with the Authorization header where that has the form of a bearer token", () => {
+    expect(scheme()).toMatchObject({ type: "apiKey", name: "Authorization", in: "header" });
+    expect(settings()).toMatchObject({ type: "token", identityValidationExpression: BEARER_PATTERN });
+    const uri = JSON.stringify(at(settings(), "authorizerUri"));
+    expect(uri).toContain("2015-03-31/functions/");
+    expect(uri).toContain(template.functionOf(authorizer.file).id);
+    const [invoker] = template
+      .all("AWS::IAM::Role")
+      .filter(({ properties }) => JSON.stringify(properties).includes("lambda:InvokeFunction"));
+    expect(target(at(settings(), "authorizerCredentials"))).toBe(invoker?.id);
+  });
+
+  it("is asked again after 60 s, and ends before the gateway stops waiting", () => {
+    expect(at(settings(), "authorizerResultTtlInSeconds")).toBe(60);
+    expect(Number(template.functionOf(authorizer.file).properties.Timeout)).toBeLessThan(29);
+  });
+
+  it("knows where the keys are: at the pool's known place, or where the deployment says", async () => {
+    const keysOf = ({ functionOf }: Template) =>
+      at(functionOf(authorizer.file).properties, "Environment", "Variables", "JWKS_URI");
+    const pool = at(template.functionOf(authorizer.file).properties, "Environment", "Variables", "ISSUER");
+    expect(keysOf(template)).toEqual({ "Fn::Join": ["", [pool, "/.well-known/jwks.json"]] });
+    const issuer = { issuer: "https://issuer.example", audience: ["app"] };
+    expect(keysOf(await synthesized({ ...ownIdentity, ...issuer }))).toBeUndefined();
+    const jwksUri = "https://keys.example/jwks";
+    expect(keysOf(await synthesized({ ...ownIdentity, ...issuer, jwksUri }))).toBe(jwksUri);
+  });
+});
+
 describe("stage", () => {
   const stage = () => template.all("AWS::ApiGateway::Stage")[0]?.properties;
 
@@ -178,7 +242,9 @@ describe("stage", () => {
     const logged = isFields(line) ? Object.values(line).map(String) : [];
     expect(logged).toContain("$context.requestId");
     for (const value of logged)
-      expect(value).not.toMatch(/identity|authorizer|querystring|\$input|context\.path$|error\.message/);
+      expect(value).not.toMatch(
+        /identity|authorizer\.(?!requestId$)|querystring|\$input|context\.path$|error\.message/,
+      );
   });
 
   it("is deployed anew when a route or an answer changes", async () => {

@@ -78,6 +78,7 @@ describe("the local queue", () => {
           directory: "",
           file: "f",
         },
+        calls: () => seen.length,
         async invoke(event) {
           for (const { body, attributes, messageAttributes } of z.parse(Event, event).Records) {
             seen.push(body);

@@ -29,12 +29,37 @@ const code = {
     if (mode === "large") return { statusCode: 200, body: "x".repeat(7_000_000) };
     if (mode === "encoded") return { statusCode: 200, headers: { "Content-Encoding": "identity" }, body: "a".repeat(2_000) };
     if (mode === "header") return { statusCode: 200, headers: { "X-Bad": "a\\r\\nb" }, body: "" };
+    if (mode === "headers") return { statusCode: 200, headers: JSON.parse(event.body), body: "" };
     return { statusCode: 200, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...event, remaining: context.getRemainingTimeInMillis() }) };
+  };`,
+  /** Answers as the token says. */
+  authorize: `export const handler = async ({ authorizationToken, ...event }) => {
+    const policy = (Effect, Resource, more) => ({ principalId: "somebody", ...more,
+      policyDocument: { Version: "2012-10-17", Statement: [{ Action: "execute-api:Invoke", Effect, Resource }] } });
+    const [api, stage] = event.methodArn.split("/");
+    switch (authorizationToken.split(" ")[1]) {
+      case "all": return policy("Allow", api + "/" + stage + "/*", { context: { text: "a", number: 1, yes: true, ...event } });
+      case "one": return policy("Allow", event.methodArn);
+      case "deny": return policy("Deny", "*", { context: { reason: "as asked" } });
+      case "nobody": return { ...policy("Allow", "*"), principalId: "" };
+      case "object": return policy("Allow", "*", { context: { user: { id: 1 } } });
+      case "list": return policy("Allow", "*", { context: { roles: ["a"] } });
+      case "null": return policy("Allow", "*", { context: { role: null } });
+      case "nothing": return null;
+      case "exit": process.exit(3);
+      case "hang": await new Promise((resolve) => setTimeout(resolve, 60_000));
+      case "unauthorized": throw new Error("Unauthorized");
+      default: throw new Error("Unauthorized: as asked");
+    }
   };`,
   stream: `export const handler = awslambda.streamifyResponse(async (event, stream) => {
     const mode = event.queryStringParameters?.mode;
     if (mode === "throw") throw new Error("as asked");
-    const body = awslambda.HttpResponseStream.from(stream, { statusCode: 201, headers: { "X-Streamed": "yes" } });
+    const headers = { "X-Streamed": "yes", "X-Principal": event.requestContext.authorizer?.principalId ?? "" };
+    const body = awslambda.HttpResponseStream.from(stream, {
+      statusCode: 201,
+      headers: { ...headers, ...(mode === "headers" && { "WWW-Authenticate": "Bearer", Via: "a", Server: "b" }) },
+    });
     for (let i = 0; i < (mode === "endless" ? 2_200 : 20); i++) {
       if (mode === "midway" && i === 10) throw new Error("as asked");
       if (!body.write("0123456789".repeat(10_000))) await new Promise((resolve) => body.once("drain", resolve));
@@ -67,21 +92,23 @@ const lambda = (file: keyof typeof code, Timeout = 5): Fields => ({
   Metadata: { "aws:asset:path": file, file },
 });
 
+const proxyUri = (id: string, streamed = false): Fields => ({
+  "Fn::Join": [
+    "",
+    [
+      `arn:aws:apigateway:us-east-1:lambda:path/${streamed ? "2021-11-15" : "2015-03-31"}/functions/`,
+      getAtt(id, "Arn"),
+      streamed ? "/response-streaming-invocations" : "/invocations",
+    ],
+  ],
+});
+
 const proxy = (id: string, streamed = false): Fields => ({
   "x-amazon-apigateway-integration": {
     type: "aws_proxy",
     httpMethod: "POST",
     ...(streamed && { responseTransferMode: "STREAM" }),
-    uri: {
-      "Fn::Join": [
-        "",
-        [
-          `arn:aws:apigateway:us-east-1:lambda:path/${streamed ? "2021-11-15" : "2015-03-31"}/functions/`,
-          getAtt(id, "Arn"),
-          streamed ? "/response-streaming-invocations" : "/invocations",
-        ],
-      ],
-    },
+    uri: proxyUri(id, streamed),
   },
 });
 
@@ -118,6 +145,22 @@ const otherThings: Fields = {
 
 const id = { name: "id", in: "path", required: true, schema: { type: "string" } };
 
+const security = [{ fixture: [] }];
+
+/** Changed by tests of what is refused. */
+export const authorizerScheme: Fields = {
+  type: "apiKey",
+  name: "Authorization",
+  in: "header",
+  "x-amazon-apigateway-authtype": "custom",
+  "x-amazon-apigateway-authorizer": {
+    type: "token",
+    authorizerUri: proxyUri("Authorize"),
+    identityValidationExpression: "^Bearer [a-z]+$",
+    authorizerResultTtlInSeconds: 60,
+  },
+};
+
 const definition: Fields = {
   openapi: "3.0.1",
   info: { title: "fixture", version: "1" },
@@ -126,7 +169,10 @@ const definition: Fields = {
     "/things/{id}": { "x-amazon-apigateway-any-method": { parameters: [id], ...proxy("Echo") } },
     "/limited": { get: proxy("Echo") },
     "/streamed": { get: proxy("Stream", true) },
+    "/guarded": { get: { ...proxy("Stream", true), security } },
+    "/guarded/{id}": { "x-amazon-apigateway-any-method": { parameters: [id], ...proxy("Echo"), security } },
   },
+  components: { securitySchemes: { fixture: authorizerScheme } },
   "x-amazon-apigateway-minimum-compression-size": 1_000,
   "x-amazon-apigateway-gateway-responses": {
     MISSING_AUTHENTICATION_TOKEN: refusal("MISSING_AUTHENTICATION_TOKEN", "404"),
@@ -134,6 +180,10 @@ const definition: Fields = {
     BAD_REQUEST_PARAMETERS: refusal("BAD_REQUEST_PARAMETERS", "400"),
     INTEGRATION_FAILURE: refusal("INTEGRATION_FAILURE", "502"),
     THROTTLED: refusal("THROTTLED", "429"),
+    UNAUTHORIZED: refusal("UNAUTHORIZED", "401"),
+    ACCESS_DENIED: refusal("ACCESS_DENIED", "403"),
+    AUTHORIZER_FAILURE: refusal("AUTHORIZER_FAILURE", "503"),
+    AUTHORIZER_CONFIGURATION_ERROR: refusal("AUTHORIZER_CONFIGURATION_ERROR", "503"),
   },
 };
 
@@ -208,6 +258,7 @@ export function fixtureTemplate(): { Resources: Record<string, { Type: string; P
       RedrivePolicy: { deadLetterTargetArn: getAtt("Dead", "Arn"), maxReceiveCount: 2 },
     }),
     Echo: lambda("echo", 1),
+    Authorize: lambda("authorize", 1),
     Stream: lambda("stream"),
     Publish: lambda("publish"),
     Consume: lambda("consume"),

@@ -177,6 +177,70 @@ describe("the gateway", () => {
     expect(text).toContain('"queryStringParameters":{"__proto__":"p","constructor":"c"}');
   });
 
+  test.each([
+    ["renames", ["Authorization", "Connection", "Content-MD5", "Date", "Max-Forwards", "Server", "User-Agent"], true],
+    ["renames, in any case,", ["WWW-Authenticate", "www-authenticate"], true],
+    ["drops", ["Expect", "Host", "Proxy-Authenticate", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Via"], false],
+  ])("%s what a function says in headers that are the gateway's: %j", async (_, names, isRenamed) => {
+    for (const name of names) {
+      const init = { method: "POST", body: JSON.stringify({ [name]: "of the function", "X-Own": "kept" }) };
+      const answer = await fetch(`${service.url}/things/1?mode=headers`, init);
+      expect([answer.status, answer.headers.get("x-own")], name).toEqual([200, "kept"]);
+      expect(answer.headers.get(name), name).not.toBe("of the function");
+      expect(answer.headers.get(`x-amzn-Remapped-${name}`), name).toBe(isRenamed ? "of the function" : null);
+    }
+  });
+
+  test("passes on what is the function's, and gives an answer without a media type one", async () => {
+    const headers = {
+      Age: "1",
+      Pragma: "a",
+      Warn: "b",
+      Range: "c",
+      Referer: "d",
+      Accept: "e",
+      ETag: "f",
+      "Retry-After": "2",
+    };
+    const init = { method: "POST", body: JSON.stringify(headers) };
+    const answer = await fetch(`${service.url}/things/1?mode=headers`, init);
+    for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name), name).toBe(value);
+    expect(answer.headers.get("content-type")).toBe("application/json");
+  });
+
+  test("renames and drops them in streamed answers as well", async () => {
+    const answer = await fetch(`${service.url}/streamed?mode=headers`);
+    await answer.text();
+    const seen = [
+      "www-authenticate",
+      "via",
+      "x-amzn-remapped-www-authenticate",
+      "x-amzn-remapped-server",
+      "x-streamed",
+    ];
+    expect(seen.map((name) => answer.headers.get(name))).toEqual([null, null, "Bearer", "b", "yes"]);
+  });
+
+  test("hands a function none of the headers that are about the connection", async () => {
+    const dropped = [
+      "Content-MD5",
+      "Expect",
+      "Max-Forwards",
+      "Proxy-Authenticate",
+      "Server",
+      "TE",
+      "Trailer",
+      "Upgrade",
+    ];
+    const kept = ["Age", "Authorization", "Date", "Pragma", "Range", "User-Agent", "Via"];
+    const lines = [...dropped, "WWW-Authenticate", ...kept].map((name) => `${name}: a\r\n`).join("");
+    const answer = await raw(`GET /things/1 HTTP/1.1\r\nHost: a\r\n${lines}Connection: close\r\n\r\n`);
+    const event = Event.parse(JSON.parse(answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1)));
+    const own = /^X-(?:Forwarded|Amzn)/;
+    const handed = Object.keys(event.multiValueHeaders).filter((name) => !own.test(name));
+    expect(handed.toSorted()).toEqual([...kept, "Host"].toSorted());
+  });
+
   test("keeps every value of a repeated header", async () => {
     const answer = await raw("GET /things/1 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\nx-a: 2\r\nConnection: close\r\n\r\n");
     const event = Event.parse(JSON.parse(answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1)));

@@ -82,7 +82,12 @@ describe("refuses of a definition", () => {
       ["x-amazon-apigateway-policy"],
       "x-amazon-apigateway-policy",
     ],
-    ["an authorizer", [{ token: [] }], [...operation, "security"], "security: not supported"],
+    [
+      "an authorizer that it does not have",
+      [{ token: [] }],
+      [...operation, "security"],
+      "no security scheme is named token",
+    ],
     ["a method of another name", answering, ["paths", "/streamed", "trace"], "trace"],
     ["another kind of integration", "http_proxy", [...operation, integration, "type"], integration],
     ["a setting of an integration", "VPC_LINK", [...operation, integration, "connectionType"], "connectionType"],

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { Access } from "../../infra/access.ts";
-import { eventFunctions, routes } from "../../infra/routes.ts";
+import { authorizer, eventFunctions, routes } from "../../infra/routes.ts";
 import { at, isFields, listed, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;
@@ -34,7 +34,11 @@ function roleOf(file: string) {
   return role;
 }
 
-const accessByFile: readonly { file: string; access: Access }[] = [...routes, ...Object.values(eventFunctions)];
+const accessByFile: readonly { file: string; access: Access }[] = [
+  ...routes,
+  authorizer,
+  ...Object.values(eventFunctions),
+];
 
 /** `action family` for each table right that a role grants. */
 function grantedOnTable(file: string): string[] {
@@ -116,13 +120,15 @@ describe("rights", () => {
     }
   });
 
-  it("let API Gateway call exactly the functions of the routes", () => {
+  it("let API Gateway call exactly the functions of the routes, and the authorizer", () => {
     const invokers = template
       .all("AWS::IAM::Role")
       .flatMap(({ properties }) => statementsOf(properties))
       .filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
     const callable = invokers.flatMap(({ resources }) => resources.map((resource) => target(resource)));
-    expect(callable.toSorted()).toEqual(routes.map(({ file }) => template.functionOf(file).id).toSorted());
+    expect(callable.toSorted()).toEqual(
+      [authorizer, ...routes].map(({ file }) => template.functionOf(file).id).toSorted(),
+    );
   });
 });
 
@@ -137,7 +143,7 @@ describe("environment", () => {
     for (const { file, access } of accessByFile) {
       const expected = [
         ...(access.table === undefined ? [] : ["TABLE_NAME"]),
-        ...(access.table?.identity === undefined ? [] : ["ISSUER", "AUDIENCE"]),
+        ...(access.issuer === undefined ? [] : ["ISSUER", "AUDIENCE", "JWKS_URI"]),
         ...(access.identityProvider === undefined ? [] : ["USER_POOL_ID"]),
         ...(access.files === undefined ? [] : ["BUCKET_NAME"]),
         ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
@@ -149,6 +155,14 @@ describe("environment", () => {
       ];
       expect(variablesOf(file).toSorted(), file).toEqual(expected.toSorted());
     }
+  });
+
+  it("names the issuer for the authorizer alone: no other function verifies a token or looks a subject up", () => {
+    expect(accessByFile.filter(({ access }) => access.issuer !== undefined).map(({ file }) => file)).toEqual([
+      "authorize",
+    ]);
+    const readers = accessByFile.filter(({ access }) => access.table?.identity?.includes("GetItem") === true);
+    expect(readers.map(({ file }) => file)).toEqual(["authorize"]);
   });
 
   it("leaves no family of keys that nothing touches", () => {

@@ -6,9 +6,9 @@ import type { AppProps, Stack } from "aws-cdk-lib/core";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { createDataStack } from "../../infra/data-stack.ts";
-import { eventFunctions, type Route, routes } from "../../infra/routes.ts";
+import { type Route, routes } from "../../infra/routes.ts";
 import { createStacks } from "../../infra/stack.ts";
-import { CloudFormationTemplate, createApp } from "../../infra/synth.ts";
+import { CloudFormationTemplate, createApp, functionFiles } from "../../infra/synth.ts";
 import { at, ownIdentity, synthesized, type Template } from "./template.ts";
 
 let template: Template;
@@ -164,7 +164,7 @@ function manyRoutes(): Route[] {
 function synthesizedFor(table: readonly Route[]) {
   const outdir = mkdtempSync(join(tmpdir(), "canvassing-routes-"));
   const bundles = join(outdir, "bundles");
-  for (const { file } of [...table, ...Object.values(eventFunctions)]) {
+  for (const file of functionFiles(table)) {
     mkdirSync(join(bundles, file), { recursive: true });
     writeFileSync(join(bundles, file, "index.mjs"), "");
   }

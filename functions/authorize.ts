@@ -1,0 +1,9 @@
+/** The gateway's authorizer: verifies the access token and looks its subject up in the user directory. */
+import { authorizer } from "#shared/auth/authorizer.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import { verifiedSubject } from "#shared/auth/token.ts";
+
+/** Keeps no caller: the gateway keeps its answer for 60 s, and a second cache would add to that. */
+export const handler = authorizer(async (world, authorization) =>
+  lookUpCaller(world, await verifiedSubject(authorization)),
+);

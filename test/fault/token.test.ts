@@ -1,0 +1,104 @@
+/** How often the issuer is asked for its keys, and what its faults look like to a caller. */
+import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import { type Issuer, subjectOf } from "#shared/auth/token.ts";
+
+const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+const JWKS = "/.well-known/jwks.json";
+const DISCOVERY = "/.well-known/openid-configuration";
+
+const cleanUps: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanUp of cleanUps.splice(0)) cleanUp();
+});
+
+interface Running {
+  readonly issuer: string;
+  /** Paths that were asked for, in order. */
+  readonly asked: string[];
+  /** What it answers from now on; undefined is its sound answer. */
+  fault: { status: number; body: string } | undefined;
+}
+
+async function startIssuer(): Promise<Running> {
+  const running: Running = { issuer: "", asked: [], fault: undefined };
+  const sound: Record<string, () => object> = {
+    [JWKS]: () => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] }),
+    [DISCOVERY]: () => ({ issuer: running.issuer, jwks_uri: `${running.issuer}${JWKS}` }),
+  };
+  const server = createServer((request, response) => {
+    running.asked.push(request.url ?? "");
+    const { status, body } = running.fault ?? { status: 200, body: JSON.stringify(sound[request.url ?? ""]?.()) };
+    response.writeHead(status, { "Content-Type": "application/json" }).end(body);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  cleanUps.push(() => server.close());
+  const address = server.address();
+  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  return Object.assign(running, { issuer });
+}
+
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+function bearer(iss: string, kid = "k"): string {
+  const now = Math.floor(Date.now() / 1_000);
+  const claims = {
+    iss,
+    sub: "somebody",
+    client_id: "app",
+    token_use: "access",
+    iat: now,
+    exp: now + 60,
+    jti: randomUUID(),
+  };
+  const input = `${encode({ alg: "RS256", typ: "JWT", kid })}.${encode(claims)}`;
+  return `Bearer ${input}.${sign("sha256", Buffer.from(input), privateKey).toString("base64url")}`;
+}
+
+const settings = (issuer: string, jwksUri: string | undefined): Issuer => ({ issuer, audience: ["app"], jwksUri });
+
+test("a cold sign-in is one fetch where the deployment knows the address of the keys; further ones are none", async () => {
+  const running = await startIssuer();
+  const verify = subjectOf(settings(running.issuer, `${running.issuer}${JWKS}`));
+  for (let i = 0; i < 3; i++) expect(await verify(bearer(running.issuer))).toBe("somebody");
+  expect(running.asked).toEqual([JWKS]);
+});
+
+test("without the address the discovery document is asked for it, once", async () => {
+  const running = await startIssuer();
+  const verify = subjectOf(settings(running.issuer, undefined));
+  for (let i = 0; i < 3; i++) expect(await verify(bearer(running.issuer))).toBe("somebody");
+  expect(running.asked).toEqual([DISCOVERY, JWKS]);
+});
+
+test.each([
+  ["an error", { status: 500, body: "{}" }],
+  ["no JSON", { status: 200, body: "<html>" }],
+  ["no keys", { status: 200, body: '{"keys":1}' }],
+])(
+  "an issuer that answers %s makes the service unavailable and signs nobody out; then it works again",
+  async (_, fault) => {
+    const running = await startIssuer();
+    for (const jwksUri of [`${running.issuer}${JWKS}`, undefined]) {
+      running.fault = fault;
+      const verify = subjectOf(settings(running.issuer, jwksUri));
+      await expect(verify(bearer(running.issuer))).rejects.toMatchObject({ code: "unavailable" });
+      running.fault = undefined;
+      expect(await verify(bearer(running.issuer))).toBe("somebody");
+    }
+  },
+);
+
+test("unknown keys do not make it ask the issuer again and again", async () => {
+  const running = await startIssuer();
+  const verify = subjectOf(settings(running.issuer, `${running.issuer}${JWKS}`));
+  await verify(bearer(running.issuer));
+  for (let i = 0; i < 20; i++) {
+    await expect(verify(bearer(running.issuer, `other-${i}`))).rejects.toMatchObject({ code: "unauthenticated" });
+  }
+  expect(running.asked.length).toBeLessThanOrEqual(2);
+  expect(await verify(bearer(running.issuer))).toBe("somebody");
+});

@@ -1,0 +1,226 @@
+/** The authorizer of the local gateway does what API Gateway's documentation says of a TOKEN authorizer. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { createAuthorizer } from "../../infra/local/authorizer.ts";
+import { InvocationError } from "../../infra/local/environment.ts";
+import type { LocalService } from "../../infra/local/service.ts";
+import { authorizerScheme, fixtureTemplate, startFixture } from "./local-fixture.ts";
+
+let service: LocalService;
+beforeAll(async () => {
+  service = await startFixture();
+});
+afterAll(() => service.stop());
+afterEach(() => service.flushAuthorizers());
+
+const get = (path: string, authorization?: string, method = "GET") =>
+  fetch(`${service.url}${path}`, {
+    method,
+    headers: authorization === undefined ? {} : { Authorization: authorization },
+  });
+
+/** Functions that were called by `work`, by their files. */
+async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
+  const before = service.invocations();
+  await work();
+  const counts = Object.entries(service.invocations()).map(
+    ([file, count]) => [file, count - (before[file] ?? 0)] as const,
+  );
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
+}
+
+/** Answered by the gateway response of this type, which names itself. */
+async function expectRefusal(answer: Response, status: number, type: string): Promise<void> {
+  expect([answer.status, await answer.json()]).toEqual([status, { type, id: answer.headers.get("x-request-id") }]);
+  expect(answer.headers.get("content-type")).toBe("application/problem+json");
+  expect(answer.headers.get("server-timing")).toContain("rounds;dur=0");
+}
+
+describe("a request", () => {
+  test.each([
+    undefined,
+    "",
+    "Bearer",
+    "Bearer ",
+    "Basic all",
+    "bearer all",
+    "Bearer all all",
+    "Bearer 1",
+    "xBearer all",
+  ])("whose header is %j costs no function", async (authorization) => {
+    const called = await calledBy(async () => {
+      for (const path of ["/guarded", "/guarded/1"]) {
+        await expectRefusal(await get(path, authorization), 401, "UNAUTHORIZED");
+      }
+    });
+    expect(called).toEqual({});
+  });
+
+  test("to a method without an authorizer needs no header, and hands none of a caller", async () => {
+    const before = service.invocations().authorize;
+    const answer = await get("/things/1", "Bearer all");
+    expect(service.invocations().authorize).toBe(before);
+    expect(
+      z.object({ requestContext: z.looseObject({}) }).parse(await answer.json()).requestContext,
+    ).not.toHaveProperty("authorizer");
+  });
+
+  test.each([
+    ["unauthorized", 401, "UNAUTHORIZED"],
+    ["other", 503, "AUTHORIZER_FAILURE"],
+    ["exit", 503, "AUTHORIZER_FAILURE"],
+    ["hang", 503, "AUTHORIZER_FAILURE"],
+    ["nothing", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
+    ["nobody", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
+    ["object", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
+    ["list", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
+    ["null", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
+  ])("whose authorizer answers %s is answered by the gateway, each time anew", async (token, status, type) => {
+    const called = await calledBy(async () => {
+      for (let i = 0; i < 2; i++) await expectRefusal(await get("/guarded/1", `Bearer ${token}`), status, type);
+    });
+    expect(called).toEqual({ authorize: 2 });
+  });
+
+  test("that is denied is denied for as long as the policy is kept", async () => {
+    const called = await calledBy(async () => {
+      for (let i = 0; i < 3; i++) await expectRefusal(await get("/guarded/1", "Bearer deny"), 403, "ACCESS_DENIED");
+    });
+    expect(called).toEqual({ authorize: 1 });
+  });
+});
+
+describe("a policy", () => {
+  test("holds for all methods of the API under its token", async () => {
+    const called = await calledBy(async () => {
+      for (const method of ["GET", "POST", "DELETE"])
+        expect((await get("/guarded/1", "Bearer all", method)).status).toBe(200);
+      expect((await get("/guarded", "Bearer all")).status).toBe(201);
+    });
+    expect(called).toEqual({ authorize: 1, echo: 3, stream: 1 });
+  });
+
+  test("of one method refuses the others while it is kept", async () => {
+    const called = await calledBy(async () => {
+      expect((await get("/guarded/1", "Bearer one")).status).toBe(200);
+      await expectRefusal(await get("/guarded/2", "Bearer one"), 403, "ACCESS_DENIED");
+      await expectRefusal(await get("/guarded/1", "Bearer one", "POST"), 403, "ACCESS_DENIED");
+      service.flushAuthorizers();
+      expect((await get("/guarded/2", "Bearer one")).status).toBe(200);
+    });
+    expect(called).toEqual({ authorize: 2, echo: 2 });
+  });
+
+  test("hands its context on as text, to buffered and streamed functions", async () => {
+    const Event = z.object({ requestContext: z.object({ authorizer: z.record(z.string(), z.unknown()) }) });
+    const event = Event.parse(await (await get("/guarded/a%20b", "Bearer all")).json());
+    expect(event.requestContext.authorizer).toEqual({
+      principalId: "somebody",
+      integrationLatency: expect.any(Number),
+      text: "a",
+      number: "1",
+      yes: "true",
+      type: "TOKEN",
+      methodArn: "arn:aws:execute-api:us-east-1:000000000000:local/live/GET/guarded/a%20b",
+    });
+    expect((await get("/guarded", "Bearer all")).headers.get("x-principal")).toBe("somebody");
+  });
+});
+
+const allowing = {
+  Version: "2012-10-17",
+  Statement: [{ Action: "execute-api:Invoke", Effect: "Allow", Resource: "*" }],
+};
+const headers = (token: string) => new Map([["authorization", [token]]]);
+
+/** An authorizer with a clock that the test moves, on a function that the test is. */
+function clocked(function_: (token: string) => unknown) {
+  const clock = { now: 0, calls: 0 };
+  const run = {
+    invoke: async (event: unknown) => {
+      clock.calls++;
+      return JSON.stringify(function_(z.parse(z.object({ authorizationToken: z.string() }), event).authorizationToken));
+    },
+  };
+  const spec = { header: "authorization", validation: undefined, ttlSeconds: 60 };
+  return { clock, authorizer: createAuthorizer(spec, run, () => clock.now) };
+}
+
+describe("what is kept", () => {
+  test("is kept for 60 s and not a moment longer: who is disabled is out by then, and a new role holds", async () => {
+    let rights = "sales";
+    const { clock, authorizer } = clocked(() => {
+      if (rights === "") throw new InvocationError({ errorType: "Error", errorMessage: "Unauthorized" });
+      return { principalId: "p", policyDocument: allowing, context: { rights } };
+    });
+    const ask = () => authorizer.authorize(headers("a"), "arn");
+    expect(await ask()).toMatchObject({ rights: "sales" });
+    rights = "admin";
+    clock.now = 59_999;
+    expect(await ask()).toMatchObject({ rights: "sales" });
+    clock.now = 60_000;
+    expect(await ask()).toMatchObject({ rights: "admin" });
+    rights = "";
+    clock.now = 119_999;
+    expect(await ask()).toMatchObject({ rights: "admin" });
+    clock.now = 120_000;
+    expect(await ask()).toBe("UNAUTHORIZED");
+    rights = "owner";
+    expect(await ask()).toMatchObject({ rights: "owner" });
+    expect(clock.calls).toBe(4);
+  });
+
+  test("is bounded: of many tokens the first make room", async () => {
+    const { clock, authorizer } = clocked(() => ({ principalId: "p", policyDocument: allowing }));
+    for (let i = 0; i < 10_001; i++) await authorizer.authorize(headers(`t${i}`), "arn");
+    await authorizer.authorize(headers("t10000"), "arn");
+    expect(clock.calls).toBe(10_001);
+    await authorizer.authorize(headers("t0"), "arn");
+    expect(clock.calls).toBe(10_002);
+  });
+
+  test("is what one header says: two are none", async () => {
+    const { clock, authorizer } = clocked((token) => ({ principalId: token, policyDocument: allowing }));
+    const two = new Map([["Authorization", ["a", "b"]]]);
+    expect(await authorizer.authorize(two, "arn")).toMatchObject({ principalId: "a, b" });
+    expect(await authorizer.authorize(new Map(), "arn")).toBe("UNAUTHORIZED");
+    expect(clock.calls).toBe(1);
+  });
+});
+
+describe("a definition is refused", () => {
+  const scheme = (change: object, inner: object = {}) => {
+    const own = authorizerScheme["x-amazon-apigateway-authorizer"];
+    return {
+      ...authorizerScheme,
+      "x-amazon-apigateway-authorizer": { ...z.looseObject({}).parse(own), ...inner },
+      ...change,
+    };
+  };
+  const Body = z.looseObject({ components: z.looseObject({ securitySchemes: z.record(z.string(), z.unknown()) }) });
+
+  test.each([
+    ["whose authorizer is of another type", scheme({}, { type: "request" }), "type"],
+    ["whose scheme is none of an authorizer", { type: "http", scheme: "bearer" }, "securitySchemes.fixture.type"],
+    ["whose token is no header", scheme({ in: "query" }), "securitySchemes.fixture.in"],
+    [
+      "whose pattern may match a part of the header",
+      scheme({}, { identityValidationExpression: "Bearer .*" }),
+      "begin with ^",
+    ],
+    ["whose pattern is none", scheme({}, { identityValidationExpression: "^($" }), "must be a regular expression"],
+    [
+      "that keeps policies above an hour",
+      scheme({}, { authorizerResultTtlInSeconds: 3_601 }),
+      "authorizerResultTtlInSeconds",
+    ],
+    ["whose authorizer is no function", scheme({}, { authorizerUri: "arn:aws:lambda:x" }), "names no function"],
+    ["with a method that needs what is not there", undefined, "no security scheme is named fixture"],
+  ])("%s", async (_, changed, message) => {
+    const template = fixtureTemplate();
+    const { Body: body } = z.looseObject({ Body }).parse(template.Resources.Api?.Properties);
+    body.components.securitySchemes = changed === undefined ? {} : { fixture: changed };
+    Object.assign(template.Resources.Api?.Properties ?? {}, { Body: body });
+    await expect(startFixture(undefined, template)).rejects.toThrow(message);
+  });
+});
