@@ -19,8 +19,9 @@ import { Id, Timestamp } from "#shared/schema.ts";
 
 /** Matches that are told together, between two notes of how far it is. */
 export const PART = 100;
-/** Matches that one message tells at most, and the time after which it begins no further part. */
+/** Matches that one message tells at most, fewer of an event with much data, and the time after which it begins no further part. */
 export const PER_MESSAGE = 500;
+export const PER_MESSAGE_BYTES = 16_000_000;
 const BEGIN_WITHIN_MS = 1_000;
 /** The next message comes after so long: the rate is what a message tells, in this time and its own. */
 const PAUSE_SECONDS = 1;
@@ -83,23 +84,26 @@ async function take(world: EventWorld, companyId: number): Promise<Lease | undef
 async function tellSome(world: EventWorld, { companyId, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = world;
   const begun = clock.now();
-  let left = PER_MESSAGE;
+  // Of all that the message tells: senders and receivers are to come to an end with it in about a second.
+  let left = 1;
   let { of, told } = progress;
   for (let fanOut = await oldest(table, companyId); fanOut !== undefined; fanOut = await oldest(table, companyId)) {
     const { sk } = keyOf(fanOut);
     const event = eventOfFanOut(fanOut);
     const wanting = wantingOf(fanOut);
+    const weight = Math.min(1, Math.max(1 / PER_MESSAGE, fanOut.bytes / PER_MESSAGE_BYTES));
     if (of !== sk) [of, told] = [sk, 0];
     while (told < wanting.length) {
-      if (left === 0 || clock.now() - begun >= BEGIN_WITHIN_MS) return true;
-      const part = wanting.slice(told, told + Math.min(PART, left));
+      const room = Math.floor(left / weight);
+      if (room < 1 || clock.now() - begun >= BEGIN_WITHIN_MS) return true;
+      const part = wanting.slice(told, told + Math.min(PART, room));
       // The part names its entry in the ledger: cut off and told again, it is entered under the same name.
       await tell(
         world,
         part.map((registration) => ({ event, registration })),
         `${event.id}#${told}`,
       );
-      left -= part.length;
+      left -= part.length * weight;
       told += part.length;
       const now = clock.now();
       const moved = { set: { of, told, movedAt: iso(now), until: iso(now + LEASE_MS) } };
