@@ -1,5 +1,11 @@
 /** Work done at the same time, to its end: what one of it has begun must not outlive a call that another made fail. */
 
+/** The results of two kinds of work, or the first failure, once both have ended. */
+export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([a, b]);
+  return [await a, await b];
+}
+
 /** So many at a time, in the order of the list; all begun have ended when it ends. Nothing is begun after a failure. */
 export async function inTurn<T, R>(
   entries: readonly T[],

@@ -1,6 +1,7 @@
 /** Pages through the due index and counts what it holds by company: sums and no pages are kept, however much waits. */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
+import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
@@ -38,6 +39,8 @@ const KEPT_ENTRIES = 2_000;
 /** What is overdue in all shards. */
 export interface Overdue {
   readonly deliveries: Waiting;
+  /** Events whose deliveries are still being made. */
+  readonly fanOuts: number;
   /** Webhooks at whose gates deliveries wait. */
   readonly gates: readonly { readonly companyId: number; readonly id: number }[];
   /** Reads the entries of a shard once more, or has them still where they are few. */
@@ -48,6 +51,7 @@ export interface Overdue {
 export async function countOverdue(table: Table, upTo: string | undefined): Promise<Overdue> {
   const read = (pk: string) => table.query({ pk, index: "due", ...(upTo !== undefined && { upTo }) });
   const deliveries = nothing();
+  let fanOuts = 0;
   const gates: { companyId: number; id: number }[] = [];
   let kept: Map<string, Item[]> | undefined = new Map(shards().map((shard) => [shard, []]));
   let keptCount = 0;
@@ -58,9 +62,10 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
       const entry = DueEntry.parse(item);
       const gate = gateKeys.gateAt(entry);
       if (gate !== undefined) gates.push(gate);
+      if (fanOutKeys.companyAt(entry) !== undefined) fanOuts++;
       if (isDelivery(entry)) addTo(deliveries, companyOf(entry), entry.dueAt);
     }
   });
   await allEnded(counted);
-  return { deliveries, gates, again: (shard) => kept?.get(shard) ?? read(shard) };
+  return { deliveries, fanOuts, gates, again: (shard) => kept?.get(shard) ?? read(shard) };
 }

@@ -15,7 +15,11 @@ const PARALLEL = 8;
  * Logs one line for all and one per company that waits. Past `endMs` it counts no further webhook, and says in the line of all that
  * some are left out.
  */
-export async function tellLag(world: EventWorld, { deliveries: own, gates }: Overdue, endMs: number): Promise<void> {
+export async function tellLag(
+  world: EventWorld,
+  { deliveries: own, fanOuts, gates }: Overdue,
+  endMs: number,
+): Promise<void> {
   const now = world.clock.now();
   const held = nothing();
   let left = 0;
@@ -34,6 +38,7 @@ export async function tellLag(world: EventWorld, { deliveries: own, gates }: Ove
     held: held.count,
     overdueSeconds: secondsSince(own.oldestMs, now),
     oldestDueSeconds: secondsSince(Math.min(own.oldestMs, held.oldestMs), now),
+    fanOuts,
     ...(left > 0 && { webhooksNotCounted: left }),
   });
   for (const companyId of new Set([...own.byCompany.keys(), ...held.byCompany.keys()])) {

@@ -3,6 +3,7 @@
  * deliveries from that, in parts (expand.ts), while the stream goes on with other companies.
  */
 import * as z from "zod/mini";
+import { bothEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { absent } from "#shared/db/expression.ts";
@@ -11,8 +12,9 @@ import { type Key, keys } from "#shared/db/keys.ts";
 import { ledgerKeys } from "#shared/db/ledger-keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Item, Table } from "#shared/db/table.ts";
-import { eventDataExpiry } from "#shared/deliveries/event-data.ts";
+import { eventDataExpiry, keepEventData } from "#shared/deliveries/event-data.ts";
 import { FanOutEntry } from "#shared/deliveries/ledger.ts";
+import type { DomainEvent } from "#shared/events/catalogue.ts";
 import type { KeptEvent, Wanting } from "#shared/events/matching.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
@@ -41,7 +43,7 @@ export type StoredFanOut = z.infer<typeof StoredFanOut>;
 /** Gives whether the event still needs somebody to make its deliveries. One that was begun before stays as it was then. */
 export async function beginFanOut(
   { table, clock }: EventWorld,
-  event: KeptEvent,
+  event: DomainEvent,
   registrations: readonly Wanting[],
 ): Promise<boolean> {
   const { id: eventId, companyId, createdAt, recordId, version, data } = event;
@@ -49,11 +51,9 @@ export async function beginFanOut(
   const count = registrations.length;
   const expiresAt = eventDataExpiry(createdAt, now);
   const entry = { type: "fanOut", companyId, eventId, createdAt, count, expiresAt };
-  // Before the row itself: what is entered and neither there nor done has been lost.
-  const standing = await putWhereNone(table, {
-    ...ledgerKeys.fanOut(companyId, createdAt.slice(0, 10), eventId),
-    ...entry,
-  });
+  const enter = putWhereNone(table, { ...ledgerKeys.fanOut(companyId, createdAt.slice(0, 10), eventId), ...entry });
+  // Both before the row itself: what is entered and neither there nor done has been lost.
+  const [bytes, standing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), enter);
   if (standing !== undefined && FanOutEntry.parse(standing).doneAt !== undefined) return false;
   const matches = registrations.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
     webhookId,
@@ -69,7 +69,7 @@ export async function beginFanOut(
     recordId,
     version,
     createdAt,
-    bytes: data.bytes,
+    bytes,
     count,
     matches: packed(matches),
     dueShard: keys.dueShard(`fan-out-${eventId}`),

@@ -66,8 +66,8 @@ interface Wanted {
   readonly registrations: readonly StoredRegistration[];
 }
 
-/** Rows of data, and of fan-outs, on their way at once: the largest ones have a quarter of a megabyte. */
-const PARALLEL = 4;
+/** Events whose rows are on their way at once: the largest ones have a quarter of a megabyte. */
+const PARALLEL = 8;
 
 /**
  * What it writes for an event is bounded, however many registrations want it and however large it is: its data once, and either a
@@ -81,14 +81,13 @@ export async function publishChanges(
   const wanted = (await allEnded(changes.map((change) => wantedOf(world, reads, change)))).flat();
   const { direct, many } = divided(wanted);
   const told = await inTurn(direct, PARALLEL, async ({ event, registrations }) => {
-    const kept = await keptEvent(world, event, limits.inlineDataBytes);
+    const kept = await keptEvent(world, event);
     return registrations.map((registration) => ({ event: kept, registration }));
   });
   await tell(world, told.flat());
-  const begun = await inTurn(many, PARALLEL, async ({ event, registrations }) => {
-    const isBegun = await beginFanOut(world, await keptEvent(world, event, 0), registrations);
-    return isBegun ? [event.companyId] : [];
-  });
+  const begun = await inTurn(many, PARALLEL, async ({ event, registrations }) =>
+    (await beginFanOut(world, event, registrations)) ? [event.companyId] : [],
+  );
   const messages = [...new Set(begun.flat())].map((companyId) => fanOutMessage(companyId));
   if (messages.length > 0) await world.queue.send(messages.map((message) => ({ message, delaySeconds: 0 })));
 }
@@ -105,14 +104,14 @@ function divided(wanted: readonly Wanted[]): { direct: Wanted[]; many: Wanted[] 
   return { direct, many };
 }
 
-/** Data of more bytes than these is kept in a row of its own. */
-async function keptEvent({ table, clock }: EventWorld, event: DomainEvent, inlineBytes: number): Promise<KeptEvent> {
+/** Much data is kept in a row of its own. */
+async function keptEvent({ table, clock }: EventWorld, event: DomainEvent): Promise<KeptEvent> {
   const text = JSON.stringify(event.data);
   const bytes = Buffer.byteLength(text);
-  const isInline = bytes <= inlineBytes;
-  const data = isInline
-    ? { bytes, text }
-    : { bytes: await keepEventData(table, event, text, clock.now()), text: undefined };
+  const data =
+    bytes <= limits.inlineDataBytes
+      ? { bytes, text }
+      : { bytes: await keepEventData(table, event, text, clock.now()), text: undefined };
   return { ...event, data };
 }
 

@@ -18,6 +18,8 @@ export interface Many {
   readonly webhooks: number;
   readonly each: number;
   readonly delayMinutes?: number;
+  /** JSON. */
+  readonly filter?: string;
 }
 
 export interface ManyScene extends Scene {
@@ -27,7 +29,10 @@ export interface ManyScene extends Scene {
 let nextId = 5_000_000;
 
 /** All registrations want `territory.updated`; that of the scene itself wants nothing that happens here. */
-export async function newManyScene(db: FaultyDynamoDb, { webhooks, each, delayMinutes = 0 }: Many): Promise<ManyScene> {
+export async function newManyScene(
+  db: FaultyDynamoDb,
+  { webhooks, each, delayMinutes = 0, filter }: Many,
+): Promise<ManyScene> {
   const at = await newScene(db, "webhook.test");
   const { companyId } = at;
   const { webhook } = await readWebhook(worldOn(db.direct), companyId, at.webhookId);
@@ -38,13 +43,18 @@ export async function newManyScene(db: FaultyDynamoDb, { webhooks, each, delayMi
     webhookIds.push(webhookId);
     const hook = { ...webhook, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
     rows.push({ ...keys.webhook(companyId, webhookId), ...hook });
-    for (let j = 0; j < each; j++) rows.push(registrationRow(companyId, webhookId, delayMinutes));
+    for (let j = 0; j < each; j++) rows.push(registrationRow(companyId, webhookId, delayMinutes, filter));
   }
   await db.direct.batchPut(rows);
   return Object.assign(at, { webhookIds });
 }
 
-export function registrationRow(companyId: number, webhookId: number, delayMinutes: number): Key & Item {
+export function registrationRow(
+  companyId: number,
+  webhookId: number,
+  delayMinutes: number,
+  filter?: string,
+): Key & Item {
   const id = nextId++;
   const row: StoredRegistration = {
     type: "registration",
@@ -52,7 +62,7 @@ export function registrationRow(companyId: number, webhookId: number, delayMinut
     companyId,
     webhookId,
     event: "territory.updated",
-    filter: null,
+    filter: filter ?? null,
     delayMinutes,
     triggerMode: "automatic",
     manualTriggerButtonText: null,

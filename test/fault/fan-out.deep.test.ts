@@ -171,10 +171,14 @@ test("batches with other borders, in any order and twice: each match is told onc
 
 const Published = z.object({ messages: z.int(), failed: z.int(), bytes: z.int() });
 
-test("three full batches of the largest event for 2 000 registrations are published with a heap of 256 MB", async () => {
+test("three full batches of the largest event for 2 000 registrations with the largest filters are published with a heap of 256 MB", async () => {
+  const filter = JSON.stringify({ "territory.totalProperties": Array.from({ length: 1_000 }, (_, i) => i) });
+  expect(filter.length).toBeGreaterThan(limits.filterBytes * 0.9);
+  expect(filter.length).toBeLessThanOrEqual(limits.filterBytes);
   const at = await newManyScene(db, {
     webhooks: limits.webhooksPerCompany,
     each: limits.registrationsPerWebhook,
+    filter,
   });
   const { companyId } = at;
   const points = limits.polygonPointsMax;

@@ -62,7 +62,9 @@ test("paused and throttled deliveries count among the late ones, by company; wha
 test("nothing waits: zeros, and no company", async () => {
   const senders = new Senders(db, 10);
   await sweep(senders.world, { assume: "messages-kept" });
-  expect(of("deliveries waiting")).toEqual([{ waiting: 0, held: 0, overdueSeconds: 0, oldestDueSeconds: 0 }]);
+  expect(of("deliveries waiting")).toEqual([
+    { waiting: 0, held: 0, overdueSeconds: 0, oldestDueSeconds: 0, fanOuts: 0 },
+  ]);
   expect(of("company waiting")).toEqual([]);
 });
 
