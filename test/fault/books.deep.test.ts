@@ -83,6 +83,7 @@ test("a run with successes, failures and a breaker leaves books that balance", a
     held: 0,
     gated: 0,
     attempts: 26,
+    expanding: 0,
     faults: [],
   });
   await senders.runUntil(senders.clock + 500);
