@@ -182,7 +182,7 @@ test("three full batches of the largest event for 2 000 registrations with the l
   });
   const { companyId } = at;
   const points = limits.polygonPointsMax;
-  const workerData = { endpoint: db.directEndpoint, companyId, batches: 3, records: 14, points };
+  const workerData = { endpoint: db.directEndpoint, companyId, batches: 3, records: 41, points };
   const resourceLimits = { maxOldGenerationSizeMb: 208, maxYoungGenerationSizeMb: 48 };
   const worker = new Worker(new URL("./publishing-worker.ts", import.meta.url), { workerData, resourceLimits });
   const [published] = await once(worker, "message");
@@ -190,7 +190,7 @@ test("three full batches of the largest event for 2 000 registrations with the l
   expect(failed).toBe(0);
   // Lambda hands over 6 MB at once.
   expect(bytes).toBeGreaterThan(5_500_000);
-  // One for the events that are published together.
-  expect(messages).toBe(3);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 0, expanding: 3 * 14 * 2_000 });
+  // One for the events that are published together, 25 at most.
+  expect(messages).toBe(3 * 2);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 0, expanding: 3 * 41 * 2_000 });
 });
