@@ -31,7 +31,7 @@ export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
   /** Verifies access tokens. */
   readonly issuer?: "verify";
-  readonly identityProvider?: "invite";
+  readonly identityProvider?: "invite" | "withdraw";
   readonly deliveryQueue?: "send";
   readonly parkedRecords?: "send";
   readonly importQueue?: "send";

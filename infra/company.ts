@@ -38,7 +38,7 @@ interface Target {
 /** A subject is of use on a deployed stack alone: the local issuer signs in everybody whom the directory knows. */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {
-    const identities = { takesSubjects: true, invite: async () => ({ sub }) };
+    const identities = { ...directoryOnly, invite: async () => ({ sub }) };
     return { ...(await deployedTable(stack ?? STACK_NAME)), identities };
   }
   const found = await tableInUse(stack);

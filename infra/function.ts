@@ -24,6 +24,7 @@ import { DUE_INDEX } from "#shared/db/keys.ts";
 import { type Access, type Folder, folderNames, type Setting, type TableAction } from "./access.ts";
 import type { Capacity } from "./capacity.ts";
 import { accept } from "./finding.ts";
+import { poolActions } from "./identity.ts";
 import { countUnreadable } from "./monitoring.ts";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
@@ -159,8 +160,8 @@ function rights(access: Access, platform: Platform): PolicyStatement[] {
   return [
     ...tableStatements(families, platform.table.tableArn),
     ...tableStatements(due === undefined ? {} : { due }, index),
-    ...(access.identityProvider === "invite" && platform.userPool !== undefined
-      ? [allow(["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"], [platform.userPool.arn])]
+    ...(access.identityProvider !== undefined && platform.userPool !== undefined
+      ? [allow([...poolActions[access.identityProvider]], [platform.userPool.arn])]
       : []),
     ...fileStatements(access.files ?? {}, platform.bucket),
     ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
@@ -219,6 +220,7 @@ const familyNames = [
   "ids",
   "identity",
   "email",
+  "quotas",
   "reference",
   "prospectRanges",
   "prospects",

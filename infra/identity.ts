@@ -109,3 +109,9 @@ function createClient(pool: UserPool): UserPoolClient {
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }
+
+/** What the service asks of its pool. */
+export const poolActions = {
+  invite: ["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"],
+  withdraw: ["cognito-idp:AdminDeleteUser", "cognito-idp:AdminGetUser"],
+} as const;

@@ -3,7 +3,15 @@
 const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
 
 const UserSummary = { id: 7, firstName: "Ravi", lastName: "Rep", email: "ravi@example.com" };
-const User = { ...UserSummary, role: "sales", permissions: ["canViewAllProspects"], isActive: true, ...times };
+const User = {
+  ...UserSummary,
+  role: "sales",
+  permissions: ["canViewAllProspects"],
+  isActive: true,
+  ...times,
+  invitation: "accepted",
+  invitationExpiresAt: null,
+};
 const Company = { id: 3, name: "Acme Roofing", ...times };
 const Me = { user: UserSummary, company: Company, role: "sales", permissions: ["canViewAllProspects"] };
 

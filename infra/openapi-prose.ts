@@ -66,7 +66,11 @@ export const fields: Readonly<Record<string, string>> = {
   sortOrder: "Place in the list, smallest first. When a status is made without one, it comes last.",
   "Status.isActive": "A status that is not active cannot be given to a prospect.",
   "User.isActive": "A user who is not active cannot sign in.",
-  "UserPatch.isActive": "True brings a disabled user back.",
+  "User.invitation": "Accepted by the first request of the user; expired or withdrawn, nobody can sign in by it.",
+  "User.invitationExpiresAt":
+    "When a pending invitation ends and its e-mail address is free again; null unless it is pending.",
+  "UserPatch.isActive":
+    "True brings a disabled user back, and sends an invitation that was withdrawn or has expired once more.",
   address1: "Street and number.",
   address2: "Flat, suite or floor.",
   formattedAddress: "In one line, as it was given or else as it is computed from the other fields.",

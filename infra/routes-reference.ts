@@ -12,12 +12,12 @@ const valueWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
 };
-/** A user's rights stand beside the subject's place as well. */
+/** A user's rights stand beside the subject's place as well. An invitation claims its address, and is counted. */
 const userWrites: TableAccess = {
   ...namesChange,
-  identity: ["UpdateItem"],
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
+const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
 
 export const referenceRoutes: readonly Route[] = [
   { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary }, streamed: true },
@@ -26,19 +26,33 @@ export const referenceRoutes: readonly Route[] = [
     path: "/api/users",
     file: "users/create",
     access: {
-      table: {
-        ...newIds,
-        identity: ["PutItem"],
-        email: ["GetItem", "PutItem"],
-        ...namesChange,
-        reference: ["PutItem", "UpdateItem", "ConditionCheckItem"],
-      },
+      table: { ...invitationWrites, ...newIds, identity: ["PutItem"] },
       identityProvider: "invite",
     },
   },
   { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: named } },
-  { method: "PATCH", path: "/api/users/{id}", file: "users/update", access: { table: userWrites } },
-  { method: "DELETE", path: "/api/users/{id}", file: "users/delete", access: { table: userWrites } },
+  {
+    method: "PATCH",
+    path: "/api/users/{id}",
+    file: "users/update",
+    access: {
+      table: { ...invitationWrites, identity: ["PutItem", "UpdateItem"] },
+      identityProvider: "invite",
+    },
+  },
+  {
+    method: "DELETE",
+    path: "/api/users/{id}",
+    file: "users/delete",
+    access: {
+      table: {
+        ...userWrites,
+        identity: ["UpdateItem", "DeleteItem"],
+        email: ["GetItem", "DeleteItem"],
+      },
+      identityProvider: "withdraw",
+    },
+  },
 
   { method: "GET", path: "/api/statuses", file: "statuses/list", access: { table: dictionary } },
   {

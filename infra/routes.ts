@@ -68,8 +68,9 @@ export const authorizer = {
   // Two fetches from the issuer take three seconds each at most.
   timeoutSeconds: 10,
   access: {
-    // Rights stand beside the subject's place; those of users of before stand in the user's own row alone.
-    table: { identity: ["GetItem"], ...named },
+    // Rights stand beside the subject's place; those of users of before stand in the user's own row alone. The first sign-in accepts
+    // the invitation, at the user and at the claim on the address.
+    table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
     issuer: "verify",
   },
 } as const satisfies EventFunction;

@@ -94,6 +94,11 @@ export const limits = {
   /** Records that an export reads and writes at a time. */
   exportBatch: 500,
 
+  /** Invitations of a company on one day, UTC: a company of 200 reps begins in a day, and nobody mails the world. */
+  invitationsPerDay: 200,
+  /** An address that nobody has signed in with is free again after 30 days. */
+  invitationMs: 30 * 24 * 3_600_000,
+
   /** The gateway keeps what its authorizer says of a token for so long: a disabled user is out by then, and a new role or permission holds. */
   authorizationCacheSeconds: 60,
   /** Names of a company's statuses, tags and users are kept this long in a warm function. */

@@ -75,7 +75,7 @@ export interface paths {
         };
         /**
          * List users
-         * @description All users of the company, the disabled ones included.
+         * @description All users of the company, the invited and the disabled ones included.
          *
          *     For every signed-in user.
          */
@@ -83,7 +83,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a user
-         * @description The identity provider tells the user how to sign in. An e-mail address belongs to one user of the whole service, and so does a subject. Where the issuer is not the deployment's own user pool, `sub` names the subject of the user's tokens; the user pool names its subjects itself and refuses it. Only an owner makes owners.
+         * @description The identity provider tells the user how to sign in. The invitation is `pending` until the user's first request and ends after 30 days; `DELETE /api/users/{id}` withdraws it before. An e-mail address belongs to one user of the whole service. Whether somebody elsewhere has it is not told: the answer is the same, but no mail is sent and nobody can take the invitation up, until it is made anew when the address is free. At most 200 invitations of a company a day (UTC), then 429. Where the issuer is not the deployment's own user pool, `sub` names the subject of the user's tokens, which belongs to one user of the whole service as well; the user pool names its subjects itself and refuses it. Only an owner makes owners.
          *
          *     For admins and owners.
          */
@@ -112,7 +112,7 @@ export interface paths {
         post?: never;
         /**
          * Disable a user
-         * @description Within a minute every token of the user is refused. Prospects and territories stay as they are.
+         * @description Within a minute every token of the user is refused. Prospects and territories stay as they are. An invitation that is still pending is withdrawn: the identity provider forgets the user, and the e-mail address is free.
          *
          *     A user of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
          *
@@ -123,7 +123,7 @@ export interface paths {
         head?: never;
         /**
          * Change a user
-         * @description Only sent fields change; rights follow within a minute. Only an owner changes an owner, and nobody lowers their own role or disables themselves. `isActive` brings a disabled user back.
+         * @description Only sent fields change; rights follow within a minute. Only an owner changes an owner, and nobody lowers their own role or disables themselves. `isActive` brings a disabled user back, and sends an invitation that was withdrawn or has expired once more.
          *
          *     A user of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
          *
@@ -2145,6 +2145,13 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
              */
             updatedAt: string;
+            /**
+             * @description Accepted by the first request of the user; expired or withdrawn, nobody can sign in by it.
+             * @enum {string}
+             */
+            invitation: "pending" | "accepted" | "expired" | "withdrawn";
+            /** @description When a pending invitation ends and its e-mail address is free again; null unless it is pending. */
+            invitationExpiresAt: string | null;
         };
         /** @description Only sent fields change. An e-mail address cannot be changed. */
         UserPatch: {
@@ -2154,7 +2161,7 @@ export interface components {
             role?: "sales" | "admin" | "owner";
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
             permissions?: ("canViewAllProspects" | "canManageProspects")[];
-            /** @description True brings a disabled user back. */
+            /** @description True brings a disabled user back, and sends an invitation that was withdrawn or has expired once more. */
             isActive?: boolean;
         };
         /** @description A user as other records show them. */
@@ -2729,7 +2736,9 @@ export interface operations {
                      *         ],
                      *         "isActive": true,
                      *         "createdAt": "2026-06-01T15:04:05.678Z",
-                     *         "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *         "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *         "invitation": "accepted",
+                     *         "invitationExpiresAt": null
                      *       }
                      *     ]
                      */
@@ -2793,7 +2802,9 @@ export interface operations {
                      *       ],
                      *       "isActive": true,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
-                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "invitation": "accepted",
+                     *       "invitationExpiresAt": null
                      *     }
                      */
                     "application/json": components["schemas"]["User"];
@@ -2847,7 +2858,9 @@ export interface operations {
                      *       ],
                      *       "isActive": true,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
-                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "invitation": "accepted",
+                     *       "invitationExpiresAt": null
                      *     }
                      */
                     "application/json": components["schemas"]["User"];
@@ -2948,7 +2961,9 @@ export interface operations {
                      *       ],
                      *       "isActive": true,
                      *       "createdAt": "2026-06-01T15:04:05.678Z",
-                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "invitation": "accepted",
+                     *       "invitationExpiresAt": null
                      *     }
                      */
                     "application/json": components["schemas"]["User"];

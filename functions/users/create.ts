@@ -1,19 +1,21 @@
 /** POST /api/users: invites a user into the company. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { identityProvider } from "#shared/identity/configured.ts";
-import { NewUser, User } from "#shared/users/schema.ts";
-import { createUser } from "#shared/users/write.ts";
+import { limits } from "#shared/limits.ts";
+import { presentUser } from "#shared/users/invitation.ts";
+import { createUser } from "#shared/users/invite.ts";
+import { NewUser, User } from "#shared/users/user.ts";
 
 export const handler = endpoint(
   {
     summary: "Invite a user",
-    description:
-      "The identity provider tells the user how to sign in. An e-mail address belongs to one user of the whole service, and so does a subject. Where the issuer is not the deployment's own user pool, `sub` names the subject of the user's tokens; the user pool names its subjects itself and refuses it. Only an owner makes owners.",
+    description: `The identity provider tells the user how to sign in. The invitation is \`pending\` until the user's first request and ends after ${limits.invitationMs / 86_400_000} days; \`DELETE /api/users/{id}\` withdraws it before. An e-mail address belongs to one user of the whole service. Whether somebody elsewhere has it is not told: the answer is the same, but no mail is sent and nobody can take the invitation up, until it is made anew when the address is free. At most ${limits.invitationsPerDay} invitations of a company a day (UTC), then 429. Where the issuer is not the deployment's own user pool, \`sub\` names the subject of the user's tokens, which belongs to one user of the whole service as well; the user pool names its subjects itself and refuses it. Only an owner makes owners.`,
     tag: "Users",
     allow: "admin",
     body: NewUser,
     status: 201,
     response: User,
   },
-  ({ world, caller, body }) => createUser(world, identityProvider(), caller, body),
+  async ({ world, caller, body }) =>
+    presentUser(await createUser(world, identityProvider(), caller, body), world.clock.now()),
 );

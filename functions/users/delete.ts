@@ -1,12 +1,14 @@
 /** DELETE /api/users/{id}: disables a user. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { disableUser } from "#shared/users/write.ts";
+import { identityProvider } from "#shared/identity/configured.ts";
+import { endAccess } from "#shared/users/access.ts";
 
 export const handler = endpoint(
   {
     summary: "Disable a user",
-    description: "Within a minute every token of the user is refused. Prospects and territories stay as they are.",
+    description:
+      "Within a minute every token of the user is refused. Prospects and territories stay as they are. An invitation that is still pending is withdrawn: the identity provider forgets the user, and the e-mail address is free.",
     tag: "Users",
     allow: "admin",
     path: IdPath,
@@ -14,7 +16,7 @@ export const handler = endpoint(
     response: Deleted,
   },
   async ({ world, caller, path }) => {
-    await disableUser(world, caller, path.id);
+    await endAccess(world, identityProvider(), caller, path.id);
     return { id: path.id };
   },
 );

@@ -2,17 +2,21 @@
 
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
-import { User } from "#shared/users/schema.ts";
+import { presentUser } from "#shared/users/invitation.ts";
+import { User } from "#shared/users/user.ts";
 import { listUsers } from "#shared/users/users.ts";
 
 export const handler = streamItems(
   {
     summary: "List users",
-    description: "All users of the company, the disabled ones included.",
+    description: "All users of the company, the invited and the disabled ones included.",
     tag: "Users",
     allow: "everyone",
     status: 200,
     response: z.array(User),
   },
-  ({ world, caller }) => listUsers(world, caller.companyId),
+  async ({ world, caller }) => {
+    const users = await listUsers(world, caller.companyId);
+    return users.map((user) => presentUser(user, world.clock.now()));
+  },
 );

@@ -70,16 +70,44 @@ export async function createIdentity(issuerUrl: string, keyFile: string | undefi
   };
 }
 
-const Place = z.object({
-  Item: z.optional(z.object({ companyId: z.object({ N: z.string() }), userId: z.object({ N: z.string() }) })),
+const Key = { pk: z.object({ S: z.string() }), sk: z.object({ S: z.string() }) };
+const Claim = z.object({ companyId: z.object({ N: z.string() }), userId: z.object({ N: z.string() }) });
+const CompanyEmail = z.object({ ...Key, userId: z.object({ N: z.string() }) });
+const User = z.object({
+  sub: z.object({ S: z.string() }),
+  isWithdrawn: z.optional(z.object({ BOOL: z.literal(true) })),
 });
-const User = z.object({ Item: z.optional(z.object({ sub: z.object({ S: z.string() }) })) });
+const Found = z.object({ Item: z.optional(z.unknown()) });
+const Listed = z.object({ Items: z.array(CompanyEmail) });
 
-/** The token subject of the user with this address, from the service's own directory. */
+/**
+ * The token subject of the user with this address, from the service's own directory: of the one who has the claim on it, or of
+ * one whose invitation was withdrawn. The service refuses the token of the latter.
+ */
 export async function subjectOf(dynamoDb: AwsCall, tableName: string, email: string): Promise<string | undefined> {
-  const get = ({ pk, sk }: { pk: string; sk: string }): Promise<unknown> =>
-    dynamoDb("GetItem", { TableName: tableName, Key: { pk: { S: pk }, sk: { S: sk } }, ConsistentRead: true });
-  const place = z.parse(Place, await get(keys.email(email.toLowerCase()))).Item;
-  if (place === undefined) return undefined;
-  return z.parse(User, await get(keys.user(Number(place.companyId.N), Number(place.userId.N)))).Item?.sub.S;
+  const ConsistentRead = true;
+  const get = async ({ pk, sk }: { pk: string; sk: string }): Promise<unknown> => {
+    const Key = { pk: { S: pk }, sk: { S: sk } };
+    return z.parse(Found, await dynamoDb("GetItem", { TableName: tableName, Key, ConsistentRead })).Item;
+  };
+  const userAt = async (companyId: number, userId: string) =>
+    z.parse(User, await get(keys.user(companyId, Number(userId))));
+  const address = email.toLowerCase();
+  const claim = await get(keys.email(address));
+  if (claim !== undefined) {
+    const { companyId, userId } = z.parse(Claim, claim);
+    return (await userAt(Number(companyId.N), userId.N)).sub.S;
+  }
+  const { pk, sk } = keys.companyEmail(0, address);
+  const query = {
+    TableName: tableName,
+    ConsistentRead,
+    KeyConditionExpression: "pk = :pk AND begins_with(sk, :company)",
+    ExpressionAttributeValues: { ":pk": { S: pk }, ":company": { S: sk.slice(0, -1) } },
+  };
+  for (const found of z.parse(Listed, await dynamoDb("Query", query)).Items) {
+    const user = await userAt(Number(found.sk.S.slice(sk.length - 1)), found.userId.N);
+    if (user.isWithdrawn !== undefined) return user.sub.S;
+  }
+  return undefined;
 }

@@ -11,6 +11,7 @@ export const missing = (field: string): Condition => ({ op: "missing", field });
 export const equals = (field: string, value: unknown): Condition => ({ op: "=", field, value });
 export const below = (field: string, value: unknown): Condition => ({ op: "<", field, value });
 export const atMost = (field: string, value: unknown): Condition => ({ op: "<=", field, value });
+export const above = (field: string, value: unknown): Condition => ({ op: ">", field, value });
 export const all = (...parts: readonly Condition[]): Condition => ({ op: "AND", parts });
 export const any = (...parts: readonly Condition[]): Condition => ({ op: "OR", parts });
 

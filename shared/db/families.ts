@@ -8,6 +8,7 @@ export const families = {
   ids: "IDS",
   identity: "S#*",
   email: "E#*",
+  quotas: "C#*#Q",
   reference: "C#*#REF",
   prospectRanges: "C#*#PR",
   prospects: "C#*#P#*",

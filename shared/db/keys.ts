@@ -37,6 +37,13 @@ export const keys = {
   identity: (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" }),
   /** Who has this e-mail address (lower case)? One user in the whole service. */
   email: (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" }),
+  /** And who has it within the company, whoever has it in the whole service? */
+  companyEmail: (companyId: number, email: string): Key => ({ pk: `E#${email}`, sk: `COMPANY#${companyId}` }),
+  /** How much of a daily quota has the company used? The day is `YYYY-MM-DD`, UTC. */
+  quota: (companyId: number, name: "INVITATIONS", day: string): Key => ({
+    pk: `C#${companyId}#Q`,
+    sk: `${name}#${day}`,
+  }),
 
   /** Company settings, users, statuses and tags: one Query reads all that names things. */
   reference: (companyId: number): { pk: string } => ({ pk: reference(companyId) }),

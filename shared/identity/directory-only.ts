@@ -1,5 +1,5 @@
 /**
- * For issuers that are not the deployment's own: whoever invites names the subject. Without one the directory makes it up,
+ * For issuers that are not the deployment's own: the inviter names the subject. Without one the directory makes it up,
  * which is enough for an issuer that signs tokens for everyone in the directory, as the local one does.
  */
 import { randomUUID } from "node:crypto";
@@ -7,5 +7,7 @@ import type { IdentityProvider } from "#shared/identity/provider.ts";
 
 export const directoryOnly: IdentityProvider = {
   takesSubjects: true,
-  invite: async () => ({ sub: randomUUID() }),
+  answersAfterMs: 0,
+  invite: async (_, known) => ({ sub: known ?? randomUUID() }),
+  withdraw: async () => undefined,
 };

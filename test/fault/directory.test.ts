@@ -6,8 +6,9 @@ import { createCompany } from "#shared/companies/create.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import { directoryOnly } from "#shared/identity/directory-only.ts";
+import { createUser } from "#shared/users/invite.ts";
 import type { StoredUser } from "#shared/users/schema.ts";
-import { createUser, updateUser } from "#shared/users/write.ts";
+import { updateUser } from "#shared/users/write.ts";
 import { worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 

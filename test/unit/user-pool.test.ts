@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { awsCall } from "#shared/aws/json-call.ts";
+import type { IdentityProvider } from "#shared/identity/provider.ts";
 import { userPool } from "#shared/identity/user-pool.ts";
 
 const sub = "11111111-2222-4333-8444-555555555555";
@@ -12,8 +13,11 @@ const attributes = [
   { Name: "sub", Value: sub },
 ];
 
-/** A pool that knows the user with this status, or does not know it. Gives what was asked, in order. */
-async function askPool(known: string | undefined): Promise<{ sub: string; asked: string[]; bodies: unknown[] }> {
+/** A pool that knows the user with this status, or does not know it. Gives what the work gives and what was asked, in order. */
+async function askPool<T extends object>(
+  known: string | undefined,
+  work: (identities: IdentityProvider) => Promise<T>,
+): Promise<T & { asked: string[]; bodies: unknown[] }> {
   const asked: string[] = [];
   const bodies: unknown[] = [];
   const server = createServer(async (request, response) => {
@@ -21,9 +25,11 @@ async function askPool(known: string | undefined): Promise<{ sub: string; asked:
     const body = JSON.parse(await text(request));
     asked.push(body.MessageAction === undefined ? operation : `${operation} ${body.MessageAction}`);
     bodies.push(body);
-    const isRefused = operation === "AdminCreateUser" && known !== undefined && body.MessageAction !== "RESEND";
-    response.writeHead(isRefused ? 400 : 200, { "Content-Type": "application/x-amz-json-1.1" });
-    if (isRefused) response.end(JSON.stringify({ __type: "UsernameExistsException", message: "exists" }));
+    const isThere = operation === "AdminCreateUser" && known !== undefined && body.MessageAction !== "RESEND";
+    const isMissing = operation !== "AdminCreateUser" && known === undefined;
+    response.writeHead(isThere || isMissing ? 400 : 200, { "Content-Type": "application/x-amz-json-1.1" });
+    if (isThere) response.end(JSON.stringify({ __type: "UsernameExistsException", message: "exists" }));
+    else if (isMissing) response.end(JSON.stringify({ __type: "UserNotFoundException", message: "none" }));
     else if (operation === "AdminGetUser") {
       response.end(JSON.stringify({ Username: sub, UserAttributes: attributes, UserStatus: known }));
     } else response.end(JSON.stringify({ User: { Username: sub, Attributes: attributes } }));
@@ -38,15 +44,17 @@ async function askPool(known: string | undefined): Promise<{ sub: string; asked:
     credentials: { accessKeyId: "id", secretAccessKey: "secret" },
   });
   try {
-    return { ...(await userPool("pool-1", pool).invite("a@x.test")), asked, bodies };
+    return { ...(await work(userPool("pool-1", pool))), asked, bodies };
   } finally {
     server.closeAllConnections();
     server.close();
   }
 }
 
+const invited = (identities: IdentityProvider) => identities.invite("a@x.test");
+
 test("a new user is made with the address verified", async () => {
-  const { bodies, ...rest } = await askPool(undefined);
+  const { bodies, ...rest } = await askPool(undefined, invited);
   expect(rest).toEqual({ sub, asked: ["AdminCreateUser"] });
   const UserAttributes = [
     { Name: "email", Value: "a@x.test" },
@@ -56,13 +64,25 @@ test("a new user is made with the address verified", async () => {
 });
 
 test("a user whom an earlier try made keeps the subject and is invited again", async () => {
-  const again = await askPool("FORCE_CHANGE_PASSWORD");
+  const again = await askPool("FORCE_CHANGE_PASSWORD", invited);
   expect(again.sub).toBe(sub);
   expect(again.asked).toEqual(["AdminCreateUser", "AdminGetUser", "AdminCreateUser RESEND"]);
 });
 
 test("a user who has signed in before keeps the subject and gets no second invitation", async () => {
-  const known = await askPool("CONFIRMED");
+  const known = await askPool("CONFIRMED", invited);
   expect(known.sub).toBe(sub);
   expect(known.asked).toEqual(["AdminCreateUser", "AdminGetUser"]);
+});
+
+test.each([
+  ["who has never signed in is deleted", "FORCE_CHANGE_PASSWORD", ["AdminGetUser", "AdminDeleteUser"]],
+  ["who has signed in is left alone", "CONFIRMED", ["AdminGetUser"]],
+  ["whom the pool does not know is gone already", undefined, ["AdminGetUser"]],
+])("a withdrawn user %s", async (_, known, operations) => {
+  const { asked } = await askPool(known, async (identities) => {
+    await identities.withdraw("a@x.test");
+    return {};
+  });
+  expect(asked).toEqual(operations);
 });
