@@ -27,6 +27,7 @@ const code = {
     if (mode === "hang") await new Promise((resolve) => setTimeout(resolve, 60_000));
     if (mode === "malformed") return { status: 200 };
     if (mode === "large") return { statusCode: 200, body: "x".repeat(7_000_000) };
+    if (mode === "escaped") return { statusCode: 200, body: '"'.repeat(3_200_000) };
     if (mode === "encoded") return { statusCode: 200, headers: { "Content-Encoding": "identity" }, body: "a".repeat(2_000) };
     if (mode === "header") return { statusCode: 200, headers: { "X-Bad": "a\\r\\nb" }, body: "" };
     if (mode === "headers") return { statusCode: 200, headers: JSON.parse(event.body), body: "" };

@@ -76,6 +76,7 @@ describe("the gateway", () => {
     ["a function that runs out of time", "GET", "/things/1?mode=hang", 502, "INTEGRATION_FAILURE"],
     ["an answer of another shape", "GET", "/things/1?mode=malformed", 502, "INTEGRATION_FAILURE"],
     ["an answer above 6 MB", "GET", "/things/1?mode=large", 502, "INTEGRATION_FAILURE"],
+    ["an answer above 6 MB with its escapes", "GET", "/things/1?mode=escaped", 502, "INTEGRATION_FAILURE"],
     ["a header that would break out", "GET", "/things/1?mode=header", 502, "INTEGRATION_FAILURE"],
     ["a stream that throws before its head", "GET", "/streamed?mode=throw", 502, "INTEGRATION_FAILURE"],
   ])("answers %s itself", async (_, method, target, status, type) => {
