@@ -32,6 +32,7 @@ const SIZED = [
     "concurrency",
     "deleting",
     "export",
+    "fan-out",
     "gate-kills",
     "import",
     "import-jobs",

@@ -74,35 +74,43 @@ const CACHED = 16_000_000;
 /** Rows that one call reads: the largest ones fill less than its 16 MB. */
 const TOGETHER = 25;
 
+interface Cached {
+  readonly read: Promise<string>;
+  /** Characters; none until it is read. */
+  size: number;
+}
+
 /** Of one table, the least recently used first. */
 class Cache {
-  readonly #texts = new Map<string, Promise<string>>();
+  readonly #entries = new Map<string, Cached>();
   #size = 0;
 
   get(id: string): Promise<string> | undefined {
-    const known = this.#texts.get(id);
-    if (known !== undefined) {
-      this.#texts.delete(id);
-      this.#texts.set(id, known);
-    }
-    return known;
+    const known = this.#entries.get(id);
+    if (known === undefined) return undefined;
+    this.#entries.delete(id);
+    this.#entries.set(id, known);
+    return known.read;
   }
 
   /** A read that failed is not kept. */
   set(id: string, read: Promise<string>): void {
-    this.#texts.set(id, read);
+    const entry: Cached = { read, size: 0 };
+    this.#entries.set(id, entry);
     read.then(
-      (text) => {
-        this.#size += text.length;
-        for (const [oldest, kept] of this.#texts) {
+      ({ length }) => {
+        if (this.#entries.get(id) !== entry) return;
+        entry.size = length;
+        this.#size += length;
+        for (const [oldest, { size }] of this.#entries) {
           if (this.#size <= CACHED || oldest === id) break;
-          this.#texts.delete(oldest);
-          kept.then((dropped) => {
-            this.#size -= dropped.length;
-          });
+          this.#entries.delete(oldest);
+          this.#size -= size;
         }
       },
-      () => this.#texts.delete(id),
+      () => {
+        if (this.#entries.get(id) === entry) this.#entries.delete(id);
+      },
     );
   }
 }
