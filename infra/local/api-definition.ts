@@ -3,115 +3,21 @@
  * what the local gateway cannot honour.
  */
 import * as z from "zod/mini";
+import {
+  ANY,
+  Definition,
+  type GatewayResponse,
+  type Integration,
+  type Mock,
+  type Operation,
+  type PathItem,
+  type SecurityScheme,
+  verbs,
+} from "./api-schema.ts";
 import { LocalError } from "./error.ts";
 import { faults } from "./faults.ts";
-import { NoMeaning } from "./resources.ts";
-
-const Texts = z.record(z.string(), z.string());
-
-const MockResponse = z.strictObject({
-  statusCode: z.string(),
-  responseParameters: z._default(Texts, {}),
-  responseTemplates: z._default(Texts, {}),
-});
-
-const Mock = z.strictObject({
-  type: z.literal("mock"),
-  requestTemplates: z._default(Texts, {}),
-  /** By the pattern that the status has to match, or `default`. */
-  responses: z.record(z.string(), MockResponse),
-  passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
-});
-
-const LambdaProxy = z.strictObject({
-  type: z.literal("aws_proxy"),
-  uri: z.string(),
-  httpMethod: z.literal("POST"),
-  timeoutInMillis: z._default(z.int().check(z.minimum(50), z.maximum(900_000)), 29_000),
-  responseTransferMode: z._default(z.enum(["BUFFERED", "STREAM"]), "BUFFERED"),
-  credentials: NoMeaning,
-});
-
-const Integration = z.discriminatedUnion("type", [Mock, LambdaProxy]);
-
-const PathParameter = z.strictObject({
-  name: z.string(),
-  in: z.literal("path"),
-  required: z.literal(true),
-  schema: z.strictObject({ type: z.literal("string") }),
-});
-
-/** Names of security schemes. Several would have to hold together, which API Gateway does not do. */
-const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(1));
-
-const Operation = z.strictObject({
-  parameters: z._default(z.array(PathParameter), []),
-  responses: z._default(
-    z.record(
-      z.string().check(z.regex(/^[2-5]\d\d$/)),
-      z.strictObject({ description: z.string(), headers: z._default(z.record(z.string(), z.unknown()), {}) }),
-    ),
-    {},
-  ),
-  security: z._default(Security, []),
-  "x-amazon-apigateway-integration": Integration,
-});
-
-const ANY = "x-amazon-apigateway-any-method";
-const verbs = ["get", "put", "post", "delete", "options", "head", "patch", ANY] as const;
-const PathItem = z.partialRecord(z.enum(verbs), Operation);
-
-const GatewayResponse = z.strictObject({
-  statusCode: z.optional(z.string()),
-  responseParameters: z._default(Texts, {}),
-  responseTemplates: z._default(Texts, {}),
-});
-
-/** Without both ends fixed it would depend on API Gateway whether a part of the header may match. */
-const WholeHeader = z
-  .string()
-  .check(
-    z.regex(/^\^.*\$$/, "must begin with ^ and end with $"),
-    z.refine(isPattern, { error: "must be a regular expression" }),
-  );
-
-/** A TOKEN authorizer. Its header is the scheme's name. */
-const SecurityScheme = z.strictObject({
-  type: z.literal("apiKey"),
-  name: z.string(),
-  in: z.literal("header"),
-  "x-amazon-apigateway-authtype": z.literal("custom"),
-  "x-amazon-apigateway-authorizer": z.strictObject({
-    type: z.literal("token"),
-    authorizerUri: z.string(),
-    authorizerCredentials: NoMeaning,
-    identityValidationExpression: z.optional(WholeHeader),
-    authorizerResultTtlInSeconds: z._default(z.int().check(z.minimum(0), z.maximum(3_600)), 300),
-  }),
-});
-
-function isPattern(text: string): boolean {
-  try {
-    return new RegExp(text).source !== "";
-  } catch {
-    return false;
-  }
-}
-
-const Definition = z.strictObject({
-  openapi: z.literal("3.0.1"),
-  info: z.strictObject({ title: z.string(), version: z.string(), description: z.optional(z.string()) }),
-  paths: z.record(z.string(), PathItem),
-  components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
-    securitySchemes: {},
-  }),
-  "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
-  "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
-  "x-amazon-apigateway-gateway-responses": z._default(z.record(z.string(), GatewayResponse), {}),
-});
 
 export type MockIntegration = z.infer<typeof Mock>;
-export type GatewayResponse = z.infer<typeof GatewayResponse>;
 
 export interface ApiMethod {
   /** For errors: `GET /api/users/{id}`. */
@@ -137,7 +43,7 @@ export interface Api {
   readonly methods: readonly ApiMethod[];
   readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
   /** By response type. */
-  readonly gatewayResponses: Readonly<Record<string, GatewayResponse>>;
+  readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
   /** Answers of so many bytes are compressed; undefined compresses none. */
   readonly minimumCompressionSize: number | undefined;

@@ -112,6 +112,12 @@ describe("refuses of a definition", () => {
       "{id} is the parameter",
     ],
     ["a path that API Gateway does not take", { get: answering }, ["paths", "/a b"], "characters"],
+    [
+      "an answer to an error that API Gateway does not have",
+      { statusCode: "418" },
+      ["x-amazon-apigateway-gateway-responses", "TEAPOT"],
+      "x-amazon-apigateway-gateway-responses.TEAPOT",
+    ],
     ["a newer OpenAPI", "3.1.0", ["openapi"], "openapi"],
   ])("%s", (_, value, path, message) => {
     expect(defined(value, ...path)).toThrow(message);
