@@ -63,7 +63,13 @@ export const referenceRoutes: readonly Route[] = [
   },
   { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: named } },
   { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: valueWrites } },
-  { method: "DELETE", path: "/api/statuses/{id}", file: "statuses/delete", access: { table: valueWrites } },
+  {
+    method: "DELETE",
+    path: "/api/statuses/{id}",
+    file: "statuses/delete",
+    // It keeps its value, and the claim on it.
+    access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
+  },
 
   { method: "GET", path: "/api/tags", file: "tags/list", access: { table: dictionary } },
   {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import * as z from "zod/mini";
 import { SigningKey } from "../infra/local/identity.ts";
+import { assertGrantsAreUsed } from "./grants.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -32,10 +33,32 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
   project.provide("baseUrl", url);
   project.provide("signingKey", signingKey);
   return async () => {
+    const uses = await usesOf(service);
     service.kill("SIGTERM");
     const code = await ended;
     if (code !== 0) throw new Error(`the local service ended with ${code}`);
+    if (await isWhole(project)) assertGrantsAreUsed(uses);
   };
+}
+
+const Used = z.object({ uses: z.record(z.string(), z.array(z.string())) });
+
+async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses"]> {
+  const answer = once(service, "message");
+  service.send("uses");
+  return z.parse(Used, (await answer)[0]).uses;
+}
+
+/** Whether all tests of the API have run, and passed: a part of them uses a part of the grants. */
+async function isWhole(project: TestProject): Promise<boolean> {
+  if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
+  const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
+  const { testFiles } = await project.globTestFiles();
+  const files = new Set(ran.map(({ moduleId }) => moduleId));
+  const states = ran.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state));
+  return (
+    testFiles.every((file) => files.has(file)) && states.every((state) => state === "passed" || state === "skipped")
+  );
 }
 
 /** Null: by a signal. */

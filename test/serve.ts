@@ -25,6 +25,9 @@ async function end(exitCode: number): Promise<void> {
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
 // Ctrl-C in a terminal is for all processes there, and the test run ends this one itself.
 process.on("SIGINT", () => undefined);
+process.on("message", (message) => {
+  if (message === "uses") process.send?.({ uses: service.uses() });
+});
 void service.failed.then((reason) => {
   console.error(reason);
   return end(1);

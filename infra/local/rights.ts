@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
+import { families } from "#shared/db/families.ts";
 import { LocalError } from "./error.ts";
 import type { FunctionSpec } from "./stack.ts";
 import { Template } from "./template.ts";
@@ -28,8 +29,12 @@ export interface RightsGuard {
   readonly endpoint: string;
   /** Refusals so far, one line each. */
   readonly refusals: readonly string[];
+  /** What each function has used so far of what it is granted: `action family` by the function's file. */
+  uses(): Uses;
   stop(): void;
 }
+
+export type Uses = Readonly<Record<string, readonly string[]>>;
 
 const OneOrMany = z.pipe(
   z.union([z.string(), z.array(z.string())]),
@@ -63,6 +68,7 @@ export async function guardRights(
     }),
   );
   const refusals: string[] = [];
+  const used = new Map<string, Set<string>>(functions.map(({ name }) => [name, new Set()]));
   const agent = new Agent({ keepAlive: true });
   const server = createServer((request, response) => {
     void guard(request, response).catch(() => response.destroy());
@@ -72,10 +78,12 @@ export async function guardRights(
     const body = await buffer(request);
     const name = /Credential=([^/]+)\//.exec(request.headers.authorization ?? "")?.[1] ?? "";
     const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
-    const refused = usesOf(operation, JSON.parse(body.toString("utf8"))).find(
-      (use) => !(grants.get(name) ?? []).some((grant) => allows(grant, use)),
-    );
-    if (refused === undefined) return forward(endpoint, agent, request, body, response);
+    const uses = usesOf(operation, JSON.parse(body.toString("utf8")));
+    const refused = uses.find((use) => !(grants.get(name) ?? []).some((grant) => allows(grant, use)));
+    if (refused === undefined) {
+      for (const use of uses) for (const key of use.keys) used.get(name)?.add(`${use.action} ${familyOf(key)}`);
+      return forward(endpoint, agent, request, body, response);
+    }
     const message = `${name} is not authorized to perform dynamodb:${refused.action} on ${refused.keys.join(", ")}`;
     refusals.push(message);
     response.writeHead(400, { "Content-Type": "application/x-amz-json-1.0" });
@@ -89,6 +97,7 @@ export async function guardRights(
   return {
     endpoint: `http://127.0.0.1:${address.port}`,
     refusals,
+    uses: () => Object.fromEntries(functions.map(({ name, file }) => [file, [...(used.get(name) ?? [])]])),
     stop: () => {
       server.close();
       server.closeAllConnections();
@@ -97,13 +106,19 @@ export async function guardRights(
   };
 }
 
+const patternOf = (pattern: string): RegExp =>
+  new RegExp(`^${pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`);
+
+const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
+
+/** Empty where no family has the key. */
+const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
+
 function grantsOf({ Policies }: z.infer<typeof Role>): Grant[] {
   return Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement).map((statement) => ({
     actions: new Set(statement.Action.map((action) => action.replace(/^dynamodb:/, ""))),
     onIndex: JSON.stringify(statement.Resource).includes("/index/"),
-    patterns: (statement.Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] ?? []).map(
-      (pattern) => new RegExp(`^${pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`),
-    ),
+    patterns: (statement.Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] ?? []).map(patternOf),
   }));
 }
 

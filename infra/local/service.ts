@@ -13,7 +13,7 @@ import { openLog } from "./log.ts";
 import { describeStack, type Outputs } from "./outputs.ts";
 import { openPositions } from "./positions.ts";
 import type { Depth } from "./queues.ts";
-import { guardRights, type RightsGuard } from "./rights.ts";
+import { guardRights, type RightsGuard, type Uses } from "./rights.ts";
 import { createStorage, depths, type StartedServers, startServers } from "./servers.ts";
 import type { RunningSource } from "./sources.ts";
 import { readStack, type Stack } from "./stack.ts";
@@ -72,6 +72,8 @@ export interface LocalService {
   queues(): Promise<Readonly<Record<string, Depth>>>;
   /** What functions tried that their policies do not grant, one line each. Empty unless rights are enforced. */
   readonly refusals: readonly string[];
+  /** What functions have used so far of what their policies grant them. Empty unless rights are enforced. */
+  uses(): Uses;
   stop(): Promise<void>;
 }
 
@@ -178,6 +180,7 @@ async function run(parts: Parts): Promise<LocalService> {
     invocations,
     flushAuthorizers,
     refusals: guard?.refusals ?? [],
+    uses: () => guard?.uses() ?? {},
     mint: identity.mint,
     invoke: async (file, event) => JSON.parse(await functionOf(functions, file).invoke(event)),
     stop: parts.stop,
