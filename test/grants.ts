@@ -3,7 +3,7 @@
  * that is not used there is taken away, or has a reason here: the tests named with it walk the path that needs it.
  */
 import type { Access } from "../infra/access.ts";
-import { eventFunctions, routes } from "../infra/routes.ts";
+import { authorizer, eventFunctions, routes } from "../infra/routes.ts";
 
 export interface Grant {
   readonly file: string;
@@ -82,10 +82,9 @@ const seldom: readonly Seldom[] = [
     reason: "What an import that came to nothing has left is removed: test/fault/{import,import-jobs}.deep.test.ts.",
   },
   {
-    files: routes.map(({ file }) => file),
+    files: ["authorize"],
     grants: ["GetItem reference"],
-    reason:
-      "A caller's rights stand in the user's row alone, where they were written before: test/fault/directory.test.ts.",
+    reason: "The rights of a user of before are in the user's own row alone: test/fault/directory.test.ts.",
   },
   {
     files: routes.filter(({ method }) => method === "POST").map(({ file }) => file),
@@ -94,7 +93,11 @@ const seldom: readonly Seldom[] = [
   },
 ];
 
-const accessByFile: readonly { file: string; access: Access }[] = [...routes, ...Object.values(eventFunctions)];
+const accessByFile: readonly { file: string; access: Access }[] = [
+  authorizer,
+  ...routes,
+  ...Object.values(eventFunctions),
+];
 
 const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) =>
   Object.entries(access.table ?? {}).flatMap(([family, actions]) =>

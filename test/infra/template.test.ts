@@ -305,7 +305,12 @@ describe("functions", () => {
         .find(({ properties }) => target(properties.FunctionName) === of);
       return at(mapping?.properties, "ScalingConfig", "MaximumConcurrency");
     };
-    expect(reservedIn(template)).toMatchObject({ "events/publish": 20, "index/flush": 20, "events/deliver": 50 });
+    expect(reservedIn(template)).toMatchObject({
+      authorize: 50,
+      "events/publish": 20,
+      "index/flush": 20,
+      "events/deliver": 50,
+    });
     expect(sendersIn(template)).toBe(50);
     const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
     expect(reservedIn(small)).toEqual({});
