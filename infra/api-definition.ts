@@ -1,7 +1,7 @@
 /** The REST API as one OpenAPI document with API Gateway's extensions: an endpoint is an entry in it and no resource of the stack. */
 import { BEARER_PATTERN } from "#shared/auth/bearer.ts";
 import { limits } from "#shared/limits.ts";
-import { gatewayResponses, otherMethods } from "./gateway.ts";
+import { gatewayResponses, preflight } from "./gateway.ts";
 import type { Route } from "./routes.ts";
 
 export interface Endpoint {
@@ -17,6 +17,8 @@ export interface DefinitionSpec {
   readonly endpoints: readonly Endpoint[];
   /** The function that verifies callers. */
   readonly authorizerArn: string;
+  /** The function that answers what a path has no method for. */
+  readonly otherMethodsArn: string;
   /** The role that API Gateway takes to call the functions. */
   readonly invokerArn: string;
   readonly partition: string;
@@ -60,11 +62,15 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
         {
           ...described,
           ...(!endpoint.route.public && { security: [{ [CALLER]: [] }] }),
-          "x-amazon-apigateway-integration": lambdaProxy(endpoint, spec),
+          "x-amazon-apigateway-integration": lambdaProxy({ ...endpoint, ...endpoint.route }, spec),
         },
       ]),
     ),
-    "x-amazon-apigateway-any-method": { ...described, ...otherMethods(methods, spec.allowedOrigins) },
+    ...(spec.allowedOrigins.length > 0 && { options: { ...described, ...preflight(methods, spec.allowedOrigins) } }),
+    "x-amazon-apigateway-any-method": {
+      ...described,
+      "x-amazon-apigateway-integration": lambdaProxy({ functionArn: spec.otherMethodsArn }, spec),
+    },
   };
 }
 
@@ -92,8 +98,15 @@ const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "re
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
 /** Streaming is another action of Lambda's interface, under the same right `lambda:InvokeFunction`. */
-function lambdaProxy({ route, functionArn, waitSeconds }: Endpoint, spec: DefinitionSpec): object {
-  const action = route.streamed
+function lambdaProxy(
+  {
+    functionArn,
+    waitSeconds,
+    streamed = false,
+  }: Pick<Endpoint, "functionArn" | "waitSeconds"> & { streamed?: boolean },
+  spec: DefinitionSpec,
+): object {
+  const action = streamed
     ? `2021-11-15/functions/${functionArn}/response-streaming-invocations`
     : `2015-03-31/functions/${functionArn}/invocations`;
   return {
@@ -102,6 +115,6 @@ function lambdaProxy({ route, functionArn, waitSeconds }: Endpoint, spec: Defini
     uri: lambdaUri(spec, action),
     credentials: spec.invokerArn,
     ...(waitSeconds !== undefined && { timeoutInMillis: 1_000 * waitSeconds }),
-    ...(route.streamed && { responseTransferMode: "STREAM" }),
+    ...(streamed && { responseTransferMode: "STREAM" }),
   };
 }

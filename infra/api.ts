@@ -23,7 +23,7 @@ import { accept } from "./finding.ts";
 import { allow, createFunction, functionLogs, type Platform } from "./function.ts";
 import { alarm } from "./monitoring.ts";
 import { rateOf } from "./rates.ts";
-import { authorizer, type Route, routes } from "./routes.ts";
+import { authorizer, methodNotAllowed, type Route, routes } from "./routes.ts";
 
 export const STAGE = "live";
 
@@ -63,6 +63,7 @@ export function createApi(
     run: createFunction(home, platform, { ...route, timeoutSeconds: timeoutOf(route), environment, logGroup }),
   }));
   const authorize = createFunction(home, platform, { ...authorizer, logGroup });
+  const refuse = createFunction(home, platform, { ...methodNotAllowed, environment, logGroup });
   const { stackName: title, partition, region } = Stack.of(scope);
   const definition = apiDefinition({
     title,
@@ -72,7 +73,8 @@ export function createApi(
       ...(route.streamed && { waitSeconds: timeoutOf(route) + GATEWAY_GRACE_SECONDS }),
     })),
     authorizerArn: authorize.functionArn,
-    invokerArn: createInvoker(home, [authorize, ...made.map(({ run }) => run)]).roleArn,
+    otherMethodsArn: refuse.functionArn,
+    invokerArn: createInvoker(home, [authorize, refuse, ...made.map(({ run }) => run)]).roleArn,
     partition,
     region,
     allowedOrigins,

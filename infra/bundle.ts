@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, version } from "esbuild";
+import * as z from "zod/mini";
 import { type Built, type Bundle, builtOnce } from "./bundle-cache.ts";
 import { docsPage } from "./docs-page.ts";
 
@@ -60,10 +61,24 @@ async function buildAll(files: readonly string[], outDir: string): Promise<Built
 /** The OpenAPI document, in the repository, written by `npm run openapi`. */
 export const OPENAPI_FILE = join(root, "docs/openapi.json");
 
-/** What the functions of `functions/docs` serve lies beside their bundles. */
+/** What functions serve of the interface's description lies beside their bundles. */
 function addDocuments(outDir: string): void {
   const page = join(outDir, "docs/page");
   if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage()));
+  const methods = join(outDir, "method-not-allowed");
+  if (existsSync(methods)) writeFileSync(join(methods, "methods.json"), JSON.stringify(methodsByPath()));
   const openapi = join(outDir, "docs/openapi");
   if (existsSync(openapi)) copyFileSync(OPENAPI_FILE, join(openapi, "openapi.json"));
+}
+
+const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
+
+/** The methods that the document has for each path, in capitals. */
+function methodsByPath(): Record<string, string[]> {
+  const { paths } = Described.parse(JSON.parse(readFileSync(OPENAPI_FILE, "utf8")));
+  const methods = Object.entries(paths).map(([path, item]) => [
+    path,
+    Object.keys(item).map((verb) => verb.toUpperCase()),
+  ]);
+  return Object.fromEntries(methods);
 }

@@ -61,8 +61,6 @@ export const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   WAF_FILTERED: forbidden,
 };
 
-export const methodNotAllowed = problem("method_not_allowed", "This method is not available here; see Allow.");
-
 /** Body template. Its only variable is the id of the request. */
 export function problemTemplate({ status, code, detail }: GatewayProblem): string {
   const { title } = problems[code];

@@ -1,5 +1,5 @@
-/** What API Gateway answers without a function: its own errors, wrong methods and CORS preflights. */
-import { gatewayProblems, methodNotAllowed, problemTemplate } from "./gateway-problems.ts";
+/** What API Gateway answers without a function: its own errors and CORS preflights. */
+import { gatewayProblems, problemTemplate } from "./gateway-problems.ts";
 import type { Method } from "./routes.ts";
 
 type Texts = Readonly<Record<string, string>>;
@@ -24,85 +24,35 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
 }
 
 /**
- * For all methods but the routes': 405 with `Allow`, and where CORS is on the answer to a preflight. One operation of the
- * definition gives both.
+ * The answer to a browser's preflight, by a mock: no function runs for it. It has neither body nor media type, and a mock takes
+ * that for JSON.
  */
-export function otherMethods(methods: readonly Method[], allowedOrigins: readonly string[]): object {
-  const isCors = allowedOrigins.length > 0;
-  const allow = [...methods, ...(isCors ? ["OPTIONS"] : [])].join(", ");
-  const headers = { Allow: allow, "Content-Type": "application/problem+json", ...originHeaders(allowedOrigins) };
-  const refusal: MockAnswer = { status: 405, headers, body: problemTemplate(methodNotAllowed) };
-  const leave: MockAnswer = {
-    status: 204,
-    headers: { ...preflight(methods), ...originHeaders(allowedOrigins) },
-    body: "",
-  };
-  return mock(refusal, isCors ? leave : undefined);
-}
-
-interface MockAnswer {
-  readonly status: number;
-  readonly headers: Texts;
-  readonly body: string;
-}
-
-/**
- * A mock picks its request template by the exact media type and answers 415 when it has none: these are the types that
- * a client may send by mistake to a path of this service.
- */
-const MOCKED_MEDIA_TYPES = [
-  "application/json",
-  "application/problem+json",
-  "application/merge-patch+json",
-  "application/octet-stream",
-  "application/x-www-form-urlencoded",
-  "application/xml",
-  "multipart/form-data",
-  "text/csv",
-  "text/plain",
-] as const;
-
-function mock(otherwise: MockAnswer, toOptions: MockAnswer | undefined): object {
-  const request =
-    toOptions === undefined
-      ? statusTemplate(otherwise)
-      : `#if($context.httpMethod == "OPTIONS")${statusTemplate(toOptions)}#else${statusTemplate(otherwise)}#end`;
-  const answers = [otherwise, ...(toOptions === undefined ? [] : [toOptions])];
+export function preflight(methods: readonly Method[], allowedOrigins: readonly string[]): object {
+  const headers = { ...allowing(methods), ...originHeaders(allowedOrigins) };
+  const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
-    responses: Object.fromEntries(answers.map((answer) => [String(answer.status), declared(answer)])),
+    // An integration may set only the headers that its operation declares.
+    responses: { 204: { description: "204", headers: Object.fromEntries(declared) } },
     "x-amazon-apigateway-integration": {
       type: "mock",
       passthroughBehavior: "never",
-      requestTemplates: Object.fromEntries(MOCKED_MEDIA_TYPES.map((type) => [type, request])),
-      // The key is the pattern that the status has to match; `default` takes every other one.
-      responses: Object.fromEntries(
-        answers.map((answer) => [answer === otherwise ? "default" : String(answer.status), given(answer)]),
-      ),
+      requestTemplates: { "application/json": JSON.stringify({ statusCode: 204 }) },
+      responses: {
+        default: {
+          statusCode: "204",
+          responseParameters: {
+            "method.response.header.X-Request-Id": "context.requestId",
+            ...prefixed("method.response.header.", headers),
+          },
+          responseTemplates: { "application/json": "" },
+        },
+      },
     },
   };
 }
 
-/** An integration may set only the headers that its operation declares. */
-const declared = ({ status, headers }: MockAnswer): object => ({
-  description: String(status),
-  headers: Object.fromEntries(
-    ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]),
-  ),
-});
-
-const given = ({ status, headers, body }: MockAnswer): object => ({
-  statusCode: String(status),
-  responseParameters: {
-    "method.response.header.X-Request-Id": "context.requestId",
-    ...prefixed("method.response.header.", headers),
-  },
-  responseTemplates: { "application/json": body },
-});
-
-const statusTemplate = ({ status }: MockAnswer): string => JSON.stringify({ statusCode: status });
-
 /** Browsers may keep a preflight for ten minutes; Chromium's own limit is two hours. */
-const preflight = (methods: readonly Method[]) => ({
+const allowing = (methods: readonly Method[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
   "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
   "Access-Control-Max-Age": "600",

@@ -75,6 +75,13 @@ export const authorizer = {
   },
 } as const satisfies EventFunction;
 
+/** Answers what a path has no method for. */
+export const methodNotAllowed = {
+  file: "method-not-allowed",
+  timeoutSeconds: 5,
+  access: {},
+} as const satisfies EventFunction;
+
 export const eventFunctions = {
   /** Reads the table's stream, writes a delivery per matching registration, queues it. */
   publish: {

@@ -5,7 +5,7 @@ import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
 import { bundle } from "./bundle.ts";
 import { assertConsistent, type DeployConfig } from "./config.ts";
-import { authorizer, eventFunctions, type Route, routes } from "./routes.ts";
+import { authorizer, eventFunctions, methodNotAllowed, type Route, routes } from "./routes.ts";
 import { createStacks } from "./stack.ts";
 
 const Resource = z.looseObject({
@@ -75,7 +75,7 @@ export function createApp(props: AppProps = {}): App {
   return new App({ ...props, context: { ...featureFlags, ...props.context } });
 }
 
-/** Functions that routes and event sources name, and the authorizer. */
+/** Functions that routes and event sources name, and those of the gateway itself. */
 export function functionFiles(table: readonly Route[] = routes): string[] {
-  return [...table, authorizer, ...Object.values(eventFunctions)].map(({ file }) => file);
+  return [...table, authorizer, methodNotAllowed, ...Object.values(eventFunctions)].map(({ file }) => file);
 }

@@ -46,24 +46,24 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
   };
 }
 
-/** A mock integration answers by the verb and the content type of the request, or gives the gateway's error. */
-export type MockAnswer = (verb: string, contentType: string | undefined, requestId: string) => Answer | GatewayError;
+/** A mock integration answers by the content type of the request, or gives the gateway's error. */
+export type MockAnswer = (contentType: string | undefined, requestId: string) => Answer | GatewayError;
 
 const StatusCode = z.object({ statusCode: z.union([z.int(), z.string()]) });
 
 export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): MockAnswer {
   const { requestTemplates, responses, passthroughBehavior } = integration;
   const statusByType = new Map(
-    Object.entries(requestTemplates).map(([mediaType, template]) => [mediaType, statusByVerb(name, template)]),
+    Object.entries(requestTemplates).map(([mediaType, template]) => [mediaType, statusOf(name, template)]),
   );
   for (const [pattern, { statusCode, responseTemplates, responseParameters }] of Object.entries(responses)) {
     checkTexts(name, responseTemplates, responseParameters, "method.response.header.");
     if (pattern === "default" || pattern === statusCode) continue;
     throw new LocalError(`${name}: the pattern of a mock's response must be default or the response's own status`);
   }
-  return (verb, contentType, requestId) => {
+  return (contentType, requestId) => {
     const mediaType = (contentType ?? "application/json").split(";")[0]?.trim().toLowerCase() ?? "";
-    const status = statusByType.get(mediaType)?.(verb);
+    const status = statusByType.get(mediaType);
     const refuses = passthroughBehavior !== "when_no_match" && statusByType.size > 0;
     if (status === undefined) return refuses ? "UNSUPPORTED_MEDIA_TYPE" : "API_CONFIGURATION_ERROR";
     const response = responses[status] ?? responses.default;
@@ -76,22 +76,11 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
   };
 }
 
-/** `#if($context.httpMethod == "OPTIONS")…#else…#end`, or one status for every verb. */
-function statusByVerb(id: string, template: string): (verb: string) => string {
-  const [, verb, then, otherwise] = /^#if\(\$context\.httpMethod == "(\w+)"\)(.*)#else(.*)#end$/.exec(template) ?? [];
-  if (verb === undefined || then === undefined || otherwise === undefined) {
-    const status = statusOf(id, template);
-    return () => status;
-  }
-  const [matching, other] = [statusOf(id, then), statusOf(id, otherwise)];
-  return (asked) => (asked === verb ? matching : other);
-}
-
 function statusOf(id: string, template: string): string {
   // The template language allows bare keys, and the CDK writes `{ statusCode: 200 }`.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
-    throw new LocalError(`${id}: of request templates only {"statusCode": N}, or two by the verb, is supported`);
+    throw new LocalError(`${id}: of request templates only {"statusCode": N} is supported`);
   }
   return String(parsed.data.statusCode);
 }

@@ -105,7 +105,7 @@ async function answerTo(
   if (body === undefined) return "REQUEST_TOO_LARGE";
   const integration = integrations.get(match.method);
   if (integration === undefined) return "API_CONFIGURATION_ERROR";
-  if (typeof integration === "function") return integration(raw.verb, header(raw, "content-type"), requestId);
+  if (typeof integration === "function") return integration(header(raw, "content-type"), requestId);
   const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
   const { binaryMediaTypes } = api;
   const call = { request: raw, match, body, requestId, sourceIp, stage, binaryMediaTypes, authorizer };

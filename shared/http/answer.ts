@@ -67,6 +67,9 @@ function serverTiming(): Record<string, string> {
   return { "Server-Timing": metrics.map(([name, value, text]) => `${name};dur=${value};desc="${text}"`).join(", ") };
 }
 
+/** Whether pages of any other origin may call. */
+export const allowsOrigins = (): boolean => (process.env.ALLOWED_ORIGINS ?? "") !== "";
+
 /** Exposed headers are those a browser application needs beyond the safelisted ones. */
 function corsHeaders(request: Request): Record<string, string> {
   const origin = request.headers.get("origin")?.[0];

@@ -135,7 +135,8 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
 
 function answerOf(status: number, headers: Headers, text: string): Answer {
   const isJson = headers.get("content-type")?.includes("json") === true;
-  return { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
+  // The answer to HEAD has the headers alone.
+  return { status, headers, text, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
 /** The gateway keeps what it knows of a token for a minute: this makes it ask anew at once. */

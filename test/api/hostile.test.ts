@@ -199,12 +199,44 @@ describe("paths and verbs", () => {
     ]) {
       problemOf(await send("GET", path, { headers: { Authorization: "x" } }), 404, "not_found");
     }
-    const answer = await send("PUT", "/api/prospects/1");
-    problemOf(answer, 405, "method_not_allowed");
-    expect(answer.headers.get("allow")?.split(/, ?/).toSorted()).toEqual(
-      expect.arrayContaining(["DELETE", "GET", "PATCH"]),
-    );
     problemOf(await send("DELETE", "/api/prospects"), 405, "method_not_allowed");
+  });
+
+  test("a wrong verb is 405 with Allow on every path, whatever the media type and the body", async () => {
+    const types = [
+      undefined,
+      "",
+      "application/json",
+      "text/plain",
+      "text/x",
+      "image/png",
+      "multipart/form-data",
+      "application/vnd.api+json; charset=utf-8",
+      "no media type",
+    ];
+    for (const [path, own] of Map.groupBy(routes, (route) => route.path)) {
+      const allowed = own.map(({ method }) => method);
+      const place = path.replace(/\{\w+\}/g, "1");
+      const wrong = ["PUT", "POST", "PATCH", "DELETE"].filter((verb) => !allowed.some((it) => it === verb));
+      const [verb = ""] = wrong;
+      for (const type of types) {
+        const headers: Record<string, string> = type === undefined ? {} : { "Content-Type": type };
+        const answer = await send(verb, place, { headers, body: type === undefined ? "" : "{" });
+        problemOf(answer, 405, "method_not_allowed");
+        expect(answer.headers.get("allow")?.split(", ").toSorted(), path).toEqual(expect.arrayContaining(allowed));
+        expect(answer.headers.get("content-type")).toBe("application/problem+json");
+      }
+      const head = await send("HEAD", place);
+      expect([head.status, head.text], path).toEqual([405, ""]);
+    }
+  });
+
+  test("a page of an allowed origin can read what is wrong with its verb", async () => {
+    const answer = await send("PUT", "/api/me", { headers: { Origin: "https://app.example.com" } });
+    problemOf(answer, 405, "method_not_allowed");
+    expect(answer.headers.get("access-control-allow-origin")).toBe("https://app.example.com");
+    const preflight = await send("OPTIONS", "/api/me", { headers: { Origin: "https://app.example.com" } });
+    expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([204, "GET"]);
   });
 
   test.each([

@@ -1,11 +1,13 @@
 /** What API Gateway answers without a function has the same body and headers as everything else. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { BEARER_PATTERN } from "#shared/auth/bearer.ts";
 import { Problem } from "#shared/http/problem.ts";
 import { ratedRoutes, rateOf } from "../../infra/rates.ts";
-import { authorizer, type Route, routes } from "../../infra/routes.ts";
+import { authorizer, methodNotAllowed, type Route, routes } from "../../infra/routes.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;
@@ -31,19 +33,13 @@ const methods = () =>
     })),
   );
 const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
+/** The methods of routes, and those that take what a path has no other method for. */
+const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY");
+const others = () => methods().filter(({ method }) => method === "ANY");
 
-/** What a mock answers to a verb: its request template gives a status, which the response of that pattern takes, or else `default`. */
-function mockAnswer(integration: unknown, verb: string) {
-  const template = String(at(integration, "requestTemplates", "application/json"));
-  const [, asked, then, otherwise] = /^#if\(\$context\.httpMethod == "(\w+)"\)(.*)#else(.*)#end$/.exec(template) ?? [];
-  const chosen = asked === undefined ? template : asked === verb ? then : otherwise;
-  const status = String(at(JSON.parse(String(chosen)), "statusCode"));
-  const response = at(integration, "responses", status) ?? at(integration, "responses", "default");
-  return {
-    status: at(response, "statusCode"),
-    header: (name: string) => at(response, "responseParameters", `method.response.header.${name}`),
-    body: String(at(response, "responseTemplates", "application/json")),
-  };
+function fileOf(integration: unknown): string {
+  const [, id] = /"Fn::GetAtt":\["(\w+)","Arn"\]/.exec(JSON.stringify(at(integration, "uri"))) ?? [];
+  return String(template.resources[id ?? ""]?.Metadata.file);
 }
 
 const parseProblem = (body: string) => z.parse(Problem, JSON.parse(body));
@@ -109,13 +105,13 @@ describe("errors of API Gateway", () => {
     expect(status("ACCESS_DENIED")).toBe("403");
   });
 
-  it("read nothing of the request but its id, and a mock its verb", () => {
+  it("read nothing of the request but its id", () => {
     const templates = [
       ...gatewayAnswers().map(({ answer }) => at(answer, "responseTemplates")),
       ...methods().flatMap(({ integration }) => [at(integration, "requestTemplates"), at(integration, "responses")]),
     ];
     const variables = JSON.stringify(templates).match(/\$[\w.!{[]+/g) ?? [];
-    expect(new Set(variables)).toEqual(new Set(["$context.requestId", "$context.httpMethod"]));
+    expect(new Set(variables)).toEqual(new Set(["$context.requestId"]));
   });
 });
 
@@ -123,17 +119,13 @@ describe("methods", () => {
   const byPath = (table: readonly Route[]) => Map.groupBy(table, ({ path }) => path);
 
   it("are those of the route table, each answered by its own function", () => {
-    const calls = ofType("aws_proxy").map(({ path, method, integration }) => {
-      const uri = JSON.stringify(at(integration, "uri"));
-      const [, id] = /"Fn::GetAtt":\["(\w+)","Arn"\]/.exec(uri) ?? [];
-      return `${method} ${path} ${String(template.resources[id ?? ""]?.Metadata.file)}`;
-    });
+    const calls = proxied().map(({ path, method, integration }) => `${method} ${path} ${fileOf(integration)}`);
     expect(calls.toSorted()).toEqual(routes.map(({ method, path, file }) => `${method} ${path} ${file}`).toSorted());
   });
 
   it("stream exactly where the route table says so, and wait longer than the function may run", () => {
     expect(routes.filter(({ streamed }) => streamed).map(({ path }) => path)).toContain("/api/prospects/pins");
-    for (const { path, method, integration } of ofType("aws_proxy")) {
+    for (const { path, method, integration } of proxied()) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
       const { properties: run } = template.functionOf(route?.file ?? "");
       const isStreamed = route?.streamed === true;
@@ -147,41 +139,53 @@ describe("methods", () => {
     }
   });
 
-  it("that a known path does not have are answered 405 with Allow", () => {
+  it("that a known path does not have are answered by one function, which no media type keeps from answering", () => {
+    const paths = [...byPath(routes).keys()].toSorted();
     expect(
-      ofType("mock")
+      others()
         .map(({ path }) => path)
         .toSorted(),
-    ).toEqual([...byPath(routes).keys()].toSorted());
-    for (const { path, method, integration } of ofType("mock")) {
-      expect(method, path).toBe("ANY");
-      const { status, header, body } = mockAnswer(integration, "PUT");
-      const allowed = [...(byPath(routes).get(path) ?? []).map(({ method }) => method), "OPTIONS"];
-      expect(status, path).toBe("405");
-      expect(header("Allow"), path).toBe(`'${allowed.join(", ")}'`);
-      expect(header("Content-Type"), path).toBe("'application/problem+json'");
-      expect(header("X-Request-Id"), path).toBe("context.requestId");
-      expect(parseProblem(body), path).toMatchObject({ status: 405, code: "method_not_allowed" });
+    ).toEqual(paths);
+    for (const { path, operation, integration } of others()) {
+      expect(at(integration, "type"), path).toBe("aws_proxy");
+      expect(fileOf(integration), path).toBe(methodNotAllowed.file);
+      expect(at(operation, "security"), path).toBeUndefined();
     }
+    const beside: unknown = JSON.parse(
+      readFileSync(join(template.directory, "bundles", methodNotAllowed.file, "methods.json"), "utf8"),
+    );
+    const expected = [...byPath(routes)].map(
+      ([path, own]) => [path, own.map(({ method }) => method).toSorted()] as const,
+    );
+    const known = entries(beside).map(([path, own]) => [path, listed(own).map(String).toSorted()]);
+    expect(Object.fromEntries(known)).toEqual(Object.fromEntries(expected));
   });
 
-  it("answer preflights of the one configured origin, and Authorization is among the allowed headers", () => {
-    expect(ofType("mock")).toHaveLength(byPath(routes).size);
+  it("answer preflights of the one configured origin by mocks, and Authorization is among the allowed headers", () => {
+    expect(ofType("mock").map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
     for (const { path, integration } of ofType("mock")) {
-      const { status, header } = mockAnswer(integration, "OPTIONS");
-      expect(status, path).toBe("204");
+      expect(at(integration, "requestTemplates"), path).toEqual({ "application/json": '{"statusCode":204}' });
+      const response = at(integration, "responses", "default");
+      const header = (name: string) => at(response, "responseParameters", `method.response.header.${name}`);
+      expect(at(response, "statusCode"), path).toBe("204");
       expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
       expect(header("Access-Control-Allow-Headers"), path).toContain("Authorization");
+      expect(header("Access-Control-Allow-Methods"), path).toBe(
+        `'${(byPath(routes).get(path) ?? []).map(({ method }) => method).join(",")}'`,
+      );
     }
-    for (const { answer } of gatewayAnswers()) {
-      expect(at(answer, "responseParameters", "gatewayresponse.header.Access-Control-Allow-Origin")).toBeDefined();
+    for (const { type, answer } of gatewayAnswers()) {
+      expect(
+        at(answer, "responseParameters", "gatewayresponse.header.Access-Control-Allow-Origin"),
+        type,
+      ).toBeDefined();
     }
   });
 
   it("without configured origins give no CORS header at all", async () => {
     const closed = await synthesized({ ...ownIdentity, allowedOrigins: [] });
     expect(JSON.stringify(closed.resources)).not.toContain("Access-Control");
-    expect(JSON.stringify(closed.resources)).not.toContain("OPTIONS");
+    expect(JSON.stringify(closed.resources)).not.toMatch(/options/i);
   });
 });
 
@@ -190,7 +194,7 @@ describe("the authorizer", () => {
   const settings = () => at(scheme(), "x-amazon-apigateway-authorizer");
 
   it("verifies the caller of every route but the documents, which anybody may read", () => {
-    for (const { path, method, operation } of ofType("aws_proxy")) {
+    for (const { path, method, operation } of proxied()) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
       const isPublic = path === "/docs" || path === "/openapi.json";
       expect(at(operation, "security"), `${method} ${path}`).toEqual(isPublic ? undefined : [{ caller: [] }]);

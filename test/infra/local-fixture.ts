@@ -120,18 +120,12 @@ const refusal = (type: string, statusCode: string): Fields => ({
 });
 
 const otherThings: Fields = {
-  responses: {
-    204: { description: "", headers: { Vary: {} } },
-    405: { description: "", headers: { Allow: {}, "X-Request-Id": {} } },
-  },
+  responses: { 405: { description: "", headers: { Allow: {}, "X-Request-Id": {} } } },
   "x-amazon-apigateway-integration": {
     type: "mock",
     passthroughBehavior: "never",
-    requestTemplates: {
-      "application/json": '#if($context.httpMethod == "OPTIONS"){"statusCode":204}#else{"statusCode":405}#end',
-    },
+    requestTemplates: { "application/json": '{"statusCode":405}' },
     responses: {
-      204: { statusCode: "204", responseParameters: { "method.response.header.Vary": "'Origin'" } },
       default: {
         statusCode: "405",
         responseParameters: {

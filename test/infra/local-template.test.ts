@@ -96,8 +96,8 @@ describe("refuses of a definition", () => {
     [
       "a header that is not declared",
       {},
-      ["paths", "/things", any, "responses", "204", "headers"],
-      "method.response.header.Vary",
+      ["paths", "/things", any, "responses", "405", "headers"],
+      "method.response.header.Allow",
     ],
     [
       "a parameter that is not declared",

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { Access } from "../../infra/access.ts";
-import { authorizer, eventFunctions, routes } from "../../infra/routes.ts";
+import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../infra/routes.ts";
 import { at, isFields, listed, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;
@@ -37,6 +37,7 @@ function roleOf(file: string) {
 const accessByFile: readonly { file: string; access: Access }[] = [
   ...routes,
   authorizer,
+  methodNotAllowed,
   ...Object.values(eventFunctions),
 ];
 
@@ -120,14 +121,14 @@ describe("rights", () => {
     }
   });
 
-  it("let API Gateway call exactly the functions of the routes, and the authorizer", () => {
+  it("let API Gateway call exactly the functions of the routes, and its own two", () => {
     const invokers = template
       .all("AWS::IAM::Role")
       .flatMap(({ properties }) => statementsOf(properties))
       .filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
     const callable = invokers.flatMap(({ resources }) => resources.map((resource) => target(resource)));
     expect(callable.toSorted()).toEqual(
-      [authorizer, ...routes].map(({ file }) => template.functionOf(file).id).toSorted(),
+      [authorizer, methodNotAllowed, ...routes].map(({ file }) => template.functionOf(file).id).toSorted(),
     );
   });
 });
@@ -139,7 +140,7 @@ describe("environment", () => {
   };
 
   it("names what a right was given for, and nothing that the function has no right to", () => {
-    const routeFiles = new Set(routes.map(({ file }) => file));
+    const routeFiles = new Set([...routes, methodNotAllowed].map(({ file }) => file));
     for (const { file, access } of accessByFile) {
       const expected = [
         ...(access.table === undefined ? [] : ["TABLE_NAME"]),
