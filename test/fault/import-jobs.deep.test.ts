@@ -196,7 +196,7 @@ describe("hand-over", () => {
       skipped: 130,
     });
     await expectOnce(company, count);
-    const notes = (await db.keysOf(`C#${job.companyId}#P#`)).filter(({ sk }) => sk.includes("#N#"));
+    const notes = (await db.keysOf(`C#${job.companyId}#P#`)).filter(({ sk }) => sk.startsWith("N#"));
     expect(notes).toHaveLength(count / 3);
     for (const { sk } of notes.filter((_, i) => i % 50 === 0)) {
       const id = Number(sk.split("#").at(-1));
