@@ -106,18 +106,22 @@ test("a browser's origin is let in, and the commands find the service by HOST an
   const allowed = await fetch(`${url}/api/prospects/1`, { method: "OPTIONS", headers: preflight });
   expect(allowed.ok).toBe(true);
   expect(allowed.headers.get("access-control-allow-methods")).toContain("PATCH");
+  const { port } = new URL(url);
+  const found = run("infra/local/token.ts", ["rep@acme.test"], { HOST: "0.0.0.0", PORT: port });
+  expect(found.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
   for (const [from, header] of [
     [origin, origin],
     ["http://localhost:5173", "http://localhost:5173"],
     ["https://other.example.com", null],
   ] as const) {
-    const answer = await fetch(`${url}/api/me`, { headers: { Origin: from } });
-    expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([401, header]);
+    const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
+    const answer = await fetch(`${url}/api/me`, { headers });
+    expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
+    // A refusal is the gateway's own, which cannot pick one of several origins.
+    const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
+    expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }
 
-  const { port } = new URL(url);
-  const found = run("infra/local/token.ts", ["rep@acme.test"], { HOST: "0.0.0.0", PORT: port });
-  expect(found.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
   const company = ["create", "--name", "New", "--owner", "owner@new.test"];
   expect(run("infra/company.ts", company, { HOST: "0.0.0.0", PORT: port }).stdout).toContain(` on ${url}\n`);
   child.kill("SIGTERM");
