@@ -18,12 +18,18 @@ export interface KeptEvent extends Omit<DomainEvent, "data" | "event"> {
 /** What a delivery takes from the registration that wants it. */
 export type Wanting = Pick<StoredRegistration, "companyId" | "webhookId" | "id" | "delayMinutes" | "delayChangedAt">;
 
-/** Automatic registrations for this event whose filter its data meets. */
+/**
+ * Automatic registrations for this event whose filter its data meets. Neighbours in the list are of different webhooks: senders that take
+ * them one after the other do not meet at the limit of one receiver.
+ */
 export function matchingRegistrations(event: DomainEvent, webhooks: readonly WebhookRows[]): StoredRegistration[] {
-  return webhooks
-    .flatMap(({ registrations }) => registrations)
-    .filter(({ event: name, triggerMode }) => name === event.event && triggerMode === "automatic")
-    .filter((registration) => matchesFilter(filterOf(registration), event.data));
+  const wanting = webhooks.map(({ registrations }) =>
+    registrations
+      .filter(({ event: name, triggerMode }) => name === event.event && triggerMode === "automatic")
+      .filter((registration) => matchesFilter(filterOf(registration), event.data)),
+  );
+  const most = wanting.reduce((longest, { length }) => Math.max(longest, length), 0);
+  return Array.from({ length: most }, (_, i) => wanting.flatMap((own) => own[i] ?? [])).flat();
 }
 
 /** The delivery of an event to a registration: the same each time the stream repeats the event. */

@@ -263,6 +263,18 @@ describe("one at a time", () => {
     expect(await expectBalanced(at)).toMatchObject({ matched: PER_MESSAGE, expanding: 100 });
   });
 
+  test("deliveries that are made one after the other are for different webhooks", async () => {
+    const at = await newManyScene(db, { webhooks: 10, each: 15 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    await consume(at, first.message, false);
+    const webhookIds = at.queue.flatMap(({ message }) => ("deliveryId" in message ? [message.webhookId] : []));
+    for (let from = 0; from < webhookIds.length; from += 10) {
+      expect(new Set(webhookIds.slice(from, from + 10)).size).toBe(10);
+    }
+  });
+
   test("an event that comes just as the last one is done is not forgotten", async () => {
     const at = await newManyScene(db, { webhooks: 3, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
