@@ -18,7 +18,8 @@ const short = { exclude: [`test/**/*.${DEEP}`, `test/**/*.${LONG}`], ...deep };
 const wide = { provide: { tier: "wide" as const }, ...shared, testTimeout: 600_000 };
 const long = { ...shared, testTimeout: 600_000 };
 const service = { globalSetup: "test/local-service.ts" };
-const quiet = { env: { LOG_LEVEL: "error" } };
+/** Webhooks are made in these without the rest of the service. */
+const quiet = { env: { LOG_LEVEL: "error" }, setupFiles: "test/kms-setup.ts" };
 /** Tests that take their size from the tier that runs them (test/tier.ts) and have the tag `sized`. */
 const SIZED_API = "test/api/{hostile,matrix}.test.ts";
 const SIZED = [

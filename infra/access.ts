@@ -25,7 +25,7 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
 /**
  * What a function may touch. Each entry is the right and the environment variable that goes with it: `table` brings
  * TABLE_NAME, `issuer` brings ISSUER, AUDIENCE and JWKS_URI where the deployment knows it, `identityProvider` brings USER_POOL_ID where the deployment has a user pool, `deliveryQueue` brings DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL,
- * `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `files` BUCKET_NAME, `settings` the variables of their names.
+ * `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `files` BUCKET_NAME, `secrets` SECRETS_KEY_ARN, `settings` the variables of their names.
  */
 export interface Access {
   readonly table?: Partial<Record<Family, readonly TableAction[]>>;
@@ -36,6 +36,8 @@ export interface Access {
   readonly parkedRecords?: "send";
   readonly importQueue?: "send";
   readonly exportQueue?: "send";
+  /** Secrets of webhooks: to sign with them, or also to make them. */
+  readonly secrets?: "sign" | "make";
   /** In these folders of the bucket. */
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
   readonly settings?: readonly Setting[];

@@ -3,10 +3,10 @@ import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { tableInUse } from "./table-in-use.ts";
+import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** Gives the exit code: 0 all is well, 1 faults. */
-export type CompanyWork = (table: Table, companyId: number) => Promise<number>;
+export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
   command: z.string(),
@@ -20,12 +20,13 @@ class WrongUsage extends Error {}
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
   try {
     const { work, company, stack } = readInput(usage, commands);
-    const { table, label } = await tableInUse(stack);
+    const inUse = await tableInUse(stack);
+    const { table, label } = inUse;
     const companyId = Number(company);
     if ((await table.get(keys.company(companyId))) === undefined) {
       throw new WrongUsage(`there is no company ${companyId} on ${label}`);
     }
-    process.exitCode = await work(table, companyId);
+    process.exitCode = await work(table, companyId, inUse);
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error));
     process.exitCode = error instanceof WrongUsage ? 2 : 3;

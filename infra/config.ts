@@ -30,6 +30,8 @@ export interface DeployConfig {
 export interface Adopted {
   readonly table?: string;
   readonly bucket?: string;
+  /** ARN of the key that wraps data keys: without it the secrets of an adopted table cannot be read. Used as it is. */
+  readonly secretsKey?: string;
   /** Used as it is: CloudFormation cannot take a pool under an id that is given. */
   readonly userPool?: { readonly id: string; readonly clientId: string };
 }
@@ -42,6 +44,7 @@ export const contextKeys = [
   "sesIdentity",
   "table",
   "bucket",
+  "secretsKey",
   "userPool",
   "userPoolClient",
   "webhookUrlPolicy",
@@ -99,6 +102,10 @@ const Context = z.object({
   ),
   table: name(/^[\w.-]{3,255}$/, "the name of a table"),
   bucket: name(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "the name of a bucket"),
+  secretsKey: name(
+    /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/,
+    "the ARN of a key: arn:aws:kms:REGION:ACCOUNT:key/ID",
+  ),
   userPool: name(/^[\w-]+_[0-9a-zA-Z]+$/, "the id of a user pool: eu-west-1_AbCdEfGhI"),
   userPoolClient: name(/^\w{1,128}$/, "the id of a client of the user pool"),
   webhookUrlPolicy: z._default(z.enum(["public", "local"]), "public"),
@@ -119,10 +126,11 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
     const faults = parsed.error.issues.map((issue) => `context key ${issue.path.join(".")}: ${issue.message}`);
     throw new Error(faults.join("\n"));
   }
-  const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, userPool, userPoolClient, ...others } = parsed.data;
+  const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, secretsKey, userPool, userPoolClient, ...others } =
+    parsed.data;
   const { preset, accountConcurrency, deliverySenders, alarmEmail, ...rest } = others;
   const mail = mailOf(mailFrom, sesIdentity);
-  const adopted = adoptedOf(table, bucket, userPool, userPoolClient);
+  const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
   const config: DeployConfig = {
     ...rest,
     capacity: capacityOf({ preset, accountConcurrency, deliverySenders }),
@@ -152,8 +160,7 @@ function mailOf(from: string | undefined, sesIdentity: string | undefined): Depl
 }
 
 function adoptedOf(
-  table: string | undefined,
-  bucket: string | undefined,
+  { table, bucket, secretsKey }: Record<"table" | "bucket" | "secretsKey", string | undefined>,
   id: string | undefined,
   clientId: string | undefined,
 ): Adopted | undefined {
@@ -162,6 +169,7 @@ function adoptedOf(
   const adopted: Adopted = {
     ...(table !== undefined && { table }),
     ...(bucket !== undefined && { bucket }),
+    ...(secretsKey !== undefined && { secretsKey }),
     ...(id !== undefined && clientId !== undefined && { userPool: { id, clientId } }),
   };
   return Object.keys(adopted).length === 0 ? undefined : adopted;

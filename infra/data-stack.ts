@@ -3,6 +3,7 @@
  * may be destroyed and made anew beside it.
  */
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Topic } from "aws-cdk-lib/aws-sns";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
@@ -12,6 +13,7 @@ import { createAlarmTopic, sendAlarms } from "./alarms.ts";
 import type { DeployConfig } from "./config.ts";
 import { createIdentity, type Identity } from "./identity.ts";
 import { createImportQueue, letBucketTell } from "./jobs.ts";
+import { createSecretsKey } from "./keys.ts";
 import { dataStackName, STACK_NAME } from "./stack-name.ts";
 import { createBucket, createTable } from "./storage.ts";
 
@@ -20,6 +22,7 @@ export interface Data {
   readonly table: Table;
   readonly bucket: Bucket;
   readonly importQueue: Queue;
+  readonly secretsKey: IKey;
   readonly identity: Identity;
   /** Here, so that whoever has agreed to its mail need not do so again with each new service, and for this stack's own alarms. */
   readonly alarms: Topic;
@@ -38,9 +41,10 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   }
   const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
   letBucketTell(bucket, importQueue);
+  const secretsKey = createSecretsKey(stack, config.adopted?.secretsKey);
   const alarms = createAlarmTopic(stack, config.alarmEmail);
   sendAlarms(stack, alarms);
-  const data = { stack, table, bucket, importQueue, identity: createIdentity(stack, config), alarms };
+  const data = { stack, table, bucket, importQueue, secretsKey, identity: createIdentity(stack, config), alarms };
   keepExports(data, config);
   return data;
 }
@@ -50,7 +54,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
  * updated later, still has it. These stay whether they are used or not.
  */
 function keepExports(
-  { stack, table, bucket, importQueue, identity: { issuer, userPool }, alarms }: Data,
+  { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
   config: DeployConfig,
 ): void {
   const values = [
@@ -63,7 +67,8 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // An adopted pool is known by text, which needs no export.
+    // An adopted key or pool is known by text, which needs no export.
+    ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []
       : [issuer, userPool.id, userPool.arn, userPool.clientId]),

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
 import {
   ApplicationLogLevel,
   Architecture,
@@ -16,15 +17,16 @@ import {
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
-import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
+import { Duration, RemovalPolicy, Tags } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import * as z from "zod/mini";
 import { type Family, families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
-import { type Access, type Folder, folderNames, type Setting, type TableAction } from "./access.ts";
+import type { Access, Setting, TableAction } from "./access.ts";
 import type { Capacity } from "./capacity.ts";
 import { accept } from "./finding.ts";
+import { fileStatements, folderFindings } from "./folders.ts";
 import { poolActions } from "./identity.ts";
+import { SECRETS_TAG, secretsStatements } from "./keys.ts";
 import { countUnreadable } from "./monitoring.ts";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
@@ -40,6 +42,7 @@ export interface Platform {
   readonly parkedRecords: Queue;
   readonly importQueue: Queue;
   readonly exportQueue: Queue;
+  readonly secretsKey: IKey;
   readonly issuer: string;
   readonly audience: string;
   /** Where the issuer's keys are, if the deployment knows. */
@@ -83,6 +86,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
       access: new PolicyDocument({ statements: [logs, ...rights(spec.access, platform), ...(spec.statements ?? [])] }),
     },
   });
+  if (spec.access.secrets !== undefined) Tags.of(role).add(SECRETS_TAG.name, SECRETS_TAG.value);
   if (spec.access.files !== undefined) accept(role, folderFindings(platform.bucket, spec.access.files));
   const reserved = platform.capacity.reserved[spec.file];
   const made = new LambdaFunction(home, "Function", {
@@ -117,16 +121,6 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
-
-/** The rule pack names the bucket as the role does, by what its stack exports. */
-function folderFindings({ stack, bucketArn }: Bucket, files: NonNullable<Access["files"]>): Record<string, string> {
-  const { "Fn::ImportValue": name } = z.parse(ExportedArn, stack.resolve(stack.exportValue(bucketArn)));
-  const reason = "The objects of this one folder, whose names are made at run time.";
-  const folders = folderNames.filter((folder) => files[folder] !== undefined);
-  return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
-}
-
 /** `events/publish` -> `EventsPublish`. */
 export function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -140,6 +134,7 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     ...(access.issuer !== undefined && issuerVariables(platform)),
     ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
     ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
+    ...(access.secrets !== undefined && { SECRETS_KEY_ARN: platform.secretsKey.keyArn }),
     ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
     ...(access.parkedRecords !== undefined && { PARKED_RECORDS_URL: platform.parkedRecords.queueUrl }),
     ...(access.importQueue !== undefined && { IMPORT_QUEUE_URL: platform.importQueue.queueUrl }),
@@ -164,24 +159,13 @@ function rights(access: Access, platform: Platform): PolicyStatement[] {
       ? [allow([...poolActions[access.identityProvider]], [platform.userPool.arn])]
       : []),
     ...fileStatements(access.files ?? {}, platform.bucket),
+    ...secretsStatements(access.secrets, platform.secretsKey),
     ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
     ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),
     ...(access.importQueue === "send" ? [allow(["sqs:SendMessage"], [platform.importQueue.queueArn])] : []),
     ...(access.exportQueue === "send" ? [allow(["sqs:SendMessage"], [platform.exportQueue.queueArn])] : []),
   ];
 }
-
-const fileStatements = (files: NonNullable<Access["files"]>, bucket: Bucket): PolicyStatement[] =>
-  folderNames.flatMap((folder: Folder) =>
-    files[folder] === undefined
-      ? []
-      : [
-          allow(
-            files[folder].map((action) => `s3:${action}`),
-            [bucket.arnForObjects(`${folder}/*`)],
-          ),
-        ],
-  );
 
 /**
  * One statement per set of families, holding the actions allowed on exactly that set: a batch or transaction may touch
@@ -240,6 +224,7 @@ const familyNames = [
   "manifests",
   "segments",
   "webhooks",
+  "dataKeys",
   "deliveries",
   "due",
 ] as const satisfies readonly Family[];

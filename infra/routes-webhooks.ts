@@ -18,7 +18,8 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/create",
     access: {
-      table: { ...newIds, webhooks: ["PutItem", "UpdateItem"] },
+      table: { ...newIds, webhooks: ["PutItem", "UpdateItem"], dataKeys: ["GetItem", "PutItem"] },
+      secrets: "make",
       settings: ["WEBHOOK_URL_POLICY"],
     },
   },
@@ -38,7 +39,10 @@ export const webhookRoutes: readonly Route[] = [
     method: "POST",
     path: "/api/webhooks/{id}/rotate-secret",
     file: "webhooks/rotate-secret",
-    access: { table: { webhooks: ["Query", "UpdateItem"] } },
+    access: {
+      table: { webhooks: ["Query", "UpdateItem"], dataKeys: ["GetItem", "PutItem"] },
+      secrets: "make",
+    },
   },
   {
     method: "POST",

@@ -129,8 +129,10 @@ export const eventFunctions = {
           "BatchWriteItem",
           "PartiQLInsert",
         ],
+        dataKeys: ["GetItem"],
         due: ["Query"],
       },
+      secrets: "sign",
       deliveryQueue: "send",
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
@@ -152,3 +154,10 @@ export const eventFunctions = {
   /** Writes the files of exports, for as long. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
 } as const satisfies Record<string, EventFunction>;
+
+/** Files of the functions that may use the key service. */
+export const keyServiceUsers: ReadonlySet<string> = new Set(
+  [...routes, ...Object.values<EventFunction>(eventFunctions)]
+    .filter(({ access }) => access.secrets !== undefined)
+    .map(({ file }) => file),
+);

@@ -25,7 +25,7 @@ export function createStacks(
   table: readonly Route[] = routes,
 ): Stacks {
   const data = createDataStack(scope, config);
-  const { bucket, importQueue, identity } = data;
+  const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, STACK_NAME, {
     description: "Multi-tenant canvassing backend",
     // CloudFormation takes a megabyte.
@@ -38,6 +38,7 @@ export function createStacks(
     deliveryQueue: createDeliveryQueue(service),
     parkedRecords: createParkedRecords(service),
     importQueue,
+    secretsKey,
     exportQueue: createExportQueue(service),
     issuer: identity.issuer,
     audience: identity.audience,
@@ -61,6 +62,7 @@ export function createStacks(
     ApiUrl: `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,
     TableName: data.table.tableName,
     BucketName: bucket.bucketName,
+    SecretsKeyArn: secretsKey.keyArn,
     Issuer: identity.issuer,
     Audience: identity.audience,
     TimeScale: String(config.timeScale),

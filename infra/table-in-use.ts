@@ -2,8 +2,10 @@
 import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import type { CallSettings } from "#shared/aws/json-call.ts";
+import { openKms } from "#shared/aws/kms.ts";
 import { dynamoClient } from "#shared/db/dynamo.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
+import { openSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 import { serviceUrl } from "./local/address.ts";
 import { STACK_NAME } from "./stack-name.ts";
 
@@ -16,12 +18,16 @@ export interface TableInUse {
   /** For calls of the same deployment. */
   readonly dynamoDb: CallSettings;
   readonly sqs: CallSettings;
+  /** For what runs on its secrets. */
+  readonly secrets: () => Secrets;
   readonly isLocal: boolean;
   /** Of the stack's own user pool, if it has one. */
   readonly userPoolId: string | undefined;
 }
 
 const LocalOutputs = z.looseObject({ TableName: z.string(), DynamoDbEndpoint: z.string(), SqsEndpoint: z.string() });
+const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() });
+const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
 /** Nobody waits for one answer of an admin's command, and many calls at once may be slow. */
@@ -38,21 +44,24 @@ export async function tableInUse(stackName: string | undefined): Promise<TableIn
   }
 }
 
+/** Of the local servers. */
+const operator = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } } as const;
+
 /** Undefined where no local service runs. */
 async function localTable(): Promise<TableInUse | undefined> {
   const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
   if (answer === undefined || !answer.ok) return undefined;
   const outputs = LocalOutputs.parse(await answer.json());
-  const at = (endpoint: string): CallSettings => ({
-    ...patient,
-    endpoint,
-    region: "us-east-1",
-    credentials: { accessKeyId: "local", secretAccessKey: "local" },
-  });
+  const at = (endpoint: string): CallSettings => ({ ...patient, ...operator, endpoint });
   const [dynamoDb, sqs] = [at(outputs.DynamoDbEndpoint), at(outputs.SqsEndpoint)];
   const table = openTable(outputs.TableName, dynamoClient(dynamoDb));
-  return { label: base, table, outputs, dynamoDb, sqs, isLocal: true, userPoolId: undefined };
+  const secrets = (): Secrets => {
+    const { SecretsKeyArn, KmsEndpoint } = LocalKeys.parse(outputs);
+    const { region, credentials } = operator;
+    return openSecrets(table, () => openKms(SecretsKeyArn, { endpoint: KmsEndpoint, region, credentials }));
+  };
+  return { label: base, table, outputs, dynamoDb, sqs, secrets, isLocal: true, userPoolId: undefined };
 }
 
 export async function deployedTable(stackName: string): Promise<TableInUse> {
@@ -65,7 +74,10 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };
-  return { label: `stack ${stackName}`, table, outputs, ...calls, isLocal: false, userPoolId: UserPoolId };
+  const { region, credentials } = settings;
+  const secrets = (): Secrets =>
+    openSecrets(table, () => openKms(StackKeys.parse(outputs).SecretsKeyArn, { region, credentials }));
+  return { label: `stack ${stackName}`, table, outputs, ...calls, secrets, isLocal: false, userPoolId: UserPoolId };
 }
 
 class NoWayToAws extends Error {}

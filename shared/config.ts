@@ -28,6 +28,8 @@ const settings = {
   AUDIENCE: List.check(z.minLength(1)),
   /** Where new users are invited; not set where the issuer is not the deployment's own. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
+  /** The key of the key service that data keys are wrapped with. */
+  SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
   /** `local` also permits http and loopback receivers: for development only. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
   /** Functions that send at once: each webhook gets a share of them. */

@@ -46,6 +46,9 @@ export const limits = {
   buttonText: 100,
   secretKey: 255,
   secretKeyMin: 16,
+  /** The data key of a company is kept in a warm function so long, and of so many companies. */
+  dataKeyKeptMs: 3_600_000,
+  dataKeysKept: 1_000,
   customFieldBytes: 32 * 1024,
   customFieldKeys: 200,
   customFieldDepth: 100,

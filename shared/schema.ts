@@ -8,6 +8,9 @@ export function named<S extends z.ZodMiniType>(id: string, schema: S, descriptio
   return schema;
 }
 
+/** Bytes as the table gives them. */
+export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
+
 /** A positive integer below 2^53, unique across the whole service. */
 export const Id = z.int().check(z.minimum(1));
 

@@ -2,6 +2,9 @@
 import { AnyMessage, consume } from "#shared/deliveries/consume.ts";
 import { eventWorld } from "#shared/events/world.ts";
 import { queueConsumer } from "#shared/queue-consumer.ts";
+import { useKeyService } from "#shared/secrets/key-service.ts";
+
+useKeyService();
 
 export const handler = queueConsumer(
   AnyMessage,

@@ -1,7 +1,10 @@
 /** POST /api/webhooks: a new receiver of events. */
 import { endpoint } from "#shared/http/endpoint.ts";
+import { useKeyService } from "#shared/secrets/key-service.ts";
 import { NewWebhook, Webhook } from "#shared/webhooks/schema.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
+
+useKeyService();
 
 export const handler = endpoint(
   {
@@ -12,6 +15,7 @@ export const handler = endpoint(
     allow: "admin",
     body: NewWebhook,
     status: 201,
+    holdsSecret: true,
     response: Webhook,
   },
   ({ world, caller, body }) => createWebhook(world, caller.companyId, body),

@@ -1,8 +1,11 @@
 /** POST /api/webhooks/{id}/rotate-secret: a new secret; the old one signs too for a day. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { useKeyService } from "#shared/secrets/key-service.ts";
 import { SecretChoice, Webhook } from "#shared/webhooks/schema.ts";
 import { rotateSecret } from "#shared/webhooks/update.ts";
+
+useKeyService();
 
 export const handler = endpoint(
   {
@@ -14,6 +17,7 @@ export const handler = endpoint(
     path: IdPath,
     body: SecretChoice,
     status: 201,
+    holdsSecret: true,
     response: Webhook,
     collection: "/api/webhooks",
   },

@@ -37,6 +37,7 @@ export function redoings(inUse: TableInUse, sqs: AwsCall, streams: AwsCall): Rea
   const output = (name: string): string => z.parse(z.string(), outputs[name]);
   const publishing: EventWorld = {
     table,
+    secrets: { open: () => Promise.reject(new Error("the deliverer signs")) },
     clock: systemClock,
     rest: (ms) => wait(ms),
     queue: openQueue(output("DeliveriesUrl"), sqs),

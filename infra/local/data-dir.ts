@@ -9,6 +9,8 @@ export interface DataDir {
   readonly database: string | undefined;
   readonly positions: string | undefined;
   readonly signingKey: string | undefined;
+  /** Without them no secret in the tables can be read. */
+  readonly encryptionKeys: string | undefined;
   readonly log: string | undefined;
   readonly assembly: string;
   /** Null where every start has other paths: nothing would be found again. */
@@ -40,6 +42,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
       "tables.db-shm",
       "tables.db-journal",
       "positions.json",
+      "encryption-keys.json",
     ]) {
       rmSync(at(name), { force: true });
     }
@@ -48,6 +51,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
     database: at("tables.db"),
     positions: at("positions.json"),
     signingKey: at("signing-key.json"),
+    encryptionKeys: at("encryption-keys.json"),
     log: at("service.log"),
     assembly: at("assembly"),
     compileCache: at("compile-cache"),
@@ -64,6 +68,7 @@ export function temporaryDir(): DataDir {
     database: undefined,
     positions: undefined,
     signingKey: undefined,
+    encryptionKeys: undefined,
     log: undefined,
     assembly: path.join(directory, "assembly"),
     compileCache: null,

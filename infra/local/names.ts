@@ -25,6 +25,7 @@ export function physicalName(logicalId: string, resource: TemplateResource): str
 
 export const arn = (service: string, resource: string): string => `arn:aws:${service}:${REGION}:${ACCOUNT}:${resource}`;
 export const functionArn = (name: string): string => arn("lambda", `function:${name}`);
+export const keyArn = (name: string): string => arn("kms", `key/${name}`);
 export const queueArn = (name: string): string => arn("sqs", name);
 export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
 export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
@@ -61,6 +62,8 @@ export function attribute(
       return own;
     case "AWS::SQS::Queue.QueueUrl":
       return queueUrl(sqsEndpoint, own);
+    case "AWS::KMS::Key.Arn":
+      return keyArn(own);
     case "AWS::S3::Bucket.Arn":
       return `arn:aws:s3:::${own}`;
     case "AWS::Lambda::Function.Arn":

@@ -12,6 +12,7 @@ export interface Outputs {
   readonly DynamoDbEndpoint: string;
   readonly SqsEndpoint: string;
   readonly S3Endpoint: string;
+  readonly KmsEndpoint: string;
   readonly DeliveryQueueUrl: string;
   readonly DeadLetterQueueUrls: readonly string[];
 }
@@ -21,6 +22,7 @@ export interface Places {
   readonly issuer: string;
   readonly audience: string;
   readonly dynamoDbEndpoint: string;
+  readonly kmsEndpoint: string;
   readonly queues: { readonly endpoint: string };
 }
 
@@ -39,6 +41,7 @@ export function describeStack(stack: Stack, places: Places): Outputs {
     DynamoDbEndpoint: places.dynamoDbEndpoint,
     SqsEndpoint: sqs,
     S3Endpoint: sqs,
+    KmsEndpoint: places.kmsEndpoint,
     DeliveryQueueUrl: queueUrl(sqs, queueReadBy(eventFunctions.deliver.file, stack)),
     // A queue that no function reads keeps what could not be worked off.
     DeadLetterQueueUrls: unread.map(({ name }) => queueUrl(sqs, name)),

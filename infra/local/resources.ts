@@ -66,6 +66,16 @@ export const Queue = z.strictObject({
   Tags: NoMeaning,
 });
 
+/** Who may use and rotate it is for AWS; here each function needs what its own policy grants (kms-rights.ts). */
+export const EncryptionKey = z.strictObject({
+  Description: NoMeaning,
+  EnableKeyRotation: NoMeaning,
+  KeyPolicy: NoMeaning,
+  PendingWindowInDays: NoMeaning,
+  RotationPeriodInDays: NoMeaning,
+  Tags: NoMeaning,
+});
+
 /** Which queue is told of which new objects. */
 const QueueConfiguration = z.strictObject({
   Event: z.literal("s3:ObjectCreated:*"),
@@ -188,7 +198,6 @@ export const typesWithoutMeaning: ReadonlySet<string> = new Set([
   "AWS::IAM::ManagedPolicy",
   "AWS::IAM::Policy",
   "AWS::IAM::Role",
-  "AWS::KMS::Key",
   "AWS::Lambda::Permission",
   "AWS::Logs::LogGroup",
   "AWS::Logs::MetricFilter",

@@ -5,6 +5,9 @@ import type { DataDir } from "./data-dir.ts";
 import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
 import { type FileServer, startFiles } from "./files.ts";
 import type { Servers } from "./host.ts";
+import { type KeyServer, startKms } from "./kms.ts";
+import { keyRefusal } from "./kms-rights.ts";
+import { keyArn } from "./names.ts";
 import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
 import type { LocalOptions } from "./service.ts";
 import type { Stack } from "./stack.ts";
@@ -15,6 +18,7 @@ export interface StartedServers extends Servers {
   readonly variables: Readonly<Record<string, string>>;
   readonly failed: Promise<string>;
   readonly files: FileServer;
+  readonly kms: KeyServer;
 }
 
 export async function startServers(
@@ -29,7 +33,10 @@ export async function startServers(
   undo.push(() => queues.stop());
   const files = await startFiles(queues);
   undo.push(() => files.stop());
+  const kms = await startKms(dir.encryptionKeys);
+  undo.push(() => kms.stop());
   return {
+    kms,
     dynamoDb: dynamoDbAt(dynamoDb.endpoint),
     dynamoDbEndpoint: dynamoDb.endpoint,
     failed: dynamoDb.failed,
@@ -41,6 +48,7 @@ export async function startServers(
       AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
       AWS_ENDPOINT_URL_SQS: queues.endpoint,
       AWS_ENDPOINT_URL_S3: files.endpoint,
+      AWS_ENDPOINT_URL_KMS: kms.endpoint,
     },
   };
 }
@@ -56,6 +64,12 @@ export async function createStorage(stack: Stack, servers: StartedServers, optio
     isNew = (await ensureTable(servers.dynamoDb, table)) || isNew;
   }
   return isNew;
+}
+
+/** The template's keys, each for the functions whose policies name what they may do with it. */
+export function serveKeys({ keys, functions }: Stack, { kms }: StartedServers, templates: readonly unknown[]): void {
+  const arns = keys.map(({ name }) => keyArn(name));
+  kms.serve(arns, keyRefusal(templates, functions));
 }
 
 export async function depths({ queues }: Stack, servers: Servers): Promise<Record<string, Depth>> {

@@ -14,7 +14,7 @@ import { describeStack, type Outputs } from "./outputs.ts";
 import { openPositions } from "./positions.ts";
 import type { Depth } from "./queues.ts";
 import { guardRights, type RightsGuard, type Uses } from "./rights.ts";
-import { createStorage, depths, type StartedServers, startServers } from "./servers.ts";
+import { createStorage, depths, type StartedServers, serveKeys, startServers } from "./servers.ts";
 import type { RunningSource } from "./sources.ts";
 import { readStack, type Stack } from "./stack.ts";
 import { ensureStream } from "./tables.ts";
@@ -109,8 +109,15 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
     writeWorker(dir.worker),
   ]);
   const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
+  serveKeys(stack, servers, templates);
   const isNew = await createStorage(stack, servers, options);
-  const outputs = describeStack(stack, { ...servers, apiUrl: front.url, issuer: identity.issuer, audience: AUDIENCE });
+  const outputs = describeStack(stack, {
+    ...servers,
+    kmsEndpoint: servers.kms.endpoint,
+    apiUrl: front.url,
+    issuer: identity.issuer,
+    audience: AUDIENCE,
+  });
   await loadData(outputs, isNew, options);
   for (const table of stack.tables) await ensureStream(servers.dynamoDb, table);
   const guard =

@@ -9,6 +9,7 @@ import { holds, resolve, type Surroundings } from "./intrinsics.ts";
 import { physicalName } from "./names.ts";
 import {
   Bucket,
+  EncryptionKey,
   EventInvokeConfig,
   EventSourceMapping,
   GlobalTable,
@@ -33,6 +34,7 @@ export interface Stack {
   readonly tables: readonly (Named<typeof Table> | Named<typeof GlobalTable>)[];
   readonly queues: readonly Named<typeof Queue>[];
   readonly buckets: readonly Named<typeof Bucket>[];
+  readonly keys: readonly Named<typeof EncryptionKey>[];
   readonly functions: readonly FunctionSpec[];
   readonly eventSources: readonly Named<typeof EventSourceMapping>[];
   readonly invokeConfigs: readonly Named<typeof EventInvokeConfig>[];
@@ -48,6 +50,7 @@ const schemas: Record<string, z.ZodMiniType> = {
   "AWS::DynamoDB::GlobalTable": GlobalTable,
   "AWS::SQS::Queue": Queue,
   "AWS::S3::Bucket": Bucket,
+  "AWS::KMS::Key": EncryptionKey,
   "AWS::Lambda::Function": LambdaFunction,
   "AWS::Lambda::EventSourceMapping": EventSourceMapping,
   "AWS::Lambda::EventInvokeConfig": EventInvokeConfig,
@@ -84,6 +87,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
     tables: [...of("AWS::DynamoDB::Table", Table), ...of("AWS::DynamoDB::GlobalTable", GlobalTable)],
     queues: of("AWS::SQS::Queue", Queue),
     buckets: of("AWS::S3::Bucket", Bucket),
+    keys: of("AWS::KMS::Key", EncryptionKey),
     functions: of("AWS::Lambda::Function", LambdaFunction).map((spec) => ({
       ...spec,
       directory: path.resolve(assets, metadata(spec.id, "aws:asset:path", read)),

@@ -28,6 +28,7 @@ export const families = {
   manifests: "C#*#XM",
   segments: "C#*#XS#*",
   webhooks: "C#*#W",
+  dataKeys: "C#*#WK",
   deliveries: "C#*#D#*",
   due: "DUE#*",
 } as const;

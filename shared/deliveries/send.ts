@@ -21,6 +21,7 @@ import { bodyToSend } from "#shared/deliveries/window.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { log } from "#shared/log.ts";
 import type { StoredWebhook } from "#shared/webhooks/schema.ts";
+import { openedSecrets } from "#shared/webhooks/sealed.ts";
 
 /** Exchanges that end within this time of each other are recorded together. */
 const TOGETHER_MS = 100;
@@ -106,8 +107,9 @@ export async function standing(
 
 async function exchangeOf(world: EventWorld, webhook: StoredWebhook, delivery: StoredDelivery): Promise<Made> {
   const body = await bodyToSend(world.table, delivery);
+  const secrets = await openedSecrets(world.secrets, webhook);
   const startedMs = world.clock.now();
-  const exchange = await world.post(requestOf(webhook.url, webhook, delivery, body, startedMs));
+  const exchange = await world.post(requestOf(webhook.url, secrets, delivery, body, startedMs));
   return { delivery, startedMs, exchange };
 }
 

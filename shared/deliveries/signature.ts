@@ -1,9 +1,11 @@
 /** Signs the exact bytes of a delivery: the service's own header and the Standard Webhooks trio. */
 import { createHmac, type Hmac } from "node:crypto";
-import type { StoredWebhook } from "#shared/webhooks/schema.ts";
 
 /** The secret, and the one before it with the time until which it signs too. */
-export type SigningSecrets = Pick<StoredWebhook, "secretKey" | "previousSecret">;
+export interface SigningSecrets {
+  readonly secretKey: string;
+  readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;
+}
 
 export interface SignatureHeaders {
   readonly "X-Service-Signature": string;

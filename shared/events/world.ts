@@ -7,6 +7,8 @@ import { openTable, type Table } from "#shared/db/table.ts";
 import { type Exchange, type Post, post } from "#shared/deliveries/exchange.ts";
 import { parkRecord } from "#shared/events/parking.ts";
 import { type DeliveryQueue, deliveryQueue } from "#shared/queue.ts";
+import { secretsOn } from "#shared/secrets/provider.ts";
+import type { Secrets } from "#shared/secrets/secrets.ts";
 
 export interface EventWorld {
   readonly table: Table;
@@ -14,6 +16,7 @@ export interface EventWorld {
   /** Waits. */
   readonly rest: (ms: number) => Promise<void>;
   readonly queue: DeliveryQueue;
+  readonly secrets: Pick<Secrets, "open">;
   /** Delays and retry gaps pass this many times faster. */
   readonly timeScale: number;
   /** Functions of the whole deployment that send at once, at most. */
@@ -26,8 +29,11 @@ export interface EventWorld {
 let made: EventWorld | undefined;
 
 export function eventWorld(): EventWorld {
-  made ??= {
-    table: openTable(setting("TABLE_NAME")),
+  if (made !== undefined) return made;
+  const table = openTable(setting("TABLE_NAME"));
+  made = {
+    table,
+    secrets: secretsOn(table),
     clock: systemClock,
     // Of a process that waits for nothing else, too: Lambda takes one that could end for one that has.
     rest: (ms) => wait(ms),

@@ -30,6 +30,8 @@ export interface Contract<
   /** Status of success: 200, 201 (with `Location`) or 202. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;
+  /** The answer holds a secret: kept for a repeated request, it is encrypted by the company's data key. */
+  readonly holdsSecret?: boolean;
   /** The answer is a file to keep, as text in UTF-8, and no JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
   /** Collection in which a created record stands, e.g. `/api/notes`, where it is not the route's own path. */

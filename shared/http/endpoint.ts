@@ -7,6 +7,7 @@ import { answering, type Call, checked, requestChain } from "#shared/http/chain.
 import type { Contract } from "#shared/http/contract.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
+import type { World } from "#shared/world.ts";
 
 /** An answer is made this long before the function's time is up, so that the client gets a problem body and no gateway error. */
 const DEADLINE_RESERVE_MS = 1_000;
@@ -26,9 +27,8 @@ export function endpoint<
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
 ): Endpoint {
   const chain = requestChain(contract, DEADLINE_RESERVE_MS, async (request, call) => {
-    const { value, replayed } = await idempotently(committingCarried(call.world), call.caller, request, (world) =>
-      work({ ...call, world }),
-    );
+    const run = (world: World) => work({ ...call, world });
+    const { value, replayed } = await idempotently(committingCarried(call.world), call.caller, request, run, contract);
     const headers = {
       ...(contract.status === 201 && location(request, contract.collection, value)),
       ...(replayed && { "Idempotency-Replayed": "true" }),

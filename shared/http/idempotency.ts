@@ -10,6 +10,7 @@ import { ConditionFailed } from "#shared/db/errors.ts";
 import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Write } from "#shared/db/table.ts";
+import type { Contract } from "#shared/http/contract.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
 import { limits } from "#shared/limits.ts";
@@ -25,8 +26,9 @@ const StoredClaim = z.object({
   run: z.string(),
   /** Until then the run is taken to be alive; in milliseconds since the epoch. */
   runsUntil: z.number(),
-  /** The answer, encrypted; absent while the run goes on. */
+  /** The answer, encrypted; absent while the run goes on. One that holds a secret is the second. */
   answer: z.optional(z.instanceof(Uint8Array)),
+  sealedAnswer: z.optional(z.instanceof(Uint8Array)),
   /** When the key is forgotten; the row itself goes some time later. Milliseconds since the epoch. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
@@ -43,6 +45,7 @@ export async function idempotently<T>(
   caller: Caller,
   request: Request,
   work: (world: World) => Promise<T>,
+  { holdsSecret = false }: Pick<Contract, "holdsSecret"> = {},
 ): Promise<Idempotent<T>> {
   const given = keyOf(request);
   if (given === undefined) return { value: await work(world), replayed: false };
@@ -50,22 +53,29 @@ export async function idempotently<T>(
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
   const run = randomUUID();
-  const held = all(equals("run", run), missing("answer"));
-  const answered = (answer: unknown): Write => ({
-    update: row,
-    change: { set: { answer: encrypt(secret, answer) } },
-    when: held,
-  });
+  const held = all(equals("run", run), unanswered);
+  const answered = async (answer: unknown): Promise<Write> => {
+    const set = holdsSecret
+      ? { sealedAnswer: await world.secrets.seal(caller.companyId, row, JSON.stringify(answer)) }
+      : { answer: encrypt(secret, answer) };
+    return { update: row, change: { set }, when: held };
+  };
   let committed = false;
   const commit: World["commit"] = async (writes, answer) => {
-    await world.commit([...writes, answered(answer)], answer);
+    await world.commit([...writes, await answered(answer)], answer);
     committed = true;
   };
   try {
     const standing = await claim(world, row, run, digest(request.path, queryOf(request), request.body));
-    if (standing !== undefined) return { value: decrypt(secret, standing), replayed: true };
+    if (standing !== undefined) {
+      const { answer, sealed } = standing;
+      const value = sealed
+        ? JSON.parse(await world.secrets.open(caller.companyId, row, answer))
+        : decrypt(secret, answer);
+      return { value, replayed: true };
+    }
     const value = await work({ ...world, commit });
-    if (!committed) await world.table.transact([answered(value)]);
+    if (!committed) await world.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
     // Whatever may still be under way, the claim itself included, cannot commit once its row is gone.
@@ -85,8 +95,16 @@ async function release(world: World, removal: Write): Promise<void> {
   }
 }
 
-/** Undefined: the claim is ours. Else the encrypted answer of an earlier run. */
-async function claim(world: World, row: Key, run: string, fingerprint: string): Promise<Uint8Array | undefined> {
+const unanswered = all(missing("answer"), missing("sealedAnswer"));
+
+/** The encrypted answer of an earlier run; sealed by the company's data key, or by the idempotency key itself. */
+interface Standing {
+  readonly answer: Uint8Array;
+  readonly sealed: boolean;
+}
+
+/** Undefined: the claim is ours. */
+async function claim(world: World, row: Key, run: string, fingerprint: string): Promise<Standing | undefined> {
   const now = world.clock.now();
   const stored: z.infer<typeof StoredClaim> = {
     type: "idempotency",
@@ -96,7 +114,7 @@ async function claim(world: World, row: Key, run: string, fingerprint: string): 
     forgottenAt: now + limits.idempotencyKeptMs,
     expiresAt: Math.ceil((now + limits.idempotencyKeptMs) / 1_000),
   };
-  const abandoned = all(missing("answer"), atMost("runsUntil", now), equals("fingerprint", fingerprint));
+  const abandoned = all(unanswered, atMost("runsUntil", now), equals("fingerprint", fingerprint));
   const free = any(missing("pk"), atMost("forgottenAt", now), abandoned);
   try {
     await world.table.write({ put: { ...row, ...stored }, when: free });
@@ -107,7 +125,9 @@ async function claim(world: World, row: Key, run: string, fingerprint: string): 
     if (standing.fingerprint !== fingerprint) {
       throw new ApiError("idempotency_mismatch", "This idempotency key was used with another request.");
     }
-    if (standing.answer !== undefined) return standing.answer;
+    const { answer, sealedAnswer } = standing;
+    if (sealedAnswer !== undefined) return { answer: sealedAnswer, sealed: true };
+    if (answer !== undefined) return { answer, sealed: false };
     throw new ApiError("conflict", "A request with this idempotency key is still running.", {
       headers: { "Retry-After": `${retryAfterSeconds(standing, now)}` },
     });
@@ -148,7 +168,10 @@ const queryOf = ({ queryParameters }: Request): string => JSON.stringify([...que
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** AES-256-GCM under a secret that only the holder of the idempotency key can derive: an answer may hold a webhook's secret. */
+/**
+ * AES-256-GCM under a secret that the holder of the idempotency key can derive, and who has the table and guesses the key. So an
+ * answer encrypted thus holds nothing that the table does not: a contract says of others that they hold a secret.
+ */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);

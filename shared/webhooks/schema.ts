@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
-import { Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
+import { Bytes, Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/filter.ts";
 import { Secret } from "#shared/webhooks/secret.ts";
 
@@ -97,9 +97,15 @@ export const StoredWebhook = z.object({
   companyId: Id,
   name: z.string(),
   url: z.string(),
-  secretKey: z.string(),
+  /** Encrypted for this row, and what is shown of it. */
+  sealedSecret: z.optional(Bytes),
+  secretMask: z.optional(z.string()),
+  /** In place of these, in rows of before encryption that `npm run webhooks -- encrypt-secrets` has not come to. */
+  secretKey: z.optional(z.string()),
   /** Signs too, until then. */
-  previousSecret: z.optional(z.object({ secretKey: z.string(), until: Timestamp })),
+  previousSecret: z.optional(
+    z.object({ sealed: z.optional(Bytes), secretKey: z.optional(z.string()), until: Timestamp }),
+  ),
   status: z.enum(["active", "paused"]),
   /** Since then no attempt has succeeded. */
   failingSince: z.optional(Timestamp),

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
-import { all, equals, present } from "#shared/db/expression.ts";
+import { all, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Write } from "#shared/db/table.ts";
@@ -17,6 +17,7 @@ import {
   type Webhook,
   type WebhookPatch,
 } from "#shared/webhooks/schema.ts";
+import { asPrevious, holdsSecretOf, sealedSecret } from "#shared/webhooks/sealed.ts";
 import { assertTarget } from "#shared/webhooks/target.ts";
 import { maskedWebhook, presentRegistration, presentWebhook, readWebhook } from "#shared/webhooks/webhooks.ts";
 import type { World } from "#shared/world.ts";
@@ -44,16 +45,18 @@ export async function updateWebhook(
 export function rotateSecret(world: World, companyId: number, id: number, choice: SecretChoice): Promise<Webhook> {
   return optimistic(async () => {
     const rows = await readWebhook(world, companyId, id);
-    const { secretKey: old } = rows.webhook;
+    const { webhook } = rows;
+    const secretKey = choice.secretKey ?? randomUUID();
     const now = world.clock.now();
     const set = {
-      secretKey: choice.secretKey ?? randomUUID(),
-      previousSecret: { secretKey: old, until: iso(now + limits.secretOverlapMs) },
+      ...(await sealedSecret(world.secrets, webhook, secretKey)),
+      previousSecret: await asPrevious(world.secrets, webhook, iso(now + limits.secretOverlapMs)),
       updatedAt: iso(now),
     };
-    const rotated = presentWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
-    const when = all(present, equals("secretKey", old));
-    await world.commit([{ update: keys.webhook(companyId, id), change: { set }, when }], rotated);
+    const rotated = presentWebhook({ ...rows, webhook: { ...webhook, ...set } }, secretKey);
+    const when = all(present, holdsSecretOf(webhook));
+    const change = { set, remove: ["secretKey"] };
+    await world.commit([{ update: keys.webhook(companyId, id), change, when }], rotated);
     return rotated;
   });
 }

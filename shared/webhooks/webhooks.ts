@@ -21,7 +21,7 @@ import {
   StoredWebhook,
   type Webhook,
 } from "#shared/webhooks/schema.ts";
-import { maskOf } from "#shared/webhooks/secret.ts";
+import { maskIn, sealedSecret } from "#shared/webhooks/sealed.ts";
 import { assertTarget } from "#shared/webhooks/target.ts";
 import type { World } from "#shared/world.ts";
 
@@ -72,6 +72,7 @@ export async function readWebhook({ table }: World, companyId: number, id: numbe
 export async function createWebhook(world: World, companyId: number, input: NewWebhook): Promise<Webhook> {
   const [id] = await Promise.all([world.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
   const now = iso(world.clock.now());
+  const secretKey = input.secretKey ?? randomUUID();
   const registrations = await Promise.all(
     input.registrations.map(async (entry) => storedRegistration(companyId, id, await world.ids.next(), entry, now)),
   );
@@ -81,7 +82,7 @@ export async function createWebhook(world: World, companyId: number, input: NewW
     companyId,
     name: input.name,
     url: input.url,
-    secretKey: input.secretKey ?? randomUUID(),
+    ...(await sealedSecret(world.secrets, { companyId, id }, secretKey)),
     status: "active",
     registrationCount: registrations.length,
     createdAt: now,
@@ -93,7 +94,7 @@ export async function createWebhook(world: World, companyId: number, input: NewW
     when: any(missing("webhooks"), below("webhooks", limits.webhooksPerCompany)),
   };
   const writes: Write[] = [counted, { put: { ...keys.webhook(companyId, id), ...webhook }, when: absent }];
-  const made = presentWebhook({ webhook, registrations });
+  const made = presentWebhook({ webhook, registrations }, secretKey);
   await world.commit([...writes, ...registrations.map(registrationWrite)], made).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
     throw new ApiError("conflict", `A company may have at most ${limits.webhooksPerCompany} webhooks.`);
@@ -153,12 +154,11 @@ export const registrationWrite = (registration: StoredRegistration): Write => {
   return { put: { ...keys.registration(companyId, webhookId, id), ...registration }, when: absent };
 };
 
-/** With its secret in full. */
-export const presentWebhook = ({ webhook, registrations }: WebhookRows): Webhook => ({
-  ...webhook,
-  registrations: registrations.map(presentRegistration),
-});
+/** With its secret in full where it was just made. */
+export function presentWebhook({ webhook, registrations }: WebhookRows, secretKey: string): Webhook {
+  const { sealedSecret: _, secretMask: __, previousSecret: ___, ...shown } = webhook;
+  return { ...shown, secretKey, registrations: registrations.map(presentRegistration) };
+}
 
 /** As every answer shows a webhook but those that made its secret. */
-export const maskedWebhook = ({ webhook, registrations }: WebhookRows): Webhook =>
-  presentWebhook({ webhook: { ...webhook, secretKey: maskOf(webhook.secretKey) }, registrations });
+export const maskedWebhook = (rows: WebhookRows): Webhook => presentWebhook(rows, maskIn(rows.webhook));

@@ -6,11 +6,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
+import { openKms } from "#shared/aws/kms.ts";
 import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { dynamoClient } from "#shared/db/dynamo.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
+import { provideSecrets } from "#shared/secrets/provider.ts";
+import { openSecrets } from "#shared/secrets/secrets.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { prospectRow } from "../fault/event-scene.ts";
@@ -123,15 +126,24 @@ async function startService(): Promise<{ url: string; stop(): Promise<void> }> {
   throw new Error("the local service did not start");
 }
 
-const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
+const Outputs = z.object({
+  TableName: z.string(),
+  DynamoDbEndpoint: z.string(),
+  SecretsKeyArn: z.string(),
+  KmsEndpoint: z.string(),
+});
 
 /** Does what is measured, for the events of these numbers, and gives the time from which each counts. */
 type Act = (ids: readonly number[]) => Promise<readonly number[]>;
 
 async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act; post: Act }> {
-  const { TableName, DynamoDbEndpoint } = Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
+  const outputs = Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
+  const { TableName, DynamoDbEndpoint, SecretsKeyArn, KmsEndpoint: endpoint } = outputs;
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const client = dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials, ...patient });
+  provideSecrets((table) =>
+    openSecrets(table, () => openKms(SecretsKeyArn, { endpoint, region: "us-east-1", credentials })),
+  );
   const world = worldOn(openTable(TableName, client));
   const owner = { email: "owner@bench.test", firstName: "O", lastName: "B", sub: "bench" };
   const { company } = await createCompany(world, { name: "Bench", owner });

@@ -63,6 +63,7 @@ test("an appointment that is made or moved after the event was told is not in it
     clock: world.clock,
     timeScale: 1,
     senders: 10,
+    secrets: { open: () => Promise.reject(new Error("nothing is signed here")) },
     rest: async () => undefined,
     queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("nothing is taken here")) },
     post: () => Promise.reject(new Error("nothing is posted here")),

@@ -12,6 +12,7 @@ import { batchReads, publishChanges, type RowChange } from "#shared/events/publi
 import type { EventWorld } from "#shared/events/world.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import type { Queued } from "#shared/queue.ts";
+import { secretsOn } from "#shared/secrets/provider.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
@@ -74,6 +75,8 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
   const calls: string[] = [];
   const world: EventWorld = {
     table: calledBy((work, name) => strike(name, work), db.direct),
+    // Whose calls are struck in secrets.test.ts.
+    secrets: secretsOn(db.direct),
     clock: time,
     rest: () => turn(),
     timeScale: 1,

@@ -23,6 +23,7 @@ const handler = publishStream(() => ({
   rest: never,
   timeScale: 1,
   senders: 10,
+  secrets: { open: never },
   queue: {
     returnIn: never,
     send: async (entries) => {

@@ -8,6 +8,8 @@ import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";
 import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
+import { secretsOn } from "#shared/secrets/provider.ts";
+import type { Secrets } from "#shared/secrets/secrets.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
 import { createWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
@@ -52,6 +54,7 @@ export class Senders {
   sweeps = true;
   answers: (post: Post, now: number) => Answer = () => ({ ms: 0 });
   readonly #db: FaultyDynamoDb;
+  readonly #secrets: Secrets;
   readonly #count: number;
   readonly #busy = new Map<number, number>();
   readonly #timers: { at: number; ring: () => void }[] = [];
@@ -60,9 +63,13 @@ export class Senders {
 
   constructor(db: FaultyDynamoDb, count: number, timeScale = 1) {
     this.#db = db;
+    this.#secrets = secretsOn(db.direct);
     this.#count = count;
+    const table = calledBy((work) => this.#counted(work), db.direct);
     this.world = {
-      table: calledBy((work) => this.#counted(work), db.direct),
+      table,
+      // A call of the key service takes no time of this clock.
+      secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
       rest: (ms) => this.#rest(ms),
       timeScale,

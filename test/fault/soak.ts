@@ -13,6 +13,7 @@ import { prospectItem } from "#shared/prospects/stored.ts";
 import { pressAction } from "#shared/webhooks/actions.ts";
 import { createRegistration } from "#shared/webhooks/registrations.ts";
 import type { NewRegistration } from "#shared/webhooks/schema.ts";
+import { openedSecrets } from "#shared/webhooks/sealed.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { booksOf } from "./balance.ts";
@@ -101,6 +102,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
     button: await register(plain, at, { triggerMode: "manual" }),
   };
   const { webhook } = await readWebhook(plain, at.companyId, at.webhookId);
+  const { secretKey: secret } = await openedSecrets(plain.secrets, webhook);
   const prospects = Array.from({ length: PROSPECTS }, (_, i) => prospectRow(at.companyId, i + 1));
   await db.direct.batchPut(prospects.map((row) => ({ ...keys.prospect(at.companyId, row.id), ...prospectItem(row) })));
   const random = randomFrom(given.seed);
@@ -132,7 +134,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
     return { status, error: null, answer: "", retryAfter: undefined, latencyMs: 1 };
   }
   const kept = { count, cutOff: new Map<string, number>(), presses: new Map<string, number>(), received };
-  return { ...given, at, world, registered, secret: webhook.secretKey, random, ...kept };
+  return { ...given, at, world, registered, secret, random, ...kept };
 }
 
 /** The nth change: each prospect in its turn, a second after the one before. */

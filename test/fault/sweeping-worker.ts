@@ -33,6 +33,7 @@ const queued = await sweep(
     rest: never,
     timeScale: 1,
     senders: 10,
+    secrets: { open: never },
     queue: {
       returnIn: never,
       send: async (entries) => void found.push(...entries.map(({ message }) => message.companyId)),

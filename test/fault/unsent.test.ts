@@ -130,9 +130,9 @@ test("killed at each call, before and after it takes effect: delivered once requ
   tags: "sized",
 }, async () => {
   const run = async (at: Scene): Promise<void> => {
-    at.answers = () => (at.clock < START + 5 * MINUTE ? unsent : {});
+    at.answers = () => (at.clock < START + MINUTE ? unsent : {});
     await publishUntilDone(at);
-    await settleFor(at, 15);
+    await settleFor(at, 4);
   };
   const calm = await newScene(db);
   await run(calm);

@@ -45,6 +45,20 @@ describe("a table and a bucket that are named", () => {
   });
 });
 
+describe("a key of secrets that is named", () => {
+  it("is used as it is, and none is made", async () => {
+    const secretsKey = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
+    const template = await synthesized(configured({ secretsKey }));
+    expect(JSON.stringify(template.all("AWS::KMS::Key"))).not.toContain("webhook-secrets");
+    const { properties } = template.functionOf("events/deliver");
+    expect(at(properties, "Environment", "Variables", "SECRETS_KEY_ARN")).toBe(secretsKey);
+    const role = template.resources[target(properties.Role) ?? ""]?.Properties;
+    const statements = listed(at(role, "Policies", 0, "PolicyDocument", "Statement"));
+    const unwrapping = statements.find((statement) => listed(at(statement, "Action")).includes("kms:Decrypt"));
+    expect(at(unwrapping, "Resource")).toBe(secretsKey);
+  });
+});
+
 describe("a user pool that is named", () => {
   it("is the issuer, takes invitations, and is neither made nor changed", async () => {
     const { userPool, userPoolClient } = names;
@@ -70,6 +84,7 @@ describe("names that cannot be", () => {
   it.each([
     [{ table: "a b" }, "table: must be the name of a table"],
     [{ bucket: "Upper" }, "bucket: must be the name of a bucket"],
+    [{ secretsKey: "alias/mine" }, "secretsKey: must be the ARN of a key"],
     [{ userPool: "AbCdEfGhI", userPoolClient: "1a" }, "userPool: must be the id"],
     [{ userPool: names.userPool }, "userPoolClient: needed with userPool"],
     [{ userPoolClient: names.userPoolClient }, "userPool: needed with userPoolClient"],

@@ -172,7 +172,7 @@ test("of several queues that are read, the outputs name that of deliveries, and 
   const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
   const { stacks } = await synthesized({ ...ownIdentity, ...identity });
   const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
-  const places = { apiUrl: "", issuer: "", audience: "", dynamoDbEndpoint: "", queues: { endpoint } };
+  const places = { apiUrl: "", issuer: "", audience: "", kmsEndpoint: "", dynamoDbEndpoint: "", queues: { endpoint } };
   const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, places);
   expect(DeliveryQueueUrl).toMatch(/\/DeliveriesQueue/);
   expect(DeadLetterQueueUrls).toHaveLength(stack.queues.length - 3);

@@ -121,6 +121,22 @@ describe("rights", () => {
     }
   });
 
+  it("to the key of secrets are those of the functions that sign or make secrets, with a tag and for that purpose alone", () => {
+    const granted = accessByFile.flatMap(({ file }) => {
+      const { Properties } = roleOf(file);
+      const own = statementsOf(Properties).filter(({ actions }) => actions.some((action) => action.startsWith("kms:")));
+      if (own.length === 0) return [];
+      const tags = listed(Properties.Tags).filter((tag) => at(tag, "Key") === "webhook-secrets");
+      return own.map(({ actions, condition }) => ({ file, actions: actions.toSorted(), condition, tags: tags.length }));
+    });
+    const condition = { StringEquals: { "kms:EncryptionContext:purpose": "webhook-secrets" } };
+    expect(granted).toEqual([
+      { file: "webhooks/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
+      { file: "webhooks/rotate-secret", actions: ["kms:Decrypt", "kms:GenerateDataKey"], condition, tags: 1 },
+      { file: "events/deliver", actions: ["kms:Decrypt"], condition, tags: 1 },
+    ]);
+  });
+
   it("let API Gateway call exactly the functions of the routes, and its own two", () => {
     const invokers = template
       .all("AWS::IAM::Role")
@@ -148,6 +164,7 @@ describe("environment", () => {
         ...(access.identityProvider === undefined ? [] : ["USER_POOL_ID"]),
         ...(access.files === undefined ? [] : ["BUCKET_NAME"]),
         ...(access.deliveryQueue === undefined ? [] : ["DELIVERY_QUEUE_URL"]),
+        ...(access.secrets === undefined ? [] : ["SECRETS_KEY_ARN"]),
         ...(access.parkedRecords === undefined ? [] : ["PARKED_RECORDS_URL"]),
         ...(access.importQueue === undefined ? [] : ["IMPORT_QUEUE_URL"]),
         ...(access.exportQueue === undefined ? [] : ["EXPORT_QUEUE_URL"]),

@@ -47,6 +47,7 @@ const keepers: Readonly<Record<string, string>> = {
   Files8E6940B8: "AWS::S3::Bucket",
   UserPool6BA7E5F2: "AWS::Cognito::UserPool",
   UserPoolClient43258C81: "AWS::Cognito::UserPoolClient",
+  SecretsKey317DCF94: "AWS::KMS::Key",
   ImportsQueue807CB1E9: "AWS::SQS::Queue",
   ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
 };
@@ -57,6 +58,7 @@ const lost: Readonly<Record<string, string>> = {
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
   "AWS::Cognito::UserPool": "the service would begin with an empty user pool: nobody could sign in",
   "AWS::Cognito::UserPoolClient": "applications would name a client that is gone: nobody could sign in",
+  "AWS::KMS::Key": "no data key could be unwrapped: every secret of a webhook would be gone",
   "AWS::SQS::Queue": "imports that wait in the queue would not be worked on until the sweeper finds them",
 };
 
@@ -108,6 +110,7 @@ describe("the data's stack", () => {
       [
         "ExportsOutputFnGetAttFiles8E6940B8ArnD8EE6C03",
         "ExportsOutputFnGetAttImportsQueue807CB1E9Arn2C506A4B",
+        "ExportsOutputFnGetAttSecretsKey317DCF94Arn94500D76",
         "ExportsOutputFnGetAttTableCD117FA1ArnE2C8C204",
         "ExportsOutputFnGetAttTableCD117FA1StreamArnB270E65B",
         "ExportsOutputFnGetAttUserPool6BA7E5F2Arn686ACC00",

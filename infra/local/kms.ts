@@ -1,0 +1,151 @@
+/**
+ * The key service on this machine: data keys are wrapped with keys of its own, which it keeps beside the tables. As on AWS, what was
+ * wrapped in one context opens in no other, and a function needs the right that its policy gives it.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import * as z from "zod/mini";
+import { LocalError } from "./error.ts";
+
+/** What a function wants of a key. */
+export interface KeyUse {
+  /** Access key of the caller: the name of a function, or that of an operator. */
+  readonly caller: string;
+  readonly action: "kms:GenerateDataKey" | "kms:Decrypt";
+  readonly keyArn: string;
+  readonly context: Readonly<Record<string, string>>;
+}
+
+export interface KeyServer {
+  readonly endpoint: string;
+  /** Calls that were answered so far, as the service names them. */
+  readonly calls: string[];
+  /** From now on there are these keys, and uses are refused for which there is a reason. */
+  serve(keyArns: readonly string[], refusal?: (use: KeyUse) => string | undefined): void;
+  /** It keeps no process alive. */
+  unref(): void;
+  stop(): void;
+}
+
+const StoredKeys = z.record(z.string(), z.string());
+const Context = z._default(z.record(z.string(), z.string()), {});
+const Input = z.object({
+  KeyId: z.optional(z.string()),
+  EncryptionContext: Context,
+  KeySpec: z.optional(z.enum(["AES_256", "AES_128"])),
+  NumberOfBytes: z.optional(z.int()),
+  CiphertextBlob: z.optional(z.string()),
+});
+type Input = z.infer<typeof Input>;
+
+class Refused extends Error {
+  readonly code: string;
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** `file` keeps the keys over restarts; without one they are gone with the service. */
+export async function startKms(file: string | undefined): Promise<KeyServer> {
+  const keys: Record<string, string> =
+    file !== undefined && existsSync(file) ? z.parse(StoredKeys, JSON.parse(readFileSync(file, "utf8"))) : {};
+  const calls: string[] = [];
+  let refusal: (use: KeyUse) => string | undefined = () => undefined;
+
+  function answer(operation: string, input: Input, caller: string): object {
+    if (operation === "GenerateDataKey") return generate(input, caller);
+    if (operation === "Decrypt") return decrypt(input, caller);
+    throw new Refused("UnsupportedOperationException", `${operation} is not supported by the local runtime`);
+  }
+
+  function keyAt(keyArn: string, action: KeyUse["action"], caller: string, context: KeyUse["context"]): Buffer {
+    const reason = refusal({ caller, action, keyArn, context });
+    if (reason !== undefined) throw new Refused("AccessDeniedException", reason);
+    const key = keys[keyArn];
+    if (key === undefined) throw new Refused("NotFoundException", `there is no key ${keyArn}`);
+    return Buffer.from(key, "base64");
+  }
+
+  function generate({ KeyId = "", EncryptionContext, KeySpec, NumberOfBytes }: Input, caller: string): object {
+    const key = keyAt(KeyId, "kms:GenerateDataKey", caller, EncryptionContext);
+    const plain = randomBytes(NumberOfBytes ?? (KeySpec === "AES_128" ? 16 : 32));
+    const blob = wrapped(key, KeyId, EncryptionContext, plain);
+    return { KeyId, Plaintext: plain.toString("base64"), CiphertextBlob: blob.toString("base64") };
+  }
+
+  function decrypt({ KeyId, EncryptionContext, CiphertextBlob = "" }: Input, caller: string): object {
+    const blob = Buffer.from(CiphertextBlob, "base64");
+    const keyArn = blob.subarray(1, 1 + (blob[0] ?? 0)).toString("utf8");
+    const key = keyAt(KeyId ?? keyArn, "kms:Decrypt", caller, EncryptionContext);
+    if (KeyId !== undefined && KeyId !== keyArn) throw new Refused("IncorrectKeyException", "another key was used");
+    const plain = unwrapped(key, keyArn, EncryptionContext, blob);
+    return { KeyId: keyArn, Plaintext: plain.toString("base64"), EncryptionAlgorithm: "SYMMETRIC_DEFAULT" };
+  }
+
+  async function handle(request: IncomingMessage): Promise<{ status: number; body: object }> {
+    const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
+    const caller = /Credential=([^/]+)\//.exec(request.headers.authorization ?? "")?.[1] ?? "";
+    try {
+      const input = z.parse(Input, JSON.parse(await text(request)));
+      const body = answer(operation, input, caller);
+      calls.push(operation);
+      return { status: 200, body };
+    } catch (error) {
+      const code = error instanceof Refused ? error.code : "ValidationException";
+      const message = error instanceof Error ? error.message : String(error);
+      return { status: 400, body: { __type: code, message } };
+    }
+  }
+
+  const server = createServer((request, response) => {
+    void handle(request).then(({ status, body }) => {
+      response.writeHead(status, { "Content-Type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new LocalError("the key service has no port");
+  return {
+    endpoint: `http://127.0.0.1:${address.port}`,
+    calls,
+    serve(keyArns, refuse = () => undefined) {
+      refusal = refuse;
+      for (const arn of keyArns) keys[arn] ??= randomBytes(32).toString("base64");
+      if (file !== undefined) writeFileSync(file, JSON.stringify(keys), { mode: 0o600 });
+    },
+    unref: () => void server.unref(),
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const contextBytes = (context: KeyUse["context"]): Buffer =>
+  Buffer.from(JSON.stringify(Object.entries(context).toSorted(([a], [b]) => (a < b ? -1 : 1))));
+
+function wrapped(key: Buffer, keyArn: string, context: KeyUse["context"], plain: Buffer): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(contextBytes(context));
+  const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return Buffer.concat([Buffer.from([keyArn.length]), Buffer.from(keyArn), nonce, cipher.getAuthTag(), sealed]);
+}
+
+function unwrapped(key: Buffer, keyArn: string, context: KeyUse["context"], blob: Buffer): Buffer {
+  const rest = blob.subarray(1 + keyArn.length);
+  try {
+    const decipher = createDecipheriv("aes-256-gcm", key, rest.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+      .setAAD(contextBytes(context))
+      .setAuthTag(rest.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    return Buffer.concat([decipher.update(rest.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+  } catch {
+    throw new Refused("InvalidCiphertextException", "");
+  }
+}
