@@ -83,7 +83,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a user
-         * @description The identity provider tells the user how to sign in. The invitation is `pending` until the user's first request and ends after 30 days; `DELETE /api/users/{id}` withdraws it before. An e-mail address belongs to one user of the whole service. Whether somebody elsewhere has it is not told: the answer is the same, but no mail is sent and nobody can take the invitation up, until it is made anew when the address is free. At most 200 invitations of a company a day (UTC), then 429. Where the issuer is not the deployment's own user pool, `sub` names the subject of the user's tokens, which belongs to one user of the whole service as well; the user pool names its subjects itself and refuses it. Only an owner makes owners.
+         * @description The identity provider tells the user how to sign in. The invitation is `pending` until the user's first request and ends after 30 days; `DELETE /api/users/{id}` withdraws it before. An e-mail address belongs to one user of the whole service. The answer does not say whether somebody elsewhere has it: it is the same, but no mail is sent and nobody can take the invitation up. Once the address is free, an invitation made anew goes through. At most 200 invitations of a company a day (UTC), then 429. Where the issuer is not the deployment's own user pool, `sub` names the subject of the user's tokens, which belongs to one user of the whole service as well; the user pool names its subjects itself and refuses it. Only an owner makes owners.
          *
          *     For admins and owners.
          */

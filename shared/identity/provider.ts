@@ -10,7 +10,7 @@ export interface IdentityProvider {
   readonly answersAfterMs: number;
   /**
    * Makes the user with this e-mail address known and gives the subject that tokens will name. Asked again for the same
-   * address, it goes on where it was cut off. `known` is the subject that the user had before.
+   * address, it continues where it was cut off. `known` is the subject that the user had before.
    */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
   /** Takes back an invitation that nobody took up. Does nothing for a user who has signed in, or is unknown. */

@@ -1,5 +1,5 @@
 /**
- * Invites users. An address belongs to one user of the whole service; whether somebody elsewhere has it is told to nobody: the
+ * Invites users. An address belongs to one user of the whole service; nobody learns whether somebody elsewhere has it: the
  * invitation is then recorded as any other, no mail is sent, and it ends unaccepted.
  */
 import { randomUUID } from "node:crypto";

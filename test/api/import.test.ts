@@ -145,7 +145,7 @@ test("10 000 rows with an error each are told and kept, one more is too many", a
   expect(answer.text).toContain("POST /api/prospects/imports");
 });
 
-test("rows with fifty faults each are told in an answer that arrives, and the same under a key again", async () => {
+test("rows with fifty faults each: the answer arrives, and the same answer again under its key", async () => {
   const name = uniqueName();
   const tags = Array.from({ length: 50 }, (_, i) => `${i},`).join(";");
   const file = ["name,lat,lng,tags", `${name},1,2,`, ...Array.from({ length: 9_999 }, () => `x,1,2,"${tags}"`)].join(

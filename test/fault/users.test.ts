@@ -75,7 +75,7 @@ test("a try that ends between invitation and rows leaves nothing in the way of t
   });
 });
 
-test("an address that is in use is refused before anybody is invited, in whatever case, and elsewhere not told to be", async () => {
+test("an address that is in use is refused before anybody is invited, in whatever case, and another company does not learn it", async () => {
   const { world, owner, name } = await company();
   const elsewhere = await company();
   const pool = userList();

@@ -1,4 +1,4 @@
-/** What is told of rows at fault stays small, whatever is in the file: one answer carries it, and one row of the table keeps it. */
+/** Faults of imported rows stay small, whatever is in the file: one answer carries them, and one row of the table keeps them. */
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
