@@ -5,6 +5,7 @@ import { type Access, dictionary, newIds, type TableAccess } from "./access.ts";
 export const indexReads: TableAccess = {
   ...dictionary,
   index: ["Query"],
+  indexTexts: ["BatchGetItem", "Query"],
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
@@ -53,6 +54,7 @@ export const exportJob: Access = {
     exports: ["GetItem", "UpdateItem"],
     prospects: ["BatchGetItem", "Query"],
     index: ["Query"],
+    indexTexts: ["BatchGetItem", "Query"],
     manifests: ["BatchGetItem", "Query"],
     segments: ["BatchGetItem"],
   },

@@ -55,6 +55,6 @@ export const imports: TableAccess = { imports: ["GetItem"] };
 /** The next appointment of a prospect that has more than its row keeps, or kept ones that have passed. */
 export const upcoming: TableAccess = { agendas: ["GetItem"] };
 /** A prospect's or note's row goes with its entry in the company index. */
-export const indexEntries: TableAccess = { index: ["PutItem"] };
+export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
 /** A write of a status, tag or user says in the company's row and in its index that names have changed. */
 export const namesChange: TableAccess = { index: ["UpdateItem"] };

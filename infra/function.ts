@@ -221,6 +221,7 @@ const familyNames = [
   "territories",
   "deletedTerritories",
   "index",
+  "indexTexts",
   "manifests",
   "segments",
   "webhooks",

@@ -107,6 +107,7 @@ export const eventFunctions = {
     access: {
       table: {
         index: ["Query", "UpdateItem", "BatchWriteItem"],
+        indexTexts: ["BatchGetItem", "BatchWriteItem"],
         manifests: ["BatchGetItem", "Query", "BatchWriteItem"],
         segments: ["BatchGetItem", "BatchWriteItem"],
       },

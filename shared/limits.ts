@@ -34,8 +34,8 @@ export const limits = {
   prospectsPerAddress: 2_000,
   /** Addresses that one request of a user who sees only own prospects looks through. */
   addressesLookedThrough: 16_384,
-  /** Prospects that change in one transaction with their address: two writes each, and a transaction takes 100. */
-  prospectsChangedAtOnce: 45,
+  /** Prospects that change in one transaction with their address: three writes each, and a transaction takes 100. */
+  prospectsChangedAtOnce: 33,
   polygonPointsMin: 3,
   /** A polygon of so many points takes at most 255 KB as text. */
   polygonPointsMax: 5_000,

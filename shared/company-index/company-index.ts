@@ -1,4 +1,6 @@
 /** Reads of the company index: one strongly consistent Query, with the segments kept in memory from read to read. */
+
+import { type AsideTexts, readAsideTexts, TextsMissing, withTexts } from "#shared/company-index/aside-texts.ts";
 import { cacheBytesOf } from "#shared/company-index/cache-size.ts";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
@@ -6,6 +8,7 @@ import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { findMatches, type Matches } from "#shared/company-index/match.ts";
 import { Snapshot } from "#shared/company-index/snapshot.ts";
 import { readManifest, readSheets, type Sheets } from "#shared/company-index/store.ts";
+import { type Delta, newestUnflushed, type RunsInView } from "#shared/company-index/view.ts";
 import { TableBusy } from "#shared/db/errors.ts";
 import type { Table } from "#shared/db/table.ts";
 
@@ -30,6 +33,11 @@ export interface IndexMoment {
   find(criteria: Criteria): Promise<Matches>;
 }
 
+export interface HowToLook {
+  /** There will be words to look for: what only a search looks into is read at once, and not one round later. */
+  readonly searches?: boolean;
+}
+
 export interface CompanyIndex {
   /** Of memory that the segments kept from read to read take, as they are counted. */
   readonly cachedBytes: number;
@@ -41,6 +49,7 @@ export interface CompanyIndex {
     companyId: number,
     alongside: () => Promise<Beside>,
     work: (moment: IndexMoment, beside: Beside) => Promise<Result>,
+    how?: HowToLook,
   ): Promise<Result>;
 }
 
@@ -87,12 +96,24 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     return new Snapshot(companyId, manifest, cached);
   }
 
+  const textsOf = (
+    companyId: number,
+    newest: Delta,
+    runs: RunsInView,
+    aside: ReadonlySet<string>,
+    known: AsideTexts | undefined,
+  ): Promise<Delta> =>
+    withTexts(table, companyId, newest, runs, aside, known).catch((error: unknown) => {
+      throw error instanceof TextsMissing ? new MomentPassed("entries are being flushed", { cause: error }) : error;
+    });
+
   /** A read that knows nothing of the company asks for the head and all sheets at once. */
-  async function moment(companyId: number): Promise<IndexMoment> {
+  async function moment(companyId: number, searches: boolean): Promise<IndexMoment> {
     const isCold = !cache.has(companyId);
-    const [unflushed, sheets] = await Promise.all([
+    const [unflushed, sheets, texts] = await Promise.all([
       readUnflushed(table, companyId),
       isCold ? readSheets(table, companyId, "eventual") : undefined,
+      searches ? readAsideTexts(table, companyId) : undefined,
     ]);
     const snapshot = await snapshotOf(companyId, unflushed, sheets);
     return {
@@ -102,7 +123,11 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
         try {
           await snapshot.load(table, criteria);
           remember(companyId, snapshot);
-          return findMatches(snapshot.view(criteria, unflushed.entries, unflushed.notes), criteria);
+          const known = snapshot.known(criteria);
+          const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
+          const isSearch = criteria.words.length > 0;
+          const delta = isSearch ? await textsOf(companyId, newest, known, unflushed.aside, texts) : newest;
+          return findMatches(snapshot.view(criteria, delta), criteria);
         } finally {
           leave();
         }
@@ -114,10 +139,10 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     get cachedBytes() {
       return cachedBytes();
     },
-    at: async (companyId, alongside, work) => {
+    at: async (companyId, alongside, work, { searches = false } = {}) => {
       for (let attempt = 1; ; attempt++) {
         try {
-          const [found, beside] = await Promise.all([moment(companyId), alongside()]);
+          const [found, beside] = await Promise.all([moment(companyId, searches), alongside()]);
           return await work(found, beside);
         } catch (error) {
           if (error instanceof MomentPassed) {

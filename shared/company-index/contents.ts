@@ -1,4 +1,5 @@
 /** Everything that a company's index says, piece by piece: for checks, which trust no cache and no zone map. */
+import { withTexts } from "#shared/company-index/aside-texts.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/row.ts";
 import { rowsOf } from "#shared/company-index/rows.ts";
@@ -20,7 +21,8 @@ export async function readContents(table: Table, companyId: number): Promise<Con
   const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
   const asides = await readAsides(table, companyId, runs);
   const known = runsInView(asides);
-  const delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
+  const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
+  const delta = await withTexts(table, companyId, newest, known, unflushed.aside);
   const rows = new Map<number, IndexRow[]>();
   const notes = new Map<number, NoteText[]>();
   const keepNote = (note: NoteText, age: number): void => {

@@ -12,7 +12,16 @@ export interface Unflushed {
   readonly notes: readonly NoteEntry[];
   /** Keys of all these rows. */
   readonly keys: readonly Key[];
+  /** Sort keys of the entries whose texts stand beside them, and are empty here. */
+  readonly aside: ReadonlySet<string>;
+  /** Of all entries together (`weightOf`). */
+  readonly weight: number;
 }
+
+/** Bytes of the text that an entry holds itself: each list reads it. A longer one stands beside the entry. */
+const TEXT_BYTES = 256;
+/** An entry of so many bytes, its text included, counts as one for the next flush; a longer one as several. */
+const ENTRY_BYTES = 1_024;
 
 /** Of an entry's item: the stream's filter knows it by this. */
 export const DELTA_TYPE = "delta";
@@ -31,18 +40,46 @@ const Fields = z.tuple([
 ]);
 
 /** To be written in the transaction of the prospect's own row. */
-export function prospectDelta(companyId: number, entry: IndexEntry): Write {
+export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
   const key = keys.prospectDelta(companyId, entry.id, entry.version);
-  if (isTombstone(entry)) return { put: { ...key, type: DELTA_TYPE } };
+  if (isTombstone(entry)) return [{ put: { ...key, type: DELTA_TYPE } }];
   const { createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
-  const fields = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits];
-  return { put: { ...key, type: DELTA_TYPE, row: JSON.stringify(fields) } };
+  const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
+  const bytes = Buffer.byteLength(text) + phoneDigits.length;
+  if (bytes <= TEXT_BYTES) {
+    return [{ put: { ...key, type: DELTA_TYPE, row: JSON.stringify([...filters, text, phoneDigits]) } }];
+  }
+  return [
+    { put: { ...key, type: DELTA_TYPE, row: JSON.stringify([...filters, "", ""]), aside: bytes } },
+    { put: { ...keys.deltaText(companyId, key.sk), type: "deltaText", text, phoneDigits } },
+  ];
 }
 
 /** To be written in the transaction of the note's own row. */
-export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write {
+export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
-  return { put: { ...key, type: DELTA_TYPE, ...(text !== null && { note: text }) } };
+  if (text === null) return [{ put: { ...key, type: DELTA_TYPE } }];
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= TEXT_BYTES) return [{ put: { ...key, type: DELTA_TYPE, note: text } }];
+  return [
+    { put: { ...key, type: DELTA_TYPE, note: "", aside: bytes } },
+    { put: { ...keys.deltaText(companyId, key.sk), type: "deltaText", text } },
+  ];
+}
+
+/** Texts first: an entry without its text has been flushed, and is known by that; a text without its entry nobody would find. */
+export async function removeUnflushed(table: Table, companyId: number, { keys: going, aside }: Going): Promise<void> {
+  const texts = going.filter(({ sk }) => aside.has(sk));
+  await table.batchRemove(texts.map(({ sk }) => keys.deltaText(companyId, sk)));
+  await table.batchRemove(going);
+}
+
+type Going = Pick<Unflushed, "keys" | "aside">;
+
+/** How much nearer an entry's row brings the next flush. */
+export function weightOf(row: Item): number {
+  const { row: fields = "", note = "", aside = 0 } = Weighed.parse(row);
+  return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
 }
 
 /** One Query, strongly consistent. */
@@ -50,13 +87,27 @@ export async function readUnflushed(table: Table, companyId: number): Promise<Un
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
   const found: Key[] = [];
+  const aside = new Set<string>();
   let head = readHead(undefined);
+  let weight = 0;
   for await (const item of table.query(keys.index(companyId))) {
-    if (item.type === HEAD_TYPE) head = readHead(item);
-    else found.push(keep(item, entries, notes));
+    if (item.type === HEAD_TYPE) {
+      head = readHead(item);
+      continue;
+    }
+    const key = keep(item, entries, notes);
+    found.push(key);
+    weight += weightOf(item);
+    if (item.aside !== undefined) aside.add(key.sk);
   }
-  return { head, entries, notes, keys: found };
+  return { head, entries, notes, keys: found, aside, weight };
 }
+
+const Weighed = z.object({
+  row: z.optional(z.string()),
+  note: z.optional(z.string()),
+  aside: z.optional(z.number()),
+});
 
 const DeltaItem = z.object({
   pk: z.string(),

@@ -1,7 +1,11 @@
-/** Owns a batch of stream records: counts each company's new entries, and flushes those that have enough of them. */
+/** Owns a batch of stream records: weighs each company's new entries, and flushes those that have enough of them. */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
+import { weightOf } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
 import type { IndexWorld } from "#shared/company-index/publish.ts";
+import { itemOf } from "#shared/db/attributes.ts";
+import { StoredAttributes } from "#shared/db/dynamo.ts";
+import type { Item } from "#shared/db/table.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
@@ -15,7 +19,8 @@ export function flushStream(world: () => IndexWorld): (event: DynamoDBStreamEven
     const companies = Map.groupBy(Records, companyOf);
     const failed: string[] = [];
     for (const [companyId, records] of companies) {
-      const entries = (waiting.get(companyId) ?? FLUSH_ENTRIES) + records.length;
+      const added = records.reduce((weight, { dynamodb }) => weight + weightOf(imageOf(dynamodb?.NewImage)), 0);
+      const entries = (waiting.get(companyId) ?? FLUSH_ENTRIES) + added;
       waiting.set(companyId, entries);
       if (entries < FLUSH_ENTRIES) continue;
       try {
@@ -29,7 +34,9 @@ export function flushStream(world: () => IndexWorld): (event: DynamoDBStreamEven
   };
 }
 
-/** Gives how many entries are left. */
+const imageOf = (image: unknown): Item => (image === undefined ? {} : itemOf(StoredAttributes.parse(image)));
+
+/** Gives the weight of the entries that are left. */
 async function flushCompany(world: IndexWorld, companyId: number): Promise<number> {
   const { left, ...done } = await flush(world, companyId);
   if (done.entries > 0) log.info("index flushed", done);

@@ -1,7 +1,8 @@
 /** The flush: unflushed entries become a run of segments, and runs that have grown alike become one. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { arranged } from "#shared/company-index/arrange.ts";
-import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
+import { TextsMissing, withTexts } from "#shared/company-index/aside-texts.ts";
+import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Head } from "#shared/company-index/head.ts";
 import type { Run } from "#shared/company-index/manifest.ts";
 import { inMemory, mergeRuns } from "#shared/company-index/merge.ts";
@@ -14,8 +15,11 @@ import { sweep } from "#shared/company-index/sweep.ts";
 import { newestUnflushed, type RunsInView, runsInView } from "#shared/company-index/view.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Fewer unflushed entries are left where they are: a read pays for their few kilobytes, a flush writes six items at least. */
+/** Fewer unflushed entries, long ones counted as several, are left where they are: a read pays for their few kilobytes, a flush writes six items at least. */
 export const FLUSH_ENTRIES = 128;
+
+/** Looks at a text that is not there yet. */
+const TEXT_TRIES = 5;
 
 /** Queries that were under way when the head moved have read what is removed then. */
 const SETTLE_MS = 250;
@@ -23,7 +27,7 @@ const SETTLE_MS = 250;
 export interface Flushed {
   /** Entries that went into segments, or had been there before. */
   readonly entries: number;
-  /** Entries that were left, for they are few or another flush has them. */
+  /** Weight of the entries that were left, for they are few or another flush has them. */
   readonly left: number;
   readonly merges: number;
 }
@@ -38,14 +42,14 @@ export async function flush(
   const unflushed = await readUnflushed(table, companyId);
   const { head } = unflushed;
   const entries = unflushed.keys.length;
-  if (entries < least) return { entries: 0, left: entries, merges: 0 };
+  if (unflushed.weight < least) return { entries: 0, left: unflushed.weight, merges: 0 };
   const sheets = await readSheets(table, companyId, "strong");
   const found: Holding = { head, runs: (await readManifest(table, companyId, head.manifest, { sheets })).runs };
   const built = await newRun(table, companyId, found.runs, unflushed);
   const put = built === undefined ? { holding: found, merges: 0 } : await putNewRun(world, companyId, found, built);
-  if (put === undefined) return { entries: 0, left: entries, merges: 0 };
+  if (put === undefined) return { entries: 0, left: unflushed.weight, merges: 0 };
   await sleep(settleMs);
-  await table.batchRemove(unflushed.keys);
+  await removeUnflushed(table, companyId, unflushed);
   if (put.holding !== found) await sweep(table, companyId, head.manifest, sheets, clock.now());
   // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
   return { entries, left: 0, merges: put.merges + (await mergeAll(world, companyId, put.holding)) };
@@ -109,7 +113,9 @@ async function newRun(
   unflushed: Unflushed,
 ): Promise<BuiltRun | undefined> {
   const asides = await readAsides(table, companyId, runs);
-  const delta = newestUnflushed(runsInView(asides), unflushed.entries, unflushed.notes);
+  const known = runsInView(asides);
+  const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
+  const delta = await settled(() => withTexts(table, companyId, newest, known, unflushed.aside));
   const prospects = [...delta.prospects.values()];
   const notes = [...delta.notes.values()];
   if (prospects.length + notes.length === 0) return undefined;
@@ -119,6 +125,18 @@ async function newRun(
     prospects,
     notes: notes.map(({ noteId, version }) => ({ id: noteId, version })),
   };
+}
+
+/** A write is not seen whole at one instant: its text may come a moment after its entry. */
+async function settled<T>(read: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof TextsMissing) || attempt === TEXT_TRIES) throw error;
+      await sleep(20 * attempt);
+    }
+  }
 }
 
 /** Puts a new run in place of those from age `from` on. Undefined when another flush was faster. */
@@ -182,9 +200,11 @@ async function hasRemainders(
   companyId: number,
   { prospectVersions, noteVersions }: RunsInView,
 ): Promise<boolean> {
-  const { entries, notes } = await readUnflushed(table, companyId);
+  const { entries, notes, aside } = await readUnflushed(table, companyId);
+  // Without its text an entry of the very version that the runs have is known by that alone.
+  const least = aside.size > 0 ? 1 : 0;
   return (
-    entries.some(({ id, version }) => version < prospectVersions.versionOf(id)) ||
-    notes.some(({ noteId, version }) => version < noteVersions.versionOf(noteId))
+    entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
+    notes.some(({ noteId, version }) => version < noteVersions.versionOf(noteId) + least)
   );
 }

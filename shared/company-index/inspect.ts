@@ -1,5 +1,6 @@
 /** Looks through a company's whole index, piece by piece: what it says of each record, and where its parts contradict each other. */
 import { byPlace } from "#shared/company-index/arrange.ts";
+import { TextsMissing, withTexts } from "#shared/company-index/aside-texts.ts";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
@@ -42,7 +43,12 @@ export async function inspectIndex(table: Table, companyId: number, witness: Wit
   }
   const asides = await asidesOf(table, companyId, manifest, faults);
   const runs = runsInView(asides);
-  const delta = newestUnflushed(runs, unflushed.entries, unflushed.notes);
+  const newest = newestUnflushed(runs, unflushed.entries, unflushed.notes);
+  const delta = await withTexts(table, companyId, newest, runs, unflushed.aside).catch((error: unknown) => {
+    if (!(error instanceof TextsMissing)) throw error;
+    faults.push(error.message);
+    return newest;
+  });
   const live = liveOnly(runs, delta, witness);
   for (const [age, run] of manifest.runs.entries()) {
     await inspectRun(table, companyId, run, faults, (entry) => live(entry, age));

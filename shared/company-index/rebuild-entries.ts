@@ -1,5 +1,5 @@
 /** Entries that were unflushed when a rebuild began: all that they say, and more, is in the rebuilt run, so they go. */
-import type { Unflushed } from "#shared/company-index/delta.ts";
+import { removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { KnownVersions } from "#shared/company-index/rebuild-aside.ts";
 import type { Records } from "#shared/company-index/records.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -11,7 +11,7 @@ export async function removeReplaced(
   records: Records,
   companyId: number,
   known: KnownVersions,
-  { entries, notes, keys: all }: Unflushed,
+  { entries, notes, keys: all, aside }: Unflushed,
 ): Promise<void> {
   const newer = entries.filter(({ id, version }) => version > known.prospects.versionOf(id));
   const newerNotes = notes.filter(({ noteId, version }) => version > known.notes.versionOf(noteId));
@@ -31,5 +31,6 @@ export async function removeReplaced(
       .filter(({ noteId, version }) => (noteNow.get(noteId) ?? 0) >= version)
       .map(({ prospectId, noteId, version }) => keys.noteDelta(companyId, prospectId, noteId, version).sk),
   ]);
-  await table.batchRemove(all.filter(({ sk }) => !staying.has(sk)));
+  const going = all.filter(({ sk }) => !staying.has(sk));
+  await removeUnflushed(table, companyId, { keys: going, aside });
 }

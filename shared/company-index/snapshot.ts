@@ -3,16 +3,15 @@ import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
 import { type Load, loadAll } from "#shared/company-index/load-pieces.ts";
 import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
-import type { IndexEntry, NoteEntry } from "#shared/company-index/row.ts";
 import { decodeNotes, decodeOverrides } from "#shared/company-index/run.ts";
 import { type Aside, fewOverridesOf, noAside } from "#shared/company-index/run-pieces.ts";
 import { decodeGeo, decodeMain, decodeText } from "#shared/company-index/segment.ts";
 import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
 import {
+  type Delta,
   deadRows,
   deadUnder,
   type IndexView,
-  newestUnflushed,
   type RunsInView,
   runsInView,
   type SegmentInView,
@@ -177,10 +176,14 @@ export class Snapshot {
     }
   }
 
+  /** What the runs know, after `load` with the criteria. */
+  known(criteria: Criteria): RunsInView {
+    return this.#known(criteria);
+  }
+
   /** What a read sees, after `load` with its criteria. Segments that hold nothing for it may be among the others. */
-  view(criteria: Criteria, entries: Iterable<IndexEntry>, notes: Iterable<NoteEntry>): IndexView {
+  view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.#known(criteria);
-    const delta = newestUnflushed(runs, entries, notes);
     const flushed = this.#flushed(runs);
     const segments =
       delta.prospects.size === 0

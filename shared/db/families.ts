@@ -25,6 +25,7 @@ export const families = {
   territories: "C#*#T",
   deletedTerritories: "C#*#TD",
   index: "C#*#X",
+  indexTexts: "C#*#XN",
   manifests: "C#*#XM",
   segments: "C#*#XS#*",
   webhooks: "C#*#W",

@@ -148,6 +148,9 @@ export const keys = {
     pk: indexPartition(companyId),
     sk: `D#${prospectId}#N${noteId}#${version}`,
   }),
+  /** The long text of an unflushed entry, under the entry's sort key. */
+  deltaText: (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk }),
+  deltaTexts: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` }),
   /** Of which segments do the runs of the company's index consist? One sheet for each run. */
   runSheets: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` }),
   runSheet: (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId }),

@@ -7,7 +7,7 @@ import { csvText, decimal } from "#shared/csv/write.ts";
 import { limits } from "#shared/limits.ts";
 import { countsByBlock, type Order, orderOf, placesFrom } from "#shared/prospects/export-order.ts";
 import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/export-rows.ts";
-import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
+import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { atMoment } from "#shared/prospects/moment.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
 import { fullName } from "#shared/users/users.ts";
@@ -20,10 +20,15 @@ export interface Chosen {
 }
 
 export const chooseProspects = (world: World, caller: Caller, filter: ProspectFilter): Promise<Chosen> =>
-  atMoment(world, caller.companyId, async ({ dictionary, find }) => {
-    const matches = await find(criteriaOf(filter, caller, dictionary));
-    return { dictionary, order: orderOf(inOrder(matches), matches.total) };
-  });
+  atMoment(
+    world,
+    caller.companyId,
+    async ({ dictionary, find }) => {
+      const matches = await find(criteriaOf(filter, caller, dictionary));
+      return { dictionary, order: orderOf(inOrder(matches), matches.total) };
+    },
+    searching(filter),
+  );
 
 /**
  * Which prospects are in the file is decided when the export begins. Each is written as it is when its turn comes: what was changed

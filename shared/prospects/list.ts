@@ -6,7 +6,7 @@ import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import { limits } from "#shared/limits.ts";
-import { criteriaOf, filterParameters } from "#shared/prospects/filter.ts";
+import { criteriaOf, filterParameters, searching } from "#shared/prospects/filter.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { atMoment } from "#shared/prospects/moment.ts";
 import { pageRows } from "#shared/prospects/page-rows.ts";
@@ -37,15 +37,20 @@ export function listProspects(world: World, caller: Caller, query: ListQuery): P
   const { page, pageSize, ...filter } = query;
   const { companyId } = caller;
   const rowsOf = pageRows(world.table, companyId);
-  return atMoment(world, companyId, async ({ dictionary, find }) => {
-    const criteria = criteriaOf(filter, caller, dictionary);
-    const matches = await find(criteria);
-    const places = pageOf(matches, (page - 1) * pageSize, pageSize);
-    const rows = await rowsOf(places, (row) => belongs(row, criteria, dictionary));
-    const now = world.clock.now();
-    const items = rows.map(async (row) => presentProspect(row, await upcomingOf(world.table, row, now), dictionary));
-    return { items: await Promise.all(items), total: matches.total, page, pageSize };
-  });
+  return atMoment(
+    world,
+    companyId,
+    async ({ dictionary, find }) => {
+      const criteria = criteriaOf(filter, caller, dictionary);
+      const matches = await find(criteria);
+      const places = pageOf(matches, (page - 1) * pageSize, pageSize);
+      const rows = await rowsOf(places, (row) => belongs(row, criteria, dictionary));
+      const now = world.clock.now();
+      const items = rows.map(async (row) => presentProspect(row, await upcomingOf(world.table, row, now), dictionary));
+      return { items: await Promise.all(items), total: matches.total, page, pageSize };
+    },
+    searching(filter),
+  );
 }
 
 /** By the row alone, and by names that are known: what is found in a note, or has just been given a new name, is not seen here. */

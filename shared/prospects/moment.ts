@@ -1,7 +1,7 @@
 /** One moment of a company: its prospects in the index, and the names that belong to them. */
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { freshDictionary, recentDictionary } from "#shared/companies/recent-dictionary.ts";
-import { companyIndex, type IndexMoment } from "#shared/company-index/company-index.ts";
+import { companyIndex, type HowToLook, type IndexMoment } from "#shared/company-index/company-index.ts";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { ApiError } from "#shared/http/problem.ts";
 import type { World } from "#shared/world.ts";
@@ -14,12 +14,19 @@ export interface Moment extends Pick<IndexMoment, "find"> {
  * `work` may be done again, at a later moment. Where the function is warm, one Query makes the moment. Throws unavailable where the
  * index is damaged: a part of a company is never shown as the whole.
  */
-export function atMoment<T>(world: World, companyId: number, work: (moment: Moment) => Promise<T>): Promise<T> {
+export function atMoment<T>(
+  world: World,
+  companyId: number,
+  work: (moment: Moment) => Promise<T>,
+  how?: HowToLook,
+): Promise<T> {
   const recent = (): Promise<Dictionary> => recentDictionary(world, companyId);
-  const moment = companyIndex(world.table).at(companyId, recent, async ({ dictionaryVersion, find }, names) => {
+  const index = companyIndex(world.table);
+  const lookAt = async ({ dictionaryVersion, find }: IndexMoment, names: Dictionary): Promise<T> => {
     const dictionary = names.version < dictionaryVersion ? await freshDictionary(world, companyId) : names;
     return work({ dictionary, find });
-  });
+  };
+  const moment = index.at(companyId, recent, lookAt, how);
   return moment.catch((error: unknown) => {
     if (!(error instanceof IndexUnreadable)) throw error;
     throw new ApiError("unavailable", "The index of the company cannot be read.", { cause: error });

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
-import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
+import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { atMoment } from "#shared/prospects/moment.ts";
 import { PinText, pinEnd } from "#shared/prospects/pin-text.ts";
 import { HexColor, Id, named } from "#shared/schema.ts";
@@ -22,13 +22,18 @@ export type MapPin = z.infer<typeof MapPin>;
  * million pins every microsecond of one is a second of the request.
  */
 export function mapPins(world: World, caller: Caller, filter: ProspectFilter): Promise<Iterable<Uint8Array | string>> {
-  return atMoment(world, caller.companyId, async ({ dictionary, find }) => {
-    const matches = await find({ ...criteriaOf(filter, caller, dictionary), onMap: true });
-    return pinPieces(matches, (statusId) => {
-      const status = statusId === null ? undefined : dictionary.statuses.get(statusId);
-      return pinEnd(JSON.stringify(status?.color ?? DEFAULT_COLOR));
-    });
-  });
+  return atMoment(
+    world,
+    caller.companyId,
+    async ({ dictionary, find }) => {
+      const matches = await find({ ...criteriaOf(filter, caller, dictionary), onMap: true });
+      return pinPieces(matches, (statusId) => {
+        const status = statusId === null ? undefined : dictionary.statuses.get(statusId);
+        return pinEnd(JSON.stringify(status?.color ?? DEFAULT_COLOR));
+      });
+    },
+    searching(filter),
+  );
 }
 
 /** What follows the coordinates of a pin with this status. */

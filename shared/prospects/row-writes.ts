@@ -14,7 +14,7 @@ import type { UpcomingFields } from "#shared/prospects/upcoming.ts";
 
 export const insertProspect = (prospect: StoredProspect): Write[] => [
   { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospectItem(prospect) }, when: absent },
-  prospectDelta(prospect.companyId, indexEntry(prospect)),
+  ...prospectDelta(prospect.companyId, indexEntry(prospect)),
 ];
 
 /** `next` has the next version. Fails its condition when somebody wrote the row since `current` was read. */
@@ -23,7 +23,7 @@ export const replaceProspect = (current: StoredProspect, next: StoredProspect): 
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
     when: equals("version", current.version),
   },
-  prospectDelta(next.companyId, indexEntry(next)),
+  ...prospectDelta(next.companyId, indexEntry(next)),
 ];
 
 /** Goes with every write of an appointment. The row's condition keeps two such writes from overlooking each other. */
@@ -47,19 +47,19 @@ export const insertNote = (note: StoredNote): Write[] => [
     when: any(missing("notes"), below("notes", limits.notesPerProspect)),
   },
   { put: { ...keyOfNote(note), ...note }, when: absent },
-  noteDelta(note.companyId, indexNote(note)),
+  ...noteDelta(note.companyId, indexNote(note)),
   newNotePlace(note),
 ];
 
 export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
   { put: { ...keyOfNote(next), ...next }, when: equals("version", current.version) },
-  noteDelta(next.companyId, indexNote(next)),
+  ...noteDelta(next.companyId, indexNote(next)),
 ];
 
 /** A note that came with an import was not counted. */
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
-  noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
+  ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
   { remove: besideKeys.notePlace(note.companyId, note.id) },
   ...(note.importId === undefined
     ? [{ update: besideKeys.noteCount(note.companyId, note.prospectId), change: { add: { notes: -1 } } }]

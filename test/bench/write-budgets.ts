@@ -82,7 +82,7 @@ export async function backgroundBudgets(stage: Stage, creates: number): Promise<
 }
 
 async function flushCreates({ company, world, clock }: Stage, ids: readonly number[]): Promise<Usage> {
-  const entries = ids.map((id) =>
+  const entries = ids.flatMap((id) =>
     prospectDelta(company.id, { ...indexRow(makeProspect(company, id % company.count).prospect), id }),
   );
   await world.table.batchPut(entries.flatMap((write) => ("put" in write ? [write.put] : [])));

@@ -63,7 +63,7 @@ test("a change of an address that 200 prospects share goes on where it was cut o
   });
   const cut = updateAddress(worldOn(db.table), caller, id, { city: "Aurora" });
   await expect(cut).rejects.toThrow();
-  expect((await versions()).filter((version) => version === 2)).toHaveLength(45);
+  expect((await versions()).filter((version) => version === 2)).toHaveLength(limits.prospectsChangedAtOnce);
   expect(await readAddress(world, caller.companyId, id)).toMatchObject({ city: "Aurora", isSpreading: true });
 
   await updateProspect(world, caller, made[150]?.id ?? 0, { name: "meanwhile" });
@@ -77,7 +77,7 @@ test("a change of an address that 200 prospects share goes on where it was cut o
   expect((await readAddress(world, caller.companyId, id)).isSpreading).toBeUndefined();
 });
 
-test("up to 45 prospects change in the transaction of their address, or none of them", async () => {
+test("up to 33 prospects change in the transaction of their address, or none of them", async () => {
   const { world, caller } = await company();
   const { id } = await createAddress(world, caller.companyId, home);
   const made = await inParallel(20, () => createProspect(world, caller, { addressId: id }));

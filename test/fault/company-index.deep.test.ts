@@ -49,13 +49,13 @@ class Records {
   /** A deleted prospect does not come back: ids are given once. */
   async write(id: number, seed: number): Promise<void> {
     const row = this.#next(id, seed);
-    if (row !== undefined) await db.direct.transact([prospectDelta(this.companyId, row)]);
+    if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row));
   }
 
   /** Each prospect `times` times, in few calls. */
   async writeMany(ids: number, times: number): Promise<void> {
     const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
-    const writes = rows.flatMap((row) => (row === undefined ? [] : [prospectDelta(this.companyId, row)]));
+    const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row)));
     await db.direct.batchPut(writes.flatMap((write) => ("put" in write ? [write.put] : [])));
   }
 
@@ -85,7 +85,7 @@ class Records {
     const version = (this.#versions.get(id) ?? 0) + 1;
     const entry: IndexEntry = { id, version, deleted: true };
     this.#versions.set(id, version);
-    await db.direct.transact([prospectDelta(this.companyId, entry)]);
+    await db.direct.transact(prospectDelta(this.companyId, entry));
   }
 
   /** A note stays with the prospect that it was first written on. */
@@ -96,7 +96,7 @@ class Records {
     const version = (known?.version ?? 0) + 1;
     const note = { prospectId, version, text };
     this.#notes.set(noteId, note);
-    await db.direct.transact([noteDelta(this.companyId, { noteId, ...note })]);
+    await db.direct.transact(noteDelta(this.companyId, { noteId, ...note }));
   }
 
   #has({ id, text }: IndexRow, word: string): boolean {

@@ -132,7 +132,7 @@ const damages: Damage[] = [
     "prospect {b} has version 9 in the index and 1 in its row",
     async (i, { ids }, company) => {
       const row = { ...(await company.prospect(ids[1] ?? 0)), version: 9 };
-      await i.table.transact([prospectDelta(i.companyId, indexEntry(row))]);
+      await i.table.transact(prospectDelta(i.companyId, indexEntry(row)));
     },
   ],
   [

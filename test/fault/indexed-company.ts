@@ -89,8 +89,10 @@ export class IndexedCompany {
     const noteOfB = await this.addNote(b, 2);
     await flush(this);
     const outdated = [
-      ...(await Promise.all([c, d].map(async (id) => prospectDelta(this.id, indexRow(await this.prospect(id)))))),
-      noteDelta(this.id, indexNote(await this.note(b, noteOfB))),
+      ...(
+        await Promise.all([c, d].map(async (id) => prospectDelta(this.id, indexRow(await this.prospect(id)))))
+      ).flat(),
+      ...noteDelta(this.id, indexNote(await this.note(b, noteOfB))),
     ];
     await this.change(c, 30);
     await this.removeNote(b, noteOfB);
