@@ -5,7 +5,7 @@ import { blockOf, keys } from "#shared/db/keys.ts";
 import type { Item, Table } from "#shared/db/table.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** What a Query reads for each prospect of a span, the rows that hang on it included. A guess: rows have 600 to 900 bytes. */
+/** What a Query reads for each prospect of a span. A guess: rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
 /** An eventual read of so many bytes costs half a unit; a row of a batch costs as much, however small. */
 const BYTES_PER_HALF_UNIT = 4_096;
