@@ -593,7 +593,7 @@ export interface paths {
         head?: never;
         /**
          * Change an address
-         * @description Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to 45 of them change at once with it.
+         * @description Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to 33 of them change at once with it.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
