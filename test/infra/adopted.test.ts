@@ -66,8 +66,9 @@ describe("a user pool that is named", () => {
     expect(template.all("AWS::Cognito::UserPool")).toEqual([]);
     expect(template.all("AWS::Cognito::UserPoolClient")).toEqual([]);
     const { properties } = template.functionOf("users/create");
-    const variables = at(properties, "Environment", "Variables");
-    expect(variables).toMatchObject({ USER_POOL_ID: userPool, AUDIENCE: `${userPoolClient},other` });
+    expect(at(properties, "Environment", "Variables")).toMatchObject({ USER_POOL_ID: userPool });
+    const variables = at(template.functionOf("authorize").properties, "Environment", "Variables");
+    expect(variables).toMatchObject({ AUDIENCE: `${userPoolClient},other` });
     const host = ["https://cognito-idp.", { Ref: "AWS::Region" }, ".", { Ref: "AWS::URLSuffix" }];
     expect(at(variables, "ISSUER")).toEqual({ "Fn::Join": ["", [...host, `/${userPool}`]] });
     expect(template.outputs.UserPoolId?.Value).toBe(userPool);
