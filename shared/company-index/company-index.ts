@@ -34,7 +34,7 @@ export interface IndexMoment {
 }
 
 export interface HowToLook {
-  /** There will be words to look for: what only a search looks into is read at once, and not one round later. */
+  /** There will be words to look for: texts that only a search looks into are read at once where the last look saw some, and else one round later. */
   readonly searches?: boolean;
 }
 
@@ -67,6 +67,9 @@ const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_F
 export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): CompanyIndex {
   /** In the order of their last use. */
   const cache = new Map<number, Snapshot>();
+
+  /** Companies of which the last look saw texts beside entries: mostly there are none, and a look for them costs half a unit. */
+  const withAside = new Set<number>();
 
   function cachedBytes(): number {
     let bytes = 0;
@@ -113,8 +116,10 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     const [unflushed, sheets, texts] = await Promise.all([
       readUnflushed(table, companyId),
       isCold ? readSheets(table, companyId, "eventual") : undefined,
-      searches ? readAsideTexts(table, companyId) : undefined,
+      searches && withAside.has(companyId) ? readAsideTexts(table, companyId) : undefined,
     ]);
+    if (unflushed.aside.size > 0) withAside.add(companyId);
+    else withAside.delete(companyId);
     const snapshot = await snapshotOf(companyId, unflushed, sheets);
     return {
       dictionaryVersion: unflushed.head.dictionaryVersion,
