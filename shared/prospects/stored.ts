@@ -8,6 +8,7 @@ import { Id, Timestamp } from "#shared/schema.ts";
 import { StatusSummary } from "#shared/statuses/schema.ts";
 
 const count = z.int();
+const sometimes = z.optional(Timestamp);
 
 const statusChange = {
   id: Id,
@@ -52,7 +53,7 @@ export const StoredProspect = z.object({
   /** There may be more of them, all later than these; none is later than this. */
   moreUpcomingUntil: unset(Timestamp),
   /** Set where there are appointments: none starts later. It never goes back, and is part of the key of their agenda. */
-  agendaUntil: z.optional(Timestamp),
+  agendaUntil: sometimes,
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
   tagIds: list(Id),
@@ -67,7 +68,7 @@ export const StoredProspect = z.object({
   updatedBy: Id,
   /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
   version: count,
-  deletedAt: z.optional(Timestamp),
+  deletedAt: sometimes,
   /** Set by an import: the insertion of the row fires no event of its own. */
   importId: z.optional(z.string()),
 });

@@ -10,7 +10,8 @@ import type { Write } from "#shared/db/table.ts";
 import { ApiError, badReference, notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 import { Timestamp } from "#shared/schema.ts";
-import { type Polygon, packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
+import { type Polygon, packPolygon } from "#shared/territories/polygon.ts";
+import { presentTerritory } from "#shared/territories/present.ts";
 import { type NewTerritory, StoredTerritory, type Territory, type TerritoryPatch } from "#shared/territories/schema.ts";
 import { isActiveUser } from "#shared/users/users.ts";
 import type { World } from "#shared/world.ts";
@@ -158,8 +159,3 @@ function patched(current: StoredTerritory, patch: TerritoryPatch): StoredTerrito
 function sameTerritory({ polygon: one, ...a }: StoredTerritory, { polygon: other, ...b }: StoredTerritory): boolean {
   return JSON.stringify(a) === JSON.stringify(b) && Buffer.compare(one, other) === 0;
 }
-
-export const presentTerritory = (stored: StoredTerritory): Territory => ({
-  ...stored,
-  polygon: unpackPolygon(stored.polygon),
-});
