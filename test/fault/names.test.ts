@@ -1,8 +1,10 @@
 /** Names of receivers, asked of a real name server: a silent one holds up nobody else, and what never left us is no attempt. */
 import { createHook } from "node:async_hooks";
+import { spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Exchange, post } from "#shared/deliveries/exchange.ts";
 import { limits } from "#shared/limits.ts";
@@ -187,6 +189,22 @@ describe("a post", () => {
       expect(exchange, url).not.toHaveProperty("isUnsent");
     }
     expect(receiver.count() + closed.count()).toBe(0);
+  });
+
+  test("without a socket of ours never left: all files of the process are open", async () => {
+    const script = `
+      import { openSync } from "node:fs";
+      import { post } from "./shared/deliveries/exchange.ts";
+      const send = () => post({ url: "http://127.0.0.1:1/", body: "{}", headers: {} }, "local");
+      const first = await send();
+      try { for (;;) openSync("/dev/null", "r"); } catch {}
+      console.log(JSON.stringify([first, await send()].map(({ error, isUnsent }) => [error.split(":")[0], isUnsent ?? false])));`;
+    const command = `ulimit -n 256 && exec "$0" --input-type=module -e "$1"`;
+    const child = spawn("sh", ["-c", command, process.execPath, script], { stdio: ["ignore", "pipe", "inherit"] });
+    expect(JSON.parse(await text(child.stdout))).toEqual([
+      ["ECONNREFUSED", false],
+      ["EMFILE", true],
+    ]);
   });
 
   test("is vetted anew though its name is remembered: what is cached is no permission", async () => {
