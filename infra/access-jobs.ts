@@ -45,6 +45,7 @@ export const importJob: Access = {
     uploads: ["GetObject", "DeleteObject"],
     imports: ["PutObject", "GetObject", "DeleteObject", "AbortMultipartUpload"],
   },
+  bucket: "list",
 };
 
 /** Finds and reads prospects as a streamed export does, for the user who began it, into a file. */
@@ -60,4 +61,5 @@ export const exportJob: Access = {
   },
   exportQueue: "send",
   files: { exports: ["PutObject", "GetObject", "DeleteObject", "AbortMultipartUpload"] },
+  bucket: "list",
 };

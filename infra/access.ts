@@ -40,6 +40,8 @@ export interface Access {
   readonly secrets?: "sign" | "make";
   /** In these folders of the bucket. */
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
+  /** For functions that read files themselves: S3 then answers 404 for a file that is not there, and 403 for faults alone. */
+  readonly bucket?: "list";
   readonly settings?: readonly Setting[];
 }
 

@@ -1,7 +1,8 @@
 /** `npm run company -- create --name NAME --owner EMAIL`: the first company and its owner, on a deployed stack or the local service. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { awsCall, type CallSettings } from "#shared/aws/json-call.ts";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
+import { cognitoClient } from "#shared/aws/cognito.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/http/problem.ts";
@@ -48,9 +49,9 @@ async function targetOf(stack: string | undefined, sub: string | undefined): Pro
 const identitiesOf = ({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider =>
   isLocal ? directoryOnly : ownPool(userPoolId, dynamoDb);
 
-function ownPool(userPoolId: string | undefined, settings: CallSettings): IdentityProvider {
+function ownPool(userPoolId: string | undefined, settings: ClientSettings): IdentityProvider {
   if (userPoolId === undefined) throw new Error("this stack has an identity provider of its own: name --sub");
-  return userPool(userPoolId, awsCall("cognito-idp", settings));
+  return userPool(userPoolId, cognitoClient(settings));
 }
 
 async function main(): Promise<void> {

@@ -1,7 +1,9 @@
 /** `npm run dead-letters -- list | redrive QUEUE`: what failed by the service's own fault, and doing it again once that is mended. */
 import { parseArgs } from "node:util";
+import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import * as z from "zod/mini";
-import { awsCall } from "#shared/aws/json-call.ts";
+import { clientConfig } from "#shared/aws/client-config.ts";
+import { sqsClient } from "#shared/aws/sqs.ts";
 import { countMessages, redrive } from "./dead-letters/redrive.ts";
 import { redoings, stations } from "./dead-letters/stations.ts";
 import { STACK_NAME } from "./stack-name.ts";
@@ -28,8 +30,8 @@ async function main(): Promise<number> {
   }
   const { stack, queue } = input;
   const inUse = await tableInUse(stack);
-  const sqs = awsCall("sqs", inUse.sqs);
-  const redo = redoings(inUse, sqs, awsCall("streams.dynamodb", inUse.dynamoDb));
+  const sqs = sqsClient(inUse.sqs);
+  const redo = redoings(inUse, sqs, new DynamoDBStreamsClient(clientConfig(inUse.dynamoDb)));
   if (queue === undefined) {
     for (const { name, url } of Object.values(redo)) {
       console.log(`${name.padEnd(20)}${String(await countMessages(sqs, url)).padStart(9)}`);

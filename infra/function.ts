@@ -159,6 +159,7 @@ function rights(access: Access, platform: Platform): PolicyStatement[] {
       ? [allow([...poolActions[access.identityProvider]], [platform.userPool.arn])]
       : []),
     ...fileStatements(access.files ?? {}, platform.bucket),
+    ...(access.bucket === "list" ? [allow(["s3:ListBucket"], [platform.bucket.bucketArn])] : []),
     ...secretsStatements(access.secrets, platform.secretsKey),
     ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
     ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),

@@ -1,9 +1,9 @@
 /** The table that an admin's command works on: that of the running local service, or of a deployed stack. */
 import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
-import type { CallSettings } from "#shared/aws/json-call.ts";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openKms } from "#shared/aws/kms.ts";
-import { dynamoClient } from "#shared/db/dynamo.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { openSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 import { serviceUrl } from "./local/address.ts";
@@ -16,8 +16,8 @@ export interface TableInUse {
   /** Of the stack. */
   readonly outputs: Readonly<Record<string, unknown>>;
   /** For calls of the same deployment. */
-  readonly dynamoDb: CallSettings;
-  readonly sqs: CallSettings;
+  readonly dynamoDb: ClientSettings;
+  readonly sqs: ClientSettings;
   /** For what runs on its secrets. */
   readonly secrets: () => Secrets;
   readonly isLocal: boolean;
@@ -31,7 +31,7 @@ const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
 /** Nobody waits for one answer of an admin's command, and many calls at once may be slow. */
-const patient = { tries: 6, connectMs: 5_000, answerMs: 30_000 };
+const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
 /** Without a name it is the local service's, or where none runs that of the default stack. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
@@ -53,7 +53,7 @@ async function localTable(): Promise<TableInUse | undefined> {
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
   if (answer === undefined || !answer.ok) return undefined;
   const outputs = LocalOutputs.parse(await answer.json());
-  const at = (endpoint: string): CallSettings => ({ ...patient, ...operator, endpoint });
+  const at = (endpoint: string): ClientSettings => ({ ...patient, ...operator, endpoint });
   const [dynamoDb, sqs] = [at(outputs.DynamoDbEndpoint), at(outputs.SqsEndpoint)];
   const table = openTable(outputs.TableName, dynamoClient(dynamoDb));
   const secrets = (): Secrets => {

@@ -1,10 +1,11 @@
-/** Tells passing faults of the world, worth another try, from faults that every try will meet again. */
-import { AwsError } from "#shared/aws/json-call.ts";
+/** Tells passing faults, worth another attempt, from faults that every attempt will meet again. */
+import { BucketUnavailable } from "#shared/aws/file-errors.ts";
+import { TableBusy } from "#shared/db/errors.ts";
 
 /** What is given up after a few tries: throttling, 5xx, time-outs, broken connections; and our own deadline. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof AwsError) return error.isPassing;
+  if (error instanceof TableBusy || error instanceof BucketUnavailable) return true;
   if (
     /Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer|ServiceUnavailable/.test(
       error.name,

@@ -1,6 +1,18 @@
-/** Files of any size: read as a stream that survives a broken connection, written in parts, and handed out as links. */
-import { type Bucket, BucketUnavailable, FileGone, openBucket } from "#shared/bucket.ts";
-import { iso } from "#shared/clock.ts";
+/** Files of any size: read as a stream that survives a broken connection, and written in parts. */
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
+import { BucketUnavailable, FileGone } from "#shared/aws/file-errors.ts";
+import { bucketError, s3Client } from "#shared/aws/s3.ts";
+import { setting } from "#shared/config.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 export interface FileInfo {
@@ -9,9 +21,11 @@ export interface FileInfo {
   readonly etag: string;
 }
 
-export interface Link {
-  readonly url: string;
-  readonly expiresAt: string;
+/** The headers with which a browser gets the file. */
+export interface FileHeaders {
+  readonly contentType: string;
+  readonly contentDisposition?: string;
+  readonly contentEncoding?: string;
 }
 
 export interface Objects {
@@ -23,8 +37,8 @@ export interface Objects {
   /** Undefined where there is no such file. */
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;
-  /** Begins a file that is written in parts; gives the name of this upload. Nobody sees it before it is complete. */
-  beginParts(key: string, headers: Readonly<Record<string, string>>): Promise<string>;
+  /** Begins a file that is written in parts; gives the id of this upload. Nobody sees it before it is complete. */
+  beginParts(key: string, headers: FileHeaders): Promise<string>;
   /** Numbers begin at 1; all but the last have 5 MB at least. One that is written again takes the place of the first. Gives its tag. */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
   completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
@@ -32,72 +46,80 @@ export interface Objects {
   abortParts(key: string, upload: string): Promise<void>;
 }
 
-/** What a function may hand out without touching a file. */
-export interface Links {
-  download(key: string, seconds: number, nowMs: number): Promise<Link>;
-  /** A PUT with exactly these headers. */
-  upload(key: string, headers: Readonly<Record<string, string>>, seconds: number, nowMs: number): Promise<Link>;
-}
-
-const lazily = (): (() => Bucket) => {
-  let bucket: Bucket | undefined;
-  return () => {
-    bucket ??= openBucket();
-    return bucket;
-  };
-};
-
-export function openLinks(): Links {
-  const bucket = lazily();
-  const link = async (of: Parameters<Bucket["link"]>[0], nowMs: number): Promise<Link> => ({
-    url: await bucket().link(of),
-    expiresAt: iso(nowMs + of.expiresInSeconds * 1_000),
-  });
-  return {
-    download: (key, expiresInSeconds, nowMs) => link({ method: "GET", key, expiresInSeconds }, nowMs),
-    upload: (key, headers, expiresInSeconds, nowMs) => link({ method: "PUT", key, headers, expiresInSeconds }, nowMs),
-  };
-}
-
 /** A part of 8 MB over a slow line. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
-export function openObjects(): Objects {
-  const bucket = lazily();
-  const text = async (answer: Promise<Response>): Promise<string> => (await answer).text();
+/** Nothing is read or connected before the first file. */
+export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
+  let client: S3Client | undefined;
+  /** Every error of S3 leaves as FileGone or BucketUnavailable. */
+  async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>): Promise<T> {
+    client ??= open();
+    try {
+      return await send(client, setting("BUCKET_NAME"));
+    } catch (error) {
+      throw bucketError(error);
+    }
+  }
+
+  const ranged = (key: string, etag: string, from: number) =>
+    call((s3, Bucket) => {
+      const Range = from === 0 ? {} : { Range: `bytes=${from}-` };
+      return s3.send(new GetObjectCommand({ Bucket, Key: key, IfMatch: etag, ...Range }));
+    });
+
   return {
-    put: async (key, body, contentType) => {
-      const headers = { "content-type": contentType };
-      await text(bucket().send({ method: "PUT", key, body, headers, timeoutMs: PART_TIMEOUT_MS }));
+    put: async (Key, Body, ContentType) => {
+      await call((s3, Bucket) => s3.send(new PutObjectCommand({ Bucket, Key, Body, ContentType })));
     },
-    get: async (key) => new Uint8Array(await (await bucket().send({ method: "GET", key })).arrayBuffer()),
-    read: (key, etag) => readThrough(bucket(), key, etag),
-    info: (key) => infoOf(bucket(), key),
-    remove: async (key) => {
-      await text(bucket().send({ method: "DELETE", key }));
+    get: (Key) =>
+      call(async (s3, Bucket) => {
+        const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }));
+        return (await Body?.transformToByteArray()) ?? new Uint8Array();
+      }),
+    read: (key, etag) => readThrough(ranged, key, etag),
+    info: async (Key) => {
+      try {
+        const head = await call((s3, Bucket) => s3.send(new HeadObjectCommand({ Bucket, Key })));
+        return { bytes: head.ContentLength ?? 0, etag: head.ETag ?? "" };
+      } catch (error) {
+        if (error instanceof FileGone) return undefined;
+        throw error;
+      }
     },
-    beginParts: async (key, headers) => {
-      const answer = await text(bucket().send({ method: "POST", key, query: { uploads: "" }, headers }));
-      return /<UploadId>([^<]+)<\/UploadId>/.exec(answer)?.[1] ?? unreadable("an upload in parts without a name");
+    remove: async (Key) => {
+      await call((s3, Bucket) => s3.send(new DeleteObjectCommand({ Bucket, Key })));
     },
-    putPart: async (key, uploadId, number, body) => {
-      const query = { partNumber: String(number), uploadId };
-      const answer = await bucket().send({ method: "PUT", key, query, body, timeoutMs: PART_TIMEOUT_MS });
-      await answer.arrayBuffer();
-      return answer.headers.get("etag") ?? unreadable("a part without a tag");
+    beginParts: async (Key, { contentType, contentDisposition, contentEncoding }) => {
+      const headers = {
+        ContentType: contentType,
+        ...(contentDisposition !== undefined && { ContentDisposition: contentDisposition }),
+        ...(contentEncoding !== undefined && { ContentEncoding: contentEncoding }),
+      };
+      const { UploadId } = await call((s3, Bucket) =>
+        s3.send(new CreateMultipartUploadCommand({ Bucket, Key, ...headers })),
+      );
+      return UploadId ?? unreadable("an upload in parts without an id");
     },
-    completeParts: async (key, uploadId, tags) => {
-      const body = Buffer.from(partList(tags));
-      const answer = await text(bucket().send({ method: "POST", key, query: { uploadId }, body }));
-      // S3 begins its answer before it knows how it ends.
-      if (!answer.includes("CompleteMultipartUploadResult")) unreadable("parts that could not be put together");
+    putPart: async (Key, UploadId, PartNumber, Body) => {
+      const { ETag } = await call((s3, Bucket) =>
+        s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body })),
+      );
+      return ETag ?? unreadable("a part without a tag");
     },
-    abortParts: async (key, uploadId) => {
-      const aborted = text(bucket().send({ method: "DELETE", key, query: { uploadId } }));
-      await aborted.catch((error: unknown) => {
+    completeParts: async (Key, UploadId, tags) => {
+      const Parts = tags.map((ETag, i) => ({ ETag, PartNumber: i + 1 }));
+      await call((s3, Bucket) =>
+        s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts } })),
+      );
+    },
+    abortParts: async (Key, UploadId) => {
+      try {
+        await call((s3, Bucket) => s3.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })));
+      } catch (error) {
         if (!(error instanceof FileGone)) throw error;
-      });
+      }
     },
   };
 }
@@ -106,39 +128,31 @@ function unreadable(what: string): never {
   throw new BucketUnavailable(`the bucket answered with ${what}`);
 }
 
-const partList = (tags: readonly string[]): string =>
-  `<CompleteMultipartUpload>${tags
-    .map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag.replaceAll('"', "&quot;")}</ETag></Part>`)
-    .join("")}</CompleteMultipartUpload>`;
-
-async function infoOf(bucket: Bucket, key: string): Promise<FileInfo | undefined> {
-  try {
-    const { headers } = await bucket.send({ method: "HEAD", key });
-    return { bytes: Number(headers.get("content-length")), etag: headers.get("etag") ?? "" };
-  } catch (error) {
-    if (error instanceof FileGone) return undefined;
-    throw error;
-  }
+interface Answered {
+  readonly ContentLength?: number | undefined;
+  readonly ContentEncoding?: string | undefined;
+  readonly Body?: { transformToWebStream(): ReadableStream<Uint8Array> } | undefined;
 }
 
-/** Goes on where a connection broke. Gives up when try after try brings not a byte. */
-async function* readThrough(bucket: Bucket, key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined> {
+/** Resumes where a connection broke. Gives up after several attempts in a row that brought no byte. */
+async function* readThrough(
+  ranged: (key: string, etag: string, from: number) => Promise<Answered>,
+  key: string,
+  etag: string,
+): AsyncGenerator<Uint8Array, void, undefined> {
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
-    const headers = { "if-match": etag, ...(at > 0 && { range: `bytes=${at}-` }) };
-    const answer = await bucket.send({ method: "GET", key, headers });
-    const length = Number(answer.headers.get("content-length"));
-    // What is unpacked on the way has no length, and no end that could be told beforehand.
-    if (answer.headers.has("content-encoding")) throw new FileGone("the file is stored compressed");
-    const end = at + length;
+    const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
+    // A stored encoding makes lengths and ranges those of the compressed bytes.
+    if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
+    const end = at + ContentLength;
     try {
-      for await (const chunk of answer.body ?? []) {
+      for await (const chunk of Body?.transformToWebStream() ?? []) {
         at += chunk.length;
         fruitless = 0;
         yield chunk;
       }
     } catch (error) {
-      // Broken off: the rest is asked for.
       log.warn("bucket broke off", { at, end, ...errorFields(error) });
     }
     if (at === end) return;

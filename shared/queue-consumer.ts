@@ -1,6 +1,7 @@
 /** Owns the batch of a queue function: its work sees parsed messages and settles each. Fails closed: what was not done comes back. */
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import * as z from "zod/mini";
+import { withDeadline } from "#shared/deadline.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 export interface Received<Message> {
@@ -49,7 +50,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
         readable.push({ record, received });
       }
     }
-    const ends = await settled(readable.map(({ received }) => received));
+    const ends = await withDeadline(remainingMs(context), () => settled(readable.map(({ received }) => received)));
     for (const [i, { record }] of readable.entries()) {
       const end = ends[i];
       if (end?.status !== "fulfilled") failed.push(comeBack(record, end?.reason));

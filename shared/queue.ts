@@ -1,7 +1,7 @@
 /** The delivery queue: sends all messages of a call or throws. */
-import * as z from "zod/mini";
+import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import { allEnded } from "#shared/all-ended.ts";
-import { type AwsCall, awsCall } from "#shared/aws/json-call.ts";
+import { sqsClient } from "#shared/aws/sqs.ts";
 import { setting } from "#shared/config.ts";
 import type { QueueMessage } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
@@ -23,9 +23,6 @@ const TRIES = 3;
 /** Batches on their way at once. */
 const PARALLEL = 8;
 
-/** Of a batch: what the queue did not take. */
-const Sent = z.object({ Failed: z.nullish(z.array(z.object({ Id: z.string() }))) });
-
 let made: DeliveryQueue | undefined;
 
 /** The one of this deployment, opened when it is first needed. */
@@ -34,7 +31,7 @@ export function deliveryQueue(): DeliveryQueue {
   return made;
 }
 
-export function openQueue(queueUrl: string, call: AwsCall = awsCall("sqs")): DeliveryQueue {
+export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
   /** Entries that the queue did not take are sent again; a message may come twice, which its receiver expects. */
   async function sendBatch(entries: readonly Queued[]): Promise<void> {
     let left = entries.map((entry, index) => ({
@@ -45,7 +42,7 @@ export function openQueue(queueUrl: string, call: AwsCall = awsCall("sqs")): Del
     }));
     for (let attempt = 1; left.length > 0; attempt++) {
       if (attempt > TRIES) throw new Error(`the queue refused ${left.length} messages`);
-      const { Failed } = Sent.parse(await call("SendMessageBatch", { QueueUrl: queueUrl, Entries: left }));
+      const { Failed } = await sqs.send(new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: left }));
       const failed = new Set((Failed ?? []).map(({ Id }) => Id));
       left = left.filter(({ Id }) => failed.has(Id));
     }
@@ -53,7 +50,8 @@ export function openQueue(queueUrl: string, call: AwsCall = awsCall("sqs")): Del
 
   return {
     returnIn: async (ReceiptHandle, VisibilityTimeout) => {
-      await call("ChangeMessageVisibility", { QueueUrl: queueUrl, ReceiptHandle, VisibilityTimeout });
+      const change = { QueueUrl: queueUrl, ReceiptHandle, VisibilityTimeout };
+      await sqs.send(new ChangeMessageVisibilityCommand(change));
     },
     send: async (entries) => {
       let next = 0;

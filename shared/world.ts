@@ -3,7 +3,6 @@ import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
 import { openTable, type Table, type Write } from "#shared/db/table.ts";
-import { type Files, openFiles } from "#shared/files.ts";
 import { secretsOn } from "#shared/secrets/provider.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 
@@ -11,7 +10,6 @@ export interface World {
   readonly table: Table;
   readonly ids: Ids;
   readonly clock: Clock;
-  readonly files: Files;
   readonly secrets: Secrets;
   /**
    * The one transaction of a POST, with the answer that will be given for it: under an idempotency key both are written
@@ -20,16 +18,10 @@ export interface World {
   readonly commit: (writes: readonly Write[], answer: unknown) => Promise<void>;
 }
 
-export const worldOn = (
-  table: Table,
-  clock: Clock = systemClock,
-  files: Files = openFiles(),
-  secrets: Secrets = secretsOn(table),
-): World => ({
+export const worldOn = (table: Table, clock: Clock = systemClock, secrets: Secrets = secretsOn(table)): World => ({
   table,
   ids: leaseIds(table),
   clock,
-  files,
   secrets,
   commit: (writes) => table.transact(writes),
 });

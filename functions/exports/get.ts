@@ -3,7 +3,7 @@ import { readExport } from "#shared/exports/read.ts";
 import { Export } from "#shared/exports/schema.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { openLinks } from "#shared/objects.ts";
+import { openLinks } from "#shared/links.ts";
 
 const links = openLinks();
 

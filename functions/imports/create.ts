@@ -4,7 +4,7 @@ import { beginImport } from "#shared/imports/begin.ts";
 import { NewImport } from "#shared/imports/new-import.ts";
 import { Import } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { openLinks } from "#shared/objects.ts";
+import { openLinks } from "#shared/links.ts";
 
 const links = openLinks();
 

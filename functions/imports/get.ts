@@ -4,7 +4,7 @@ import { IdPath } from "#shared/http/paths.ts";
 import { readImport } from "#shared/imports/read.ts";
 import { Import } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { openLinks } from "#shared/objects.ts";
+import { openLinks } from "#shared/links.ts";
 
 const links = openLinks();
 

@@ -6,7 +6,10 @@ import { UploadedFile, uploadedFile } from "#shared/http/middleware/uploaded-fil
 import { importFile } from "#shared/imports/import.ts";
 import { FileResult } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
+import { openObjects } from "#shared/objects.ts";
 import { Flag } from "#shared/schema.ts";
+
+const objects = openObjects();
 
 export const handler = endpoint(
   {
@@ -23,5 +26,5 @@ export const handler = endpoint(
     status: 200,
     response: FileResult,
   },
-  ({ world, caller, query, body }) => importFile(world, caller, body.file, query),
+  ({ world, caller, query, body }) => importFile({ ...world, objects }, caller, body.file, query),
 );

@@ -1,7 +1,13 @@
 /** Works off a queue of dead letters, message by message: what is done is removed, what fails stays. */
+import {
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  ReceiveMessageCommand,
+  type SQSClient,
+} from "@aws-sdk/client-sqs";
 import * as z from "zod/mini";
-import type { AwsCall } from "#shared/aws/json-call.ts";
 
+/** The fields of an SQS message that a redrive needs. */
 const Message = z.object({
   MessageId: z.string(),
   ReceiptHandle: z.string(),
@@ -26,7 +32,7 @@ const HELD_SECONDS = 120;
  * comes back is not done for ever. A message whose removal was lost is done twice, which all who take them expect.
  */
 export async function redrive(
-  sqs: AwsCall,
+  sqs: SQSClient,
   url: string,
   work: (message: Message) => Promise<void>,
   now: () => number = Date.now,
@@ -39,7 +45,7 @@ export async function redrive(
     for (const message of messages) {
       try {
         await work(message);
-        await sqs("DeleteMessage", { QueueUrl: url, ReceiptHandle: message.ReceiptHandle });
+        await sqs.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: message.ReceiptHandle }));
         total.done += 1;
       } catch (error) {
         console.error(`message ${message.MessageId}: ${error instanceof Error ? error.message : String(error)}`);
@@ -49,25 +55,24 @@ export async function redrive(
   }
 }
 
-const Received = z.object({ Messages: z.nullish(z.array(Message)) });
-
-async function receive(sqs: AwsCall, QueueUrl: string): Promise<readonly Message[]> {
-  const answer = await sqs("ReceiveMessage", {
+async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Message[]> {
+  const command = new ReceiveMessageCommand({
     QueueUrl,
     MaxNumberOfMessages: AT_ONCE,
     WaitTimeSeconds: LOOK_SECONDS,
     VisibilityTimeout: HELD_SECONDS,
     MessageSystemAttributeNames: ["SentTimestamp", "MessageGroupId"],
   });
-  return Received.parse(answer).Messages ?? [];
+  return z.array(Message).parse((await sqs.send(command)).Messages ?? []);
 }
 
-const COUNTS = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"] as const;
-
-const Counted = z.object({ Attributes: z.record(z.string(), z.string()) });
-
-/** As the queue reckons it, with those that have just failed again. */
-export async function countMessages(sqs: AwsCall, QueueUrl: string): Promise<number> {
-  const { Attributes } = Counted.parse(await sqs("GetQueueAttributes", { QueueUrl, AttributeNames: COUNTS }));
-  return COUNTS.reduce((sum, name) => sum + Number(Attributes[name]), 0);
+/** An estimate, as SQS gives it. It counts messages that have just failed again. */
+export async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
+  const { Attributes = {} } = await sqs.send(
+    new GetQueueAttributesCommand({
+      QueueUrl,
+      AttributeNames: ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+    }),
+  );
+  return Object.values(Attributes).reduce((sum, count) => sum + Number(count), 0);
 }

@@ -1,8 +1,9 @@
 /** Where failed work lies, and how each is done again: sent back to its queue, or handed to the work that the stream feeds. */
 import { setTimeout as wait } from "node:timers/promises";
+import type { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
+import { SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
-import type { AwsCall } from "#shared/aws/json-call.ts";
 import { systemClock } from "#shared/clock.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { flushStream } from "#shared/company-index/flush-stream.ts";
@@ -32,7 +33,11 @@ export interface Redoing {
 }
 
 /** By the names of the stations. */
-export function redoings(inUse: TableInUse, sqs: AwsCall, streams: AwsCall): Readonly<Record<string, Redoing>> {
+export function redoings(
+  inUse: TableInUse,
+  sqs: SQSClient,
+  streams: DynamoDBStreamsClient,
+): Readonly<Record<string, Redoing>> {
   const { outputs, table } = inUse;
   const output = (name: string): string => z.parse(z.string(), outputs[name]);
   const publishing: EventWorld = {
@@ -73,7 +78,8 @@ export function redoings(inUse: TableInUse, sqs: AwsCall, streams: AwsCall): Rea
 }
 
 const sendBack =
-  (sqs: AwsCall, QueueUrl: string) =>
+  (sqs: SQSClient, QueueUrl: string) =>
   async ({ Body, Attributes }: Message): Promise<void> => {
-    await sqs("SendMessage", { QueueUrl, MessageBody: Body, MessageGroupId: Attributes.MessageGroupId });
+    const { MessageGroupId } = Attributes;
+    await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
   };

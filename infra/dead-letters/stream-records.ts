@@ -1,7 +1,16 @@
 /** The stream records that a message means: the parked one itself, or those at the positions that Lambda leaves behind. */
-import type { DynamoDBRecord } from "aws-lambda";
+import {
+  type AttributeValue,
+  type DynamoDBStreamsClient,
+  GetRecordsCommand,
+  GetShardIteratorCommand,
+  ListStreamsCommand,
+  ResourceNotFoundException,
+  type _Record as SdkRecord,
+  TrimmedDataAccessException,
+} from "@aws-sdk/client-dynamodb-streams";
+import type { DynamoDBRecord, AttributeValue as StreamValue } from "aws-lambda";
 import * as z from "zod/mini";
-import { type AwsCall, AwsError } from "#shared/aws/json-call.ts";
 
 /** As shared/events/parking.ts writes it. */
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
@@ -18,7 +27,7 @@ const Body = z.union([Parked, Positions]);
 
 /** Undefined where the stream has forgotten one of them: it does after 24 hours. */
 export async function streamRecords(
-  streams: AwsCall,
+  streams: DynamoDBStreamsClient,
   tableName: string,
   body: string,
 ): Promise<DynamoDBRecord[] | undefined> {
@@ -27,42 +36,63 @@ export async function streamRecords(
   try {
     return await readPositions(streams, tableName, meant.DDBStreamBatchInfo);
   } catch (error) {
-    if (error instanceof AwsError && forgotten.has(error.name)) return undefined;
+    if (error instanceof TrimmedDataAccessException || error instanceof ResourceNotFoundException) return undefined;
     throw error;
   }
 }
 
-const forgotten: ReadonlySet<string> = new Set(["TrimmedDataAccessException", "ResourceNotFoundException"]);
-
 type Positions = z.infer<typeof Positions>["DDBStreamBatchInfo"];
 
-const Listed = z.object({ Streams: z.array(z.object({ StreamArn: z.string() })) });
-const Begun = z.object({ ShardIterator: z.optional(z.string()) });
-const Page = z.object({ Records: z.array(AnyRecord), NextShardIterator: z.optional(z.nullable(z.string())) });
-
 async function readPositions(
-  streams: AwsCall,
-  tableName: string,
+  streams: DynamoDBStreamsClient,
+  TableName: string,
   { shardId, startSequenceNumber, endSequenceNumber }: Positions,
 ): Promise<DynamoDBRecord[]> {
-  const { Streams } = Listed.parse(await streams("ListStreams", { TableName: tableName }));
-  const start = {
+  const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName }));
+  const start = new GetShardIteratorCommand({
     StreamArn: Streams[0]?.StreamArn,
     ShardId: shardId,
     ShardIteratorType: "AT_SEQUENCE_NUMBER",
     SequenceNumber: startSequenceNumber,
-  };
+  });
   const last = BigInt(endSequenceNumber);
   const found: DynamoDBRecord[] = [];
-  let next = Begun.parse(await streams("GetShardIterator", start)).ShardIterator;
-  while (next !== undefined) {
-    const { Records, NextShardIterator } = Page.parse(await streams("GetRecords", { ShardIterator: next }));
+  let { ShardIterator } = await streams.send(start);
+  while (ShardIterator !== undefined) {
+    const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
     for (const record of Records) {
       const position = BigInt(record.dynamodb?.SequenceNumber ?? 0);
-      if (position <= last) found.push(record);
+      if (position <= last) found.push(lambdaRecord(record));
       if (position >= last) return found;
     }
-    next = NextShardIterator ?? undefined;
+    ShardIterator = NextShardIterator;
   }
   return found;
+}
+
+/** The record as Lambda hands it to a function: binary values are base64 text there. */
+export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
+  return {
+    dynamodb: {
+      ...(SequenceNumber !== undefined && { SequenceNumber }),
+      ...(OldImage !== undefined && { OldImage: imageOf(OldImage) }),
+      ...(NewImage !== undefined && { NewImage: imageOf(NewImage) }),
+    },
+  };
+}
+
+export const imageOf = (item: Readonly<Record<string, AttributeValue>>): Record<string, StreamValue> =>
+  Object.fromEntries(Object.entries(item).map(([name, value]) => [name, attributeOf(value)]));
+
+function attributeOf({ B, BS, M, L, ...value }: AttributeValue): StreamValue {
+  if (B !== undefined) return { B: Buffer.from(B).toString("base64") };
+  if (BS !== undefined) return { BS: BS.map((bytes) => Buffer.from(bytes).toString("base64")) };
+  if (M !== undefined) return { M: imageOf(M) };
+  if (L !== undefined) return { L: L.map(attributeOf) };
+  if (value.S !== undefined) return { S: value.S };
+  if (value.N !== undefined) return { N: value.N };
+  if (value.BOOL !== undefined) return { BOOL: value.BOOL };
+  if (value.SS !== undefined) return { SS: value.SS };
+  if (value.NS !== undefined) return { NS: value.NS };
+  return { NULL: true };
 }

@@ -1,11 +1,11 @@
 /** The demo companies Acme Roofing and Globex Solar, always the same, and synthetic prospects in any number. */
 import { createHash } from "node:crypto";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { iso } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { addImported } from "#shared/company-index/imported.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { dynamoClient } from "#shared/db/dynamo.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import type { StoredTag } from "#shared/tags/schema.ts";

@@ -15,6 +15,7 @@ import {
 import { buffer } from "node:stream/consumers";
 import { originHeaders, preflight } from "./bucket-cors.ts";
 import { LocalError } from "./error.ts";
+import { type FileRights, fileAction, signerOf } from "./file-rights.ts";
 import { linkFault } from "./links.ts";
 import { nameOfArn, REGION } from "./names.ts";
 import { type QueueServer, sendMessage } from "./queues.ts";
@@ -24,6 +25,8 @@ export interface FileServer {
   readonly endpoint: string;
   /** From now on these buckets say which queues are told, and which pages let in. */
   tell(buckets: Stack["buckets"]): void;
+  /** From now on functions may do what their policies grant. */
+  guard(rights: FileRights): void;
   stop(): void;
 }
 
@@ -63,6 +66,9 @@ export async function startFiles(queues: QueueServer): Promise<FileServer> {
     tell: (buckets) => {
       files.buckets = buckets;
     },
+    guard: (rights) => {
+      files.rights = rights;
+    },
     stop: () => {
       server.close();
       server.closeAllConnections();
@@ -73,6 +79,7 @@ export async function startFiles(queues: QueueServer): Promise<FileServer> {
 class Files {
   readonly #queues: QueueServer;
   buckets: Stack["buckets"] = [];
+  rights: FileRights | undefined;
 
   constructor(queues: QueueServer) {
     this.#queues = queues;
@@ -106,8 +113,15 @@ class Files {
     if (request.method === "OPTIONS") return this.#answerPreflight(call);
     const fault = linkFault(request, url);
     if (fault !== undefined) throw new Refused(403, fault);
+    const signer = signerOf(request, url);
+    if (this.rights?.mayDo(signer, fileAction(request.method, url), call.key) === false) {
+      throw new Refused(403, "AccessDenied");
+    }
     if (request.method === "PUT" && !url.searchParams.has("uploadId")) return this.#put(call);
-    return this.#forward(call, body);
+    const answer = await this.#forward(call, body);
+    const isHidden = answer.status === 404 && this.rights?.mayList(signer) === false;
+    if (isHidden && (request.method === "GET" || request.method === "HEAD")) throw new Refused(403, "AccessDenied");
+    return answer;
   }
 
   /** Nobody signs it: the browser asks before it uses a link. */

@@ -4,6 +4,7 @@ import { CONTROL_PREFIX, ISSUER_PATH, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, temporaryDir } from "./data-dir.ts";
 import { writeWorker } from "./environment.ts";
 import { LocalError, messageOf } from "./error.ts";
+import { fileRights } from "./file-rights.ts";
 import { bind, type Front } from "./front.ts";
 import type { LocalFunction } from "./function.ts";
 import { createGateway } from "./gateway.ts";
@@ -124,6 +125,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
     options.enforceRights === true
       ? await guardRights(servers.dynamoDbEndpoint, templates, stack.functions)
       : undefined;
+  if (guard !== undefined) servers.files.guard(fileRights(templates, stack.functions));
   undo.push(() => guard?.stop());
   return run({ options, undo, stop, front, dir, identity, servers, stack, outputs, isNew, guard });
 }

@@ -1,5 +1,5 @@
 /** The key service, by the SDK's client. It is loaded with the first call: a function that has its data keys at hand never pays for it. */
-import type { KMSClient } from "@aws-sdk/client-kms";
+import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 /** What a data key is for. The service asks for the same words before it unwraps the key, and writes them into its audit trail. */
 export type KeyContext = Readonly<Record<string, string>>;
@@ -10,18 +10,12 @@ export interface Kms {
   unwrap(wrapped: Uint8Array, context: KeyContext): Promise<Uint8Array>;
 }
 
-/** Like every call of AWS: an end, and few tries. */
-const settings = {
-  maxAttempts: 3,
-  requestHandler: { connectionTimeout: 1_000, requestTimeout: 3_000, throwOnRequestTimeout: true },
-} as const;
-
-/** `KeyId` is the key's ARN. Credentials, region and endpoint are those of the environment unless `more` has others. */
-export function openKms(KeyId: string, more: ConstructorParameters<typeof KMSClient>[0] = {}): Kms {
+/** `KeyId` is the key's ARN. */
+export function openKms(KeyId: string, settings: ClientSettings = {}): Kms {
   let loaded: ReturnType<typeof load> | undefined;
   const load = async () => {
     const sdk = await import("#shared/aws/kms-client.ts");
-    return { sdk, client: new sdk.KMSClient({ ...settings, ...more }) };
+    return { sdk, client: new sdk.KMSClient(clientConfig(settings)) };
   };
   const opened = () => {
     loaded ??= load();

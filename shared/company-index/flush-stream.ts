@@ -3,9 +3,7 @@ import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 
 import { weightOf } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
 import type { IndexWorld } from "#shared/company-index/publish.ts";
-import { itemOf } from "#shared/db/attributes.ts";
-import { StoredAttributes } from "#shared/db/dynamo.ts";
-import type { Item } from "#shared/db/table.ts";
+import { itemOfImage } from "#shared/db/stream-image.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /**
@@ -19,7 +17,11 @@ export function flushStream(world: () => IndexWorld): (event: DynamoDBStreamEven
     const companies = Map.groupBy(Records, companyOf);
     const failed: string[] = [];
     for (const [companyId, records] of companies) {
-      const added = records.reduce((weight, { dynamodb }) => weight + weightOf(imageOf(dynamodb?.NewImage)), 0);
+      const added = records.reduce(
+        (weight, { dynamodb }) =>
+          weight + weightOf(dynamodb?.NewImage === undefined ? {} : itemOfImage(dynamodb.NewImage)),
+        0,
+      );
       const entries = (waiting.get(companyId) ?? FLUSH_ENTRIES) + added;
       waiting.set(companyId, entries);
       if (entries < FLUSH_ENTRIES) continue;
@@ -33,8 +35,6 @@ export function flushStream(world: () => IndexWorld): (event: DynamoDBStreamEven
     return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) };
   };
 }
-
-const imageOf = (image: unknown): Item => (image === undefined ? {} : itemOf(StoredAttributes.parse(image)));
 
 /** Gives the weight of the entries that are left. */
 async function flushCompany(world: IndexWorld, companyId: number): Promise<number> {

@@ -1,6 +1,4 @@
 /** Conditions and updates as values, compiled to DynamoDB expressions with placeholders for every name and value. */
-import { type Attributes, attributesOf } from "#shared/db/attributes.ts";
-
 export type Condition =
   | { readonly op: "exists" | "missing"; readonly field: string }
   | { readonly op: "=" | "<>" | "<" | "<=" | ">" | ">="; readonly field: string; readonly value: unknown }
@@ -51,11 +49,11 @@ export class Placeholders {
   /** The maps of a request: left out when empty. */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
-    ExpressionAttributeValues?: Attributes;
+    ExpressionAttributeValues?: Record<string, unknown>;
   } {
     return {
       ...(Object.keys(this.names).length > 0 && { ExpressionAttributeNames: this.names }),
-      ...(Object.keys(this.values).length > 0 && { ExpressionAttributeValues: attributesOf(this.values) }),
+      ...(Object.keys(this.values).length > 0 && { ExpressionAttributeValues: this.values }),
     };
   }
 }

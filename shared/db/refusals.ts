@@ -1,64 +1,63 @@
-/** How the table refuses a write: a condition that failed, or others who were writing meanwhile. */
+/** The errors with which DynamoDB refuses a call: throttling, a failed condition, and other writers of the same item. */
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod/mini";
-import { AwsError } from "#shared/aws/json-call.ts";
-import { itemOf } from "#shared/db/attributes.ts";
-import { StoredAttributes } from "#shared/db/dynamo.ts";
+import {
+  type AttributeValue,
+  ConditionalCheckFailedException,
+  TransactionCanceledException,
+  TransactionConflictException,
+  TransactionInProgressException,
+} from "@aws-sdk/client-dynamodb";
+import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { TableBusy } from "#shared/db/errors.ts";
 import type { Item } from "#shared/db/table.ts";
 
 const CONFLICT_TRIES = 8;
 
-/** Sends again while others are writing the same items. What it sends must be idempotent. */
+/** Sends again while others write the same items. The call must be idempotent. */
 export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await send();
     } catch (error) {
       if (!isConflict(error)) throw error;
-      if (attempt === CONFLICT_TRIES) throw new TableBusy("conflicts with other writers went on", { cause: error });
+      if (attempt === CONFLICT_TRIES)
+        throw new TableBusy("other writers kept changing the same items", { cause: error });
       await backoff(attempt);
     }
   }
 }
 
-const Reasons = z.object({
-  CancellationReasons: z._default(
-    z.array(z.object({ Code: z.nullish(z.string()), Item: z.nullish(StoredAttributes) })),
-    [],
-  ),
-});
-
-/** Of a transaction that was cancelled; undefined for any other error. */
-const reasonsOf = (error: unknown) =>
-  error instanceof AwsError && error.name === "TransactionCanceledException"
-    ? Reasons.parse(error.answer).CancellationReasons
-    : undefined;
-
-/** Cancelled for no fault of its own, neither by a condition nor by bad input. */
+/** A transaction that was cancelled by neither a condition nor bad input can succeed when it is sent again. */
 function isConflict(error: unknown): boolean {
-  const reasons = reasonsOf(error);
-  if (reasons !== undefined) {
-    return !reasons.some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
+  if (error instanceof TransactionCanceledException) {
+    return !reasonsOf(error).some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
   }
-  return error instanceof AwsError && /^Transaction(?:Conflict|InProgress)Exception$/.test(error.name);
+  return error instanceof TransactionConflictException || error instanceof TransactionInProgressException;
 }
 
-/** Which conditions of a transaction failed, with the items that stand there. */
+/** An answer without reasons gives none. */
+const reasonsOf = (error: unknown) =>
+  error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
+
+/** The failed conditions of a transaction, with the items that stand under their keys. */
 export function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
-  return (reasonsOf(error) ?? []).flatMap(({ Code, Item }, index) =>
-    Code === "ConditionalCheckFailed" ? [{ index, item: Item ? itemOf(Item) : undefined }] : [],
+  return reasonsOf(error).flatMap(({ Code, Item }, index) =>
+    Code === "ConditionalCheckFailed" ? [{ index, item: itemOf(Item) }] : [],
   );
 }
 
-const Refused = z.object({ Item: z.nullish(StoredAttributes) });
+/** The item under the key where a single write's condition failed; `undefined` for any other error. */
+export const conditionalFailure = (error: unknown): { item: Item | undefined } | undefined =>
+  error instanceof ConditionalCheckFailedException ? { item: itemOf(error.Item) } : undefined;
 
-/** The item that stands where a single write's condition failed; `undefined` for any other error. */
-export function conditionalFailure(error: unknown): { item: Item | undefined } | undefined {
-  if (!(error instanceof AwsError && error.name === "ConditionalCheckFailedException")) return undefined;
-  const { Item } = Refused.parse(error.answer);
-  return { item: Item ? itemOf(Item) : undefined };
-}
+/** The document client converts answers, but not errors. */
+const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
+  item === undefined ? undefined : unmarshall(item);
+
+const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|ThrottlingException|.*Throttled.*)/;
+
+/** DynamoDB has done nothing, for now. */
+export const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
 /** Full jitter: 0 to 25 ms doubled per attempt, at most 800 ms. */
 function backoff(attempt: number): Promise<void> {

@@ -3,13 +3,21 @@
  * error, and a write whose reply was lost is known again. Reads are strongly consistent, except on an index or where asked.
  */
 import { randomUUID } from "node:crypto";
-import type { AwsCall } from "#shared/aws/json-call.ts";
-import { type Attributes, attributesOf, itemOf } from "#shared/db/attributes.ts";
+import {
+  type DynamoDBDocumentClient,
+  GetCommand,
+  PutCommand,
+  QueryCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from "@aws-sdk/lib-dynamodb";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { batchGet, batchInsert, batchPut, batchRemove, type Consistency, type HowToGet } from "#shared/db/batch.ts";
-import { type Answer, ask, dynamoClient } from "#shared/db/dynamo.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
+import { count } from "#shared/db/meter.ts";
+import { Pace } from "#shared/db/pacing.ts";
 import { conditionalFailure, failedConditions, throughConflicts } from "#shared/db/refusals.ts";
 
 /** A stored item as it comes: entities parse it with their schema before anyone reads a field. */
@@ -58,12 +66,13 @@ export interface Table {
   transact(writes: readonly Write[]): Promise<void>;
 }
 
-export function openTable(tableName: string, call: AwsCall = dynamoClient()): Table {
+export function openTable(tableName: string, client: DynamoDBDocumentClient = dynamoClient()): Table {
   const asked = { TableName: tableName, ReturnConsumedCapacity: "TOTAL" } as const;
+  const target = { client, tableName, pace: new Pace() };
 
   async function get(key: Key): Promise<Item | undefined> {
-    const { Item } = await ask(call, "GetItem", { ...asked, Key: keyOf(key), ConsistentRead: true });
-    return Item && itemOf(Item);
+    const command = new GetCommand({ ...asked, Key: keyOf(key), ConsistentRead: true });
+    return (await count("read", () => client.send(command))).Item;
   }
 
   async function* query(spec: QuerySpec): AsyncGenerator<Item, void, undefined> {
@@ -80,10 +89,10 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
       parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
     }
     const ProjectionExpression = spec.fields?.map((field) => placeholders.name(field)).join();
-    let from: Answer["LastEvaluatedKey"];
+    let from: Item | undefined;
     let left = spec.limit;
     do {
-      const answer = await ask(call, "Query", {
+      const command = new QueryCommand({
         ...asked,
         KeyConditionExpression: parts.join(" AND "),
         ...placeholders.attributes(),
@@ -93,7 +102,8 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
         Limit: left === undefined ? spec.pageItems : Math.min(left, spec.pageItems ?? left),
         ExclusiveStartKey: from,
       });
-      for (const found of answer.Items ?? []) yield itemOf(found);
+      const answer = await count("read", () => client.send(command));
+      yield* answer.Items ?? [];
       from = answer.LastEvaluatedKey;
       if (left !== undefined) left -= answer.Items?.length ?? 0;
     } while (from !== undefined && left !== 0);
@@ -103,8 +113,7 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
     try {
-      const { Attributes } = await throughConflicts(() => sendWrite(entry, writeId));
-      return Attributes && itemOf(Attributes);
+      return (await throughConflicts(() => sendWrite(entry, writeId))).Attributes;
     } catch (error) {
       const standing = conditionalFailure(error);
       if (standing === undefined) throw error;
@@ -119,16 +128,16 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
     const condition =
       entry.when === undefined ? {} : { ConditionExpression: compileCondition(entry.when, placeholders), ...onFailure };
     if ("put" in entry) {
-      const Item = { ...entry.put, writeId };
-      return ask(call, "PutItem", {
+      const command = new PutCommand({
         ...asked,
-        Item: attributesOf(Item),
+        Item: { ...entry.put, writeId },
         ...condition,
         ...placeholders.attributes(),
       });
+      return count("write", () => client.send(command));
     }
     const change = { ...entry.change, set: { ...entry.change.set, writeId } };
-    return ask(call, "UpdateItem", {
+    const command = new UpdateCommand({
       ...asked,
       Key: keyOf(entry.update),
       UpdateExpression: compileChange(change, placeholders),
@@ -136,6 +145,7 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
       ...placeholders.attributes(),
       ReturnValues: "ALL_NEW",
     });
+    return count("write", () => client.send(command));
   }
 
   /** The token makes the transaction idempotent over the client's own retries and ours. */
@@ -143,9 +153,10 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
     const input = {
       TransactItems: writes.map((entry) => transactItem(tableName, entry)),
       ClientRequestToken: randomUUID(),
-      ReturnConsumedCapacity: "TOTAL",
+      ReturnConsumedCapacity: "TOTAL" as const,
     };
-    await throughConflicts(() => ask(call, "TransactWriteItems", input)).catch((error: unknown) => {
+    const send = () => count("write", () => client.send(new TransactWriteCommand(input)));
+    await throughConflicts(send).catch((error: unknown) => {
       const failed = failedConditions(error);
       throw failed.length > 0 ? new ConditionFailed(failed) : error;
     });
@@ -153,10 +164,10 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
 
   return {
     get,
-    batchGet: (keys, how) => batchGet(call, tableName, keys, how),
-    batchPut: (items) => batchPut(call, tableName, items),
-    insert: (items) => batchInsert(call, tableName, items),
-    batchRemove: (keys) => batchRemove(call, tableName, keys),
+    batchGet: (keys, how) => batchGet(target, keys, how),
+    batchPut: (items) => batchPut(target, items),
+    insert: (items) => batchInsert(target, items),
+    batchRemove: (keys) => batchRemove(target, keys),
     query,
     write,
     transact,
@@ -164,7 +175,7 @@ export function openTable(tableName: string, call: AwsCall = dynamoClient()): Ta
 }
 
 /** Without whatever else the caller's object has. */
-const keyOf = ({ pk, sk }: Key): Attributes => attributesOf({ pk, sk });
+const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
 function transactItem(tableName: string, entry: Write) {
   const placeholders = new Placeholders();
@@ -181,7 +192,7 @@ function transactItem(tableName: string, entry: Write) {
           ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
         };
   if ("put" in entry) {
-    return { Put: { TableName: tableName, Item: attributesOf(entry.put), ...condition, ...placeholders.attributes() } };
+    return { Put: { TableName: tableName, Item: entry.put, ...condition, ...placeholders.attributes() } };
   }
   if ("update" in entry) {
     const UpdateExpression = compileChange(entry.change, placeholders);

@@ -1,6 +1,7 @@
 /** Where stream records go that no try can publish: whole, so that they can be published once the fault is mended. */
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { DynamoDBRecord } from "aws-lambda";
-import { awsCall } from "#shared/aws/json-call.ts";
+import { sqsClient } from "#shared/aws/sqs.ts";
 
 /** The largest message that SQS takes, less room for what stands around the record. */
 const RECORD_BYTES = 1_000_000;
@@ -11,5 +12,5 @@ export async function parkRecord(queueUrl: string, record: DynamoDBRecord, reaso
   const { OldImage: _, ...rest } = record.dynamodb ?? {};
   const fits = Buffer.byteLength(whole) <= RECORD_BYTES;
   const body = fits ? whole : JSON.stringify({ v: 1, reason, record: { ...record, dynamodb: rest } });
-  await awsCall("sqs")("SendMessage", { QueueUrl: queueUrl, MessageBody: body });
+  await sqsClient().send(new SendMessageCommand({ QueueUrl: queueUrl, MessageBody: body }));
 }

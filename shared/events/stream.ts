@@ -1,9 +1,7 @@
 /** Owns a batch of stream records: unpacks them, goes through them in order, some at a time, and says where it stopped. */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
-import { itemOf } from "#shared/db/attributes.ts";
-import { StoredAttributes } from "#shared/db/dynamo.ts";
-import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
-import type { Item } from "#shared/db/table.ts";
+import { ConditionFailed } from "#shared/db/errors.ts";
+import { itemOfImage } from "#shared/db/stream-image.ts";
 import { type BatchReads, batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { isTransient } from "#shared/failure.ts";
@@ -62,11 +60,8 @@ async function publishOne(world: EventWorld, reads: BatchReads, record: DynamoDB
 }
 
 const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
-  before: image(dynamodb?.OldImage),
-  after: image(dynamodb?.NewImage),
+  before: dynamodb?.OldImage && itemOfImage(dynamodb.OldImage),
+  after: dynamodb?.NewImage && itemOfImage(dynamodb.NewImage),
 });
 
-const isPassing = (error: unknown): boolean =>
-  isTransient(error) || error instanceof TableBusy || error instanceof ConditionFailed;
-
-const image = (raw: unknown): Item | undefined => (raw === undefined ? undefined : itemOf(StoredAttributes.parse(raw)));
+const isPassing = (error: unknown): boolean => isTransient(error) || error instanceof ConditionFailed;

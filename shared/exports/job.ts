@@ -1,16 +1,17 @@
 /** One run of the work on an export into a file: begins it, or goes on where another run ended. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { visibleAssignee } from "#shared/auth/caller.ts";
-import { FileGone } from "#shared/bucket.ts";
+import { FileGone } from "#shared/aws/file-errors.ts";
 import { freshDictionary } from "#shared/companies/recent-dictionary.ts";
 import { keys } from "#shared/db/keys.ts";
 import { GzipPart, gzipBegin } from "#shared/exports/gzip-parts.ts";
 import { exportKeys } from "#shared/exports/places.ts";
 import { type Parts, StoredExport } from "#shared/exports/stored.ts";
+import { isTransient } from "#shared/failure.ts";
 import { Held, JobLost } from "#shared/jobs/held.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
 import { errorFields, log } from "#shared/log.ts";
-import type { Objects } from "#shared/objects.ts";
+import type { FileHeaders, Objects } from "#shared/objects.ts";
 import { type Chosen, chooseProspects, exportPieces } from "#shared/prospects/export.ts";
 import { decodeOrder, encodeOrder } from "#shared/prospects/export-order.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
@@ -18,13 +19,13 @@ import { StoredUser } from "#shared/users/schema.ts";
 
 /** S3 wants 5 MB at least, and what is still inside when a part is full comes on top. */
 const PART_BYTES = 5_300_000;
-/** Runs that end without any progress: then it is given up. */
+/** Runs in a row that died, or failed by a fault of our own code, without progress: then the export is given up. */
 const FRUITLESS_RUNS = 10;
 
-const headers = {
-  "content-type": "text/csv; charset=utf-8",
-  "content-encoding": "gzip",
-  "content-disposition": 'attachment; filename="prospects.csv"',
+const headers: FileHeaders = {
+  contentType: "text/csv; charset=utf-8",
+  contentEncoding: "gzip",
+  contentDisposition: 'attachment; filename="prospects.csv"',
 };
 
 interface Place {
@@ -54,8 +55,9 @@ export async function runExport(
     await work(world, held, caller, partBytes);
   } catch (error) {
     if (error instanceof JobLost) throw error;
-    // Whoever comes next need not wait until this run is taken for dead.
-    await held.release({}).catch(() => undefined);
+    // The next run need not wait until this one is taken for dead. A passing fault of AWS does not count against the export.
+    const runs = isTransient(error) ? Math.max(0, held.stored.runs - 1) : held.stored.runs;
+    await held.release({ runs }).catch(() => undefined);
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import type { Export } from "#shared/exports/schema.ts";
 import { StoredExport } from "#shared/exports/stored.ts";
 import { notFound } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
-import type { Link, Links } from "#shared/objects.ts";
+import type { Link, Links } from "#shared/links.ts";
 import type { World } from "#shared/world.ts";
 
 const DAY_MS = 86_400_000;

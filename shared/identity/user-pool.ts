@@ -1,57 +1,60 @@
 /** A Cognito user pool as identity provider: Cognito mails the invitation with a temporary password. */
-import * as z from "zod/mini";
-import { type AwsCall, AwsError, awsCall } from "#shared/aws/json-call.ts";
+import {
+  AdminCreateUserCommand,
+  AdminDeleteUserCommand,
+  AdminGetUserCommand,
+  type AttributeType,
+  type CognitoIdentityProviderClient,
+  UserNotFoundException,
+  UsernameExistsException,
+  UserStatusType,
+} from "@aws-sdk/client-cognito-identity-provider";
+import { cognitoClient } from "#shared/aws/cognito.ts";
 import type { IdentityProvider } from "#shared/identity/provider.ts";
-
-const Attributes = z._default(z.array(z.object({ Name: z.string(), Value: z.optional(z.string()) })), []);
-const Known = z.object({ UserStatus: z.optional(z.string()), UserAttributes: Attributes });
-const Created = z.object({ User: z.object({ Attributes }) });
-
-/** It mails before it answers; every call ends in time for the function to answer. */
-const MAILED_MS = 5_000;
 
 /** Longer than the pool usually takes to make a user and to mail. */
 const ANSWERS_AFTER_MS = 2_000;
 
-const INVITED = "FORCE_CHANGE_PASSWORD";
+const INVITED = UserStatusType.FORCE_CHANGE_PASSWORD;
 
-export function userPool(
-  UserPoolId: string,
-  pool: AwsCall = awsCall("cognito-idp", { answerMs: MAILED_MS }),
-): IdentityProvider {
-  /** The pool knows the user from an earlier try; an invitation that nobody took up is mailed anew. */
-  async function inviteAgain(email: string): Promise<z.infer<typeof Attributes>> {
-    const { UserStatus, UserAttributes } = Known.parse(await pool("AdminGetUser", { UserPoolId, Username: email }));
-    if (UserStatus === INVITED) {
-      await pool("AdminCreateUser", { UserPoolId, Username: email, MessageAction: "RESEND" });
-    }
+export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
+  /** The pool knows the user from an earlier attempt; an invitation that was not accepted is mailed again. */
+  async function inviteAgain(email: string): Promise<AttributeType[]> {
+    const user = { UserPoolId, Username: email };
+    const { UserStatus, UserAttributes = [] } = await pool.send(new AdminGetUserCommand(user));
+    if (UserStatus === INVITED) await pool.send(new AdminCreateUserCommand({ ...user, MessageAction: "RESEND" }));
     return UserAttributes;
+  }
+
+  async function create(email: string): Promise<AttributeType[]> {
+    const UserAttributes = [
+      { Name: "email", Value: email },
+      { Name: "email_verified", Value: "true" },
+    ];
+    try {
+      const command = new AdminCreateUserCommand({ UserPoolId, Username: email, UserAttributes });
+      return (await pool.send(command)).User?.Attributes ?? [];
+    } catch (error) {
+      if (error instanceof UsernameExistsException) return inviteAgain(email);
+      throw error;
+    }
   }
 
   return {
     takesSubjects: false,
     answersAfterMs: ANSWERS_AFTER_MS,
     invite: async (email) => {
-      const UserAttributes = [
-        { Name: "email", Value: email },
-        { Name: "email_verified", Value: "true" },
-      ];
-      const attributes = await pool("AdminCreateUser", { UserPoolId, Username: email, UserAttributes })
-        .then((answer) => Created.parse(answer).User.Attributes)
-        .catch((error: unknown) => {
-          if (error instanceof AwsError && error.name === "UsernameExistsException") return inviteAgain(email);
-          throw error;
-        });
-      const sub = attributes.find(({ Name }) => Name === "sub")?.Value;
+      const sub = (await create(email)).find(({ Name }) => Name === "sub")?.Value;
       if (sub === undefined) throw new Error("the user pool gave the user no subject");
       return { sub };
     },
     withdraw: async (email) => {
+      const user = { UserPoolId, Username: email };
       try {
-        const { UserStatus } = Known.parse(await pool("AdminGetUser", { UserPoolId, Username: email }));
-        if (UserStatus === INVITED) await pool("AdminDeleteUser", { UserPoolId, Username: email });
+        const { UserStatus } = await pool.send(new AdminGetUserCommand(user));
+        if (UserStatus === INVITED) await pool.send(new AdminDeleteUserCommand(user));
       } catch (error) {
-        if (!(error instanceof AwsError && error.name === "UserNotFoundException")) throw error;
+        if (!(error instanceof UserNotFoundException)) throw error;
       }
     },
   };

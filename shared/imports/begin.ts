@@ -9,7 +9,7 @@ import { beginning } from "#shared/imports/opening.ts";
 import { presentImport } from "#shared/imports/read.ts";
 import { type Import, nothing, type StoredImport, type StoredJob } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
-import type { Links } from "#shared/objects.ts";
+import type { Links, UploadHeaders } from "#shared/links.ts";
 import type { World } from "#shared/world.ts";
 
 /**
@@ -78,8 +78,7 @@ function newImport({ clock }: World, caller: Caller, id: number, input: NewImpor
   };
 }
 
-/** Signed with the link: the bucket refuses a request without them, a second file, another length and other bytes. */
-const uploadHeaders = ({ bytes, sha256 }: NewImport): Record<string, string> => ({
+const uploadHeaders = ({ bytes, sha256 }: NewImport): UploadHeaders => ({
   "content-type": "text/csv",
   "if-none-match": "*",
   ...(bytes !== undefined && { "content-length": String(bytes) }),

@@ -23,8 +23,14 @@ import { type ReadFile, readFile } from "#shared/imports/read-file.ts";
 import { importRows, type Plan } from "#shared/imports/rows.ts";
 import type { FileResult, StoredImport } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
+import type { Objects } from "#shared/objects.ts";
 import { ensureTags } from "#shared/tags/ensure.ts";
 import type { World } from "#shared/world.ts";
+
+/** The file itself is kept in the bucket as well. */
+export interface ImportWorld extends World {
+  readonly objects: Pick<Objects, "put">;
+}
 
 export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
@@ -34,7 +40,7 @@ export interface ImportOptions {
 
 /** Throws what `readFile` throws before anything is written. */
 export async function importFile(
-  world: World,
+  world: ImportWorld,
   caller: Caller,
   bytes: Uint8Array,
   { mapping, dryRun = false }: ImportOptions = {},
@@ -54,7 +60,7 @@ const resultOf = (id: number | null, { drafts, errors }: ReadFile): FileResult =
 });
 
 async function writeFile(
-  world: World,
+  world: ImportWorld,
   caller: Caller,
   bytes: Uint8Array,
   dictionary: Dictionary,
@@ -63,7 +69,7 @@ async function writeFile(
   const { companyId } = caller;
   await clearAbandoned(world, companyId);
   const id = await world.ids.next();
-  await world.files.put(fileKeys.sent(companyId, id), bytes, "text/csv");
+  await world.objects.put(fileKeys.sent(companyId, id), bytes, "text/csv");
   const tags = await ensureTags(world, companyId, file.newTags);
   const known = [...dictionary.tags.values()].map((tag) => [folded(tag.value), tag.id] as const);
   const names = { dictionary, tagIds: new Map([...known, ...tags]) };

@@ -1,9 +1,10 @@
 /** One run of the work on an import by an upload: begins it, goes on where another run ended, or removes what it has left. */
 import { may } from "#shared/auth/caller.ts";
-import { FileGone } from "#shared/bucket.ts";
+import { FileGone } from "#shared/aws/file-errors.ts";
 import { iso } from "#shared/clock.ts";
 import { BadFile } from "#shared/csv/bad-file.ts";
 import { keys } from "#shared/db/keys.ts";
+import { isTransient } from "#shared/failure.ts";
 import { abandon, clear } from "#shared/imports/abandon.ts";
 import { checkFile } from "#shared/imports/check.ts";
 import { HeldImport } from "#shared/imports/held.ts";
@@ -18,7 +19,7 @@ import { limits } from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { StoredUser } from "#shared/users/schema.ts";
 
-/** Runs that end without any progress: then it is given up. */
+/** Runs in a row that died, or failed by a fault of our own code, without progress: then the import is given up. */
 const FRUITLESS_RUNS = 10;
 
 interface Place {
@@ -73,8 +74,9 @@ async function work(world: JobWorld, held: HeldImport): Promise<void> {
   } catch (error) {
     if (error instanceof JobLost) throw error;
     if (!(error instanceof BadFile || error instanceof FileGone)) {
-      // Whoever comes next need not wait until this run is taken for dead.
-      await held.release({}).catch(() => undefined);
+      // The next run need not wait until this one is taken for dead. A passing fault of AWS does not count against the import.
+      const runs = isTransient(error) ? Math.max(0, held.job.runs - 1) : held.job.runs;
+      await held.release({ job: { ...held.job, runs } }).catch(() => undefined);
       throw error;
     }
     log.warn("import refused", { id: held.stored.id, ...errorFields(error) });

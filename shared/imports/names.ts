@@ -1,6 +1,6 @@
 /** The names of a company as an import knows them: kept in the bucket, so that each of its runs reads rows alike. */
 import * as z from "zod/mini";
-import { FileGone } from "#shared/bucket.ts";
+import { FileGone } from "#shared/aws/file-errors.ts";
 import { folded } from "#shared/caseless.ts";
 import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { freshDictionary } from "#shared/companies/recent-dictionary.ts";

@@ -8,7 +8,7 @@ import { notFound } from "#shared/http/problem.ts";
 import { fileKeys } from "#shared/imports/places.ts";
 import { type Import, type ImportSummary, RowFault, StoredImport, type Upload } from "#shared/imports/schema.ts";
 import { limits } from "#shared/limits.ts";
-import type { Links } from "#shared/objects.ts";
+import type { Links, UploadHeaders } from "#shared/links.ts";
 import type { World } from "#shared/world.ts";
 
 /** Throws not_found. */
@@ -52,8 +52,11 @@ async function uploadOf(
   const seconds = Math.floor((uploadUntil - nowMs) / 1_000);
   if (seconds <= 0) return null;
   const { url } = await links.upload(fileKeys.uploaded(companyId, id), headers, seconds, nowMs);
-  return { method: "PUT", url, headers, expiresAt: iso(uploadUntil) };
+  return { method: "PUT", url, headers: defined(headers), expiresAt: iso(uploadUntil) };
 }
+
+const defined = (headers: UploadHeaders): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
 export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;

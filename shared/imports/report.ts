@@ -11,8 +11,8 @@ type State = NonNullable<Progress["report"]>;
 
 const header = ["row", "message"];
 const headers = {
-  "content-type": "text/csv; charset=utf-8",
-  "content-disposition": 'attachment; filename="errors.csv"',
+  contentType: "text/csv; charset=utf-8",
+  contentDisposition: 'attachment; filename="errors.csv"',
 };
 
 export class Report {
@@ -65,7 +65,7 @@ export class Report {
 
   async finish(): Promise<void> {
     if (this.#upload === null) {
-      await this.#objects.put(this.#key, this.#taken(), headers["content-type"]);
+      await this.#objects.put(this.#key, this.#taken(), headers.contentType);
       return;
     }
     await this.#putPart();

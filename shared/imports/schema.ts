@@ -118,8 +118,13 @@ export const StoredJob = z.object({
   /** As it was sent. */
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
-  /** Headers of the upload beside its link. */
-  headers: z.record(z.string(), z.string()),
+  /** The headers that the upload link demands. */
+  headers: z.object({
+    "content-type": z.string(),
+    "if-none-match": z.string(),
+    "content-length": z.optional(z.string()),
+    "x-amz-checksum-sha256": z.optional(z.string()),
+  }),
   /** Milliseconds since the epoch at which the link ends. */
   uploadUntil: z.int(),
   /** What was uploaded. */

@@ -2,6 +2,8 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import type { Key } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/table.ts";
 import { type Batch, batchesOf, plus } from "#shared/imports/batches.ts";
 import type { HeldImport } from "#shared/imports/held.ts";
 import { blocksOf, leaseForImport } from "#shared/imports/ids.ts";
@@ -13,6 +15,8 @@ import type { Counts, Progress } from "#shared/imports/schema.ts";
 import { keepStretch } from "#shared/imports/stretch.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
 
+/** Items that are written between two renewals of the lease: a throttled table may take 2 of them a second. */
+const ITEMS_PER_RENEWAL = 200;
 /** Rows that are sorted at once, and the characters of what the search looks into. */
 const STRETCH_ROWS = 16_384;
 const STRETCH_TEXT = 8_000_000;
@@ -42,6 +46,8 @@ export async function writeRows(world: JobWorld, held: HeldImport, names: KnownN
   let writing: Promise<void> = Promise.resolve();
   const stretch = new Stretch(world, held);
   let { done, row } = job.progress;
+  /** The longest that a batch took so far: a run hands over while another one would still fit. */
+  let longestMs = 0;
   const bytes = world.objects.read(fileKeys.uploaded(held.stored.companyId, held.stored.id), job.etag ?? "");
   const reading = { dictionary: names.dictionary, tags, mapping: held.mapping, after: row };
   const keep = async (): Promise<void> => {
@@ -52,16 +58,19 @@ export async function writeRows(world: JobWorld, held: HeldImport, names: KnownN
     for await (const batch of batchesOf(readRows(bytes, reading))) {
       const { items, indexed } = rowsOf(held, names, done, batch);
       await writing;
-      await held.keep({ written: Math.max(held.stored.written ?? 0, done.prospect) });
-      writing = world.table.batchPut(items);
+      const written = Math.max(held.stored.written ?? 0, done.prospect);
+      const begunAt = world.clock.now();
+      writing = writeItems(world, held, items, written).then(() => {
+        longestMs = Math.max(longestMs, world.clock.now() - begunAt);
+      });
       // Thrown where it is awaited.
       writing.catch(() => undefined);
       done = plus(done, batch);
       row = batch.row;
       stretch.add(indexed);
-      if (!stretch.isFull && !held.isLate()) continue;
+      if (!stretch.isFull && !held.isLate(longestMs)) continue;
       await keep();
-      if (!held.isLate()) continue;
+      if (!held.isLate(longestMs)) continue;
       await held.release({});
       return false;
     }
@@ -70,6 +79,19 @@ export async function writeRows(world: JobWorld, held: HeldImport, names: KnownN
   } finally {
     // Nothing is written any more when the run is over, however it ends.
     await writing.catch(() => undefined);
+  }
+}
+
+/** A table that throttles takes its time: the lease is renewed meanwhile. Nobody else writes the job's row. */
+async function writeItems(
+  world: JobWorld,
+  held: HeldImport,
+  items: readonly (Key & Item)[],
+  written: number,
+): Promise<void> {
+  for (let at = 0; at < items.length; at += ITEMS_PER_RENEWAL) {
+    await held.keep({ written });
+    await world.table.batchPut(items.slice(at, at + ITEMS_PER_RENEWAL));
   }
 }
 

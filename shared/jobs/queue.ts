@@ -1,6 +1,7 @@
 /** The queues of work on files: S3 tells the one of imports of uploads, the service itself both of work that goes on. */
+import { ChangeMessageVisibilityCommand, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import * as z from "zod/mini";
-import { awsCall } from "#shared/aws/json-call.ts";
+import { sqsClient } from "#shared/aws/sqs.ts";
 import { setting } from "#shared/config.ts";
 import { Id } from "#shared/schema.ts";
 
@@ -30,19 +31,26 @@ export interface JobQueue {
 /** One for each kind: an export waits for no import, and their code is not in one bundle. */
 const settings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
 
-/** Nothing is read or connected before the first message. One may be sent twice, which its receiver expects. */
-export function openJobQueues(): JobQueue {
-  const sqs = awsCall("sqs");
-  async function call(kind: JobMessage["kind"], action: string, fields: object): Promise<void> {
-    await sqs(action, { QueueUrl: setting(settings[kind]), ...fields });
-  }
+/** Nothing is read or connected before the first message. A message may be sent twice, which its receiver expects. */
+export function openJobQueues(open: () => SQSClient = sqsClient): JobQueue {
+  let client: SQSClient | undefined;
+  const sqs = (): SQSClient => {
+    client ??= open();
+    return client;
+  };
+  const urlOf = (kind: JobMessage["kind"]): string => setting(settings[kind]);
   return {
-    send: (message) =>
-      call(message.kind, "SendMessage", {
+    send: async (message) => {
+      const command = new SendMessageCommand({
+        QueueUrl: urlOf(message.kind),
         MessageBody: JSON.stringify(message),
         MessageGroupId: String(message.companyId),
-      }),
-    returnIn: (kind, ReceiptHandle, VisibilityTimeout) =>
-      call(kind, "ChangeMessageVisibility", { ReceiptHandle, VisibilityTimeout }),
+      });
+      await sqs().send(command);
+    },
+    returnIn: async (kind, ReceiptHandle, VisibilityTimeout) => {
+      const change = { QueueUrl: urlOf(kind), ReceiptHandle, VisibilityTimeout };
+      await sqs().send(new ChangeMessageVisibilityCommand(change));
+    },
   };
 }

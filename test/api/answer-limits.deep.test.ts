@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/db/dynamo.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import { type Item, openTable } from "#shared/db/table.ts";
 import { deliveryItem, StoredDelivery } from "#shared/deliveries/schema.ts";

@@ -46,27 +46,32 @@ describe.each(writes)("%s", (_, row) => {
     const expected = row.statuses[0];
     for (const extra of [
       JSON.stringify(many).slice(1, -1),
-      '"__proto__":{"isActive":false,"role":"owner"}',
-      '"constructor":{"prototype":{"isActive":false}}',
+      '"constructor":{"isActive":false}',
       '"id":1,"companyId":1,"createdAt":"2001-01-01T00:00:00Z","deletedAt":"2001-01-01T00:00:00Z","version":9',
     ]) {
       const answer = await sendText(row, `{${extra},${JSON.stringify(bodyFor(row)).slice(1)}`);
       expect(answer.status, answer.text).toBe(expected);
       expect(answer.text).not.toMatch(/"(?:id|companyId)":1[,}]|2001-01-01|k9999/);
     }
+    for (const forbidden of ['"__proto__":{"role":"owner"}', '"constructor":{"prototype":{"isActive":false}}']) {
+      const body = `{${forbidden},${JSON.stringify(bodyFor(row)).slice(1)}`;
+      problemOf(await sendText(row, body), 400, "malformed_json");
+    }
   });
 });
 
 describe.each(writes)("%s", (_, row) => {
-  test("depth that JSON allows is read: an unknown field is ignored, a known one refused", async () => {
-    // As deep as the body's limit allows takes seconds over all routes, which read their bodies alike: so it is tried where most is written.
+  test("a thousand levels are read: an unknown field is ignored, a known one refused; deeper nesting is malformed", async () => {
+    const nested = "[".repeat(1_000) + "]".repeat(1_000);
+    const answer = await sendText(row, withField(row, "more", nested));
+    expect(answer.status, answer.text).toBe(row.statuses[0]);
+    for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
+      problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
+    }
+    // The deepest body takes seconds over all routes, which read their bodies alike: so it goes to one of them.
     for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
-      const nested = "[".repeat(depth) + "]".repeat(depth);
-      const answer = await sendText(row, withField(row, "more", nested));
-      expect(answer.status, answer.text).toBe(row.statuses[0]);
-      for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
-        problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
-      }
+      const deep = "[".repeat(depth) + "]".repeat(depth);
+      problemOf(await sendText(row, withField(row, "more", deep)), 400, "malformed_json");
       problemOf(await sendText(row, "[".repeat(depth)), 400, "malformed_json");
     }
   });
@@ -87,7 +92,7 @@ test.each(freeForms)("%s: free JSON in %s%s has limits of its own", async (route
   };
   const place = `/${field}${below}`;
   expect(await refusal('{"a":1e999,"b":{"c":[1,-1e999]}}')).toEqual([`${place}/a`, `${place}/b/c/1`]);
-  expect(await refusal(`{"a":${"[".repeat(400_000)}${"]".repeat(400_000)}}`)).toEqual([place]);
+  expect(await refusal(`{"a":${"[".repeat(1_000)}${"]".repeat(1_000)}}`)).toEqual([place]);
 });
 
 /** Fields that hold text, by route. */

@@ -1,16 +1,25 @@
 /** `npm run dead-letters` as an operator starts it: what failed by the service's own fault is done again, once it is mended. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import {
+  DescribeStreamCommand,
+  DynamoDBStreamsClient,
+  GetRecordsCommand,
+  GetShardIteratorCommand,
+  ListStreamsCommand,
+} from "@aws-sdk/client-dynamodb-streams";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { DynamoDBRecord } from "aws-lambda";
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { awsCall } from "#shared/aws/json-call.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { sqsClient } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import { dynamoClient } from "#shared/db/dynamo.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
 import type { Webhook } from "../../docs/client/api.ts";
+import { lambdaRecord } from "../../infra/dead-letters/stream-records.ts";
 import { baseUrl } from "./client.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 import { dataOf, present, uniqueName } from "./shapes.ts";
@@ -27,8 +36,8 @@ const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).
 const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
 const dynamoDb = { ...local, endpoint: outputs.DynamoDbEndpoint };
 const table = openTable(outputs.TableName, dynamoClient(dynamoDb));
-const streams = awsCall("streams.dynamodb", dynamoDb);
-const sqs = awsCall("sqs", { ...local, endpoint: outputs.SqsEndpoint });
+const streams = new DynamoDBStreamsClient(dynamoDb);
+const sqs = sqsClient({ ...local, endpoint: outputs.SqsEndpoint });
 const as = await newTeam();
 
 const receivers: Receiver[] = [];
@@ -61,26 +70,20 @@ async function listen(delayMinutes: number): Promise<{ receiver: Receiver; webho
   return { receiver, webhook: dataOf(await as.admin.POST("/api/webhooks", { body }), 201) };
 }
 
-const Listed = z.object({ Streams: z.array(z.object({ StreamArn: z.string() })) });
-const Described = z.object({ StreamDescription: z.object({ Shards: z.array(z.object({ ShardId: z.string() })) }) });
-const Begun = z.object({ ShardIterator: z.optional(z.string()) });
-const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
-const Page = z.object({ Records: z.array(StreamRecord), NextShardIterator: z.optional(z.string()) });
-
 /** Its row's place in the stream, and the record there. */
 async function inStream(id: number): Promise<{ shardId: string; record: DynamoDBRecord }> {
-  const [stream] = Listed.parse(await streams("ListStreams", { TableName: outputs.TableName })).Streams;
-  const StreamArn = present(stream?.StreamArn);
-  const { Shards } = Described.parse(await streams("DescribeStream", { StreamArn })).StreamDescription;
-  for (const { ShardId } of Shards) {
-    const start = { StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" };
-    let next = Begun.parse(await streams("GetShardIterator", start)).ShardIterator;
+  const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: outputs.TableName }));
+  const StreamArn = present(Streams[0]?.StreamArn);
+  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
+  for (const { ShardId = "" } of StreamDescription?.Shards ?? []) {
+    const start = new GetShardIteratorCommand({ StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" });
+    let next = (await streams.send(start)).ShardIterator;
     while (next !== undefined) {
-      const { Records, NextShardIterator } = Page.parse(await streams("GetRecords", { ShardIterator: next }));
+      const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator: next }));
       const record = Records.find(
         ({ dynamodb: { NewImage: row } = {} }) => row?.type?.S === "prospect" && row.id?.N === String(id),
       );
-      if (record !== undefined) return { shardId: ShardId, record };
+      if (record !== undefined) return { shardId: ShardId, record: lambdaRecord(record) };
       next = Records.length === 0 ? undefined : NextShardIterator;
     }
   }
@@ -88,7 +91,7 @@ async function inStream(id: number): Promise<{ shardId: string; record: DynamoDB
 }
 
 const send = (QueueUrl: string, body: object) =>
-  sqs("SendMessage", { QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: "1" });
+  sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: "1" }));
 
 test("changes that were parked, whole or by their positions, become events; what cannot become one stays", async () => {
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);

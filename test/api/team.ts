@@ -1,7 +1,7 @@
 /** Two companies of a test file's own, so that files can run side by side on one local service. */
 import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { createCompany } from "#shared/companies/create.ts";
-import { dynamoClient } from "#shared/db/dynamo.ts";
 import { openTable } from "#shared/db/table.ts";
 import { worldOn } from "#shared/world.ts";
 import type { NewUser } from "../../docs/client/api.ts";

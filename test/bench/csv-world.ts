@@ -25,7 +25,7 @@ export const noQueue = { send: async () => undefined, returnIn: async () => unde
 
 export function jobWorldOf({ endpoint, folder }: CsvJob): JobWorld {
   const objects = folderBucket(folder);
-  return { ...worldOn(openBenchTable(endpoint)), files: { put: objects.put }, objects, jobs: noQueue };
+  return { ...worldOn(openBenchTable(endpoint)), objects, jobs: noQueue };
 }
 
 export const callerOf = ({ companyId, ownerId }: CsvJob): Caller => ({

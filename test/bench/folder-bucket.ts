@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { appendFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FileGone } from "#shared/bucket.ts";
+import { FileGone } from "#shared/aws/file-errors.ts";
 import type { FileInfo, Objects } from "#shared/objects.ts";
 
 export function folderBucket(folder: string): Objects {

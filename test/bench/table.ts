@@ -1,6 +1,6 @@
 /** A table of its own for measurements, on the DynamoDB server of the local service. */
 
-import { dynamoClient } from "#shared/db/dynamo.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";

@@ -1,9 +1,9 @@
 /** The whole service on a DynamoDB that throttles, conflicts and loses replies: every accepted write is there, every event arrives, nothing twice. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { dynamoClient } from "#shared/db/dynamo.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { reconcile } from "#shared/deliveries/books.ts";
 import { checkIndex } from "#shared/prospects/index-check.ts";

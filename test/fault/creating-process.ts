@@ -1,6 +1,6 @@
 /** A process of its own that makes prospects, all at once, and prints their ids: what a second warm function is. */
 
-import { dynamoClient } from "#shared/db/dynamo.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { worldOn } from "#shared/world.ts";

@@ -10,6 +10,7 @@ import { exportKeys } from "#shared/exports/places.ts";
 import type { NewExport } from "#shared/exports/schema.ts";
 import { StoredExport } from "#shared/exports/stored.ts";
 import { importFile } from "#shared/imports/import.ts";
+import { HOLD_MS } from "#shared/jobs/held.ts";
 import type { JobMessage } from "#shared/jobs/queue.ts";
 import { exportProspects } from "#shared/prospects/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
@@ -70,6 +71,19 @@ async function expectWhole(company: Company, job: JobMessage): Promise<void> {
   expect(await stored(job)).toMatchObject({ state: "completed" });
   expect(gunzipSync(fileOf(job) ?? Buffer.alloc(0)).toString()).toBe(await streamed(company));
 }
+
+test("a bucket that refuses every call for hours ends no export", async () => {
+  const company = await newFilled(6);
+  const job = await begun(company.caller);
+  scene.bucket.plan = () => "before";
+  for (let run = 0; run < 25; run++) {
+    now.ms += HOLD_MS + 300_000;
+    expect(await scene.run(scene.sound(), job)).toBe(false);
+  }
+  scene.bucket.plan = () => undefined;
+  await scene.settle();
+  await expectWhole(company, job);
+});
 
 test("parts of a gzip file, each packed for itself, are one member", async () => {
   let state = gzipBegin;

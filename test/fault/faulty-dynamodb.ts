@@ -4,8 +4,8 @@ import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { CreateTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
-import type { CallSettings } from "#shared/aws/json-call.ts";
-import { dynamoClient } from "#shared/db/dynamo.ts";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { post } from "../../infra/local/aws-json.ts";
@@ -74,7 +74,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   if (address === null || typeof address === "string") throw new Error("the proxy has no address");
   const endpoint = `http://127.0.0.1:${address.port}`;
   await createTable(server.endpoint);
-  const open = (at: string, settings: CallSettings = {}): Table =>
+  const open = (at: string, settings: ClientSettings = {}): Table =>
     openTable(TABLE, dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...settings }));
   return {
     endpoint,

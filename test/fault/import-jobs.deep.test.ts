@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { listAddresses } from "#shared/addresses/list.ts";
 import type { Caller } from "#shared/auth/caller.ts";
-import { BucketUnavailable } from "#shared/bucket.ts";
+import { BucketUnavailable } from "#shared/aws/file-errors.ts";
 import { csvText } from "#shared/csv/write.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -170,6 +170,21 @@ describe("killed", () => {
       }
     },
   );
+});
+
+test("a bucket that refuses every call for hours ends no import and removes no upload", async () => {
+  const company = await newCompany(scene.sound());
+  const job = await scene.uploaded(company.caller, fileOf(40));
+  scene.bucket.plan = () => "before";
+  for (let run = 0; run < 25; run++) {
+    now.ms += HOLD_MS + 300_000;
+    expect(await scene.run(scene.sound(), job)).toBe(false);
+  }
+  scene.bucket.plan = () => undefined;
+  expect(scene.bucket.files.has(fileKeys.uploaded(job.companyId, job.id))).toBe(true);
+  await scene.settle();
+  expect(await told(job)).toMatchObject({ state: "completed", imported: 40 });
+  await expectOnce(company, 40);
 });
 
 describe("hand-over", () => {

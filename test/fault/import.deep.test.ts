@@ -4,20 +4,19 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { listAddresses } from "#shared/addresses/list.ts";
 import type { Caller } from "#shared/auth/caller.ts";
-import { BucketUnavailable } from "#shared/bucket.ts";
+import { BucketUnavailable } from "#shared/aws/file-errors.ts";
 import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { flush } from "#shared/company-index/flush.ts";
 import { csvText } from "#shared/csv/write.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Item } from "#shared/db/table.ts";
-import type { Files } from "#shared/files.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
-import { importFile } from "#shared/imports/import.ts";
+import { type ImportWorld, importFile } from "#shared/imports/import.ts";
 import { readImport } from "#shared/imports/read.ts";
 import { limits } from "#shared/limits.ts";
+import { openLinks } from "#shared/links.ts";
 import { createNote, getNote } from "#shared/notes/notes.ts";
-import { openLinks } from "#shared/objects.ts";
 import { readProspect } from "#shared/prospects/detail.ts";
 import { exportProspects } from "#shared/prospects/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
@@ -48,14 +47,14 @@ const clock = { now: () => now.ms };
 
 /** The bucket: what it was given, and a refusal when that is wanted. */
 const bucket = { files: new Map<string, Uint8Array>(), refuses: false };
-const files: Files = {
+const objects: ImportWorld["objects"] = {
   put: async (key, bytes) => {
     if (bucket.refuses) throw new BucketUnavailable("as planned");
     bucket.files.set(key, bytes);
   },
 };
-const newFunction = (): World => ({ ...warmFunction(db, clock), files });
-const faultyFunction = (): World => worldOn(db.table, clock, files);
+const newFunction = (): ImportWorld => ({ ...warmFunction(db, clock), objects });
+const faultyFunction = (): ImportWorld => ({ ...worldOn(db.table, clock), objects });
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
 /** With an address each, a status and two tags; every third with a note. */
@@ -86,7 +85,7 @@ const posted = (world: World, caller: Caller, bytes: Buffer) => {
     queryParameters: new Map<string, string[]>(),
     body: "the digest of the file",
   };
-  return idempotently(world, caller, request, (own) => importFile(own, caller, bytes));
+  return idempotently(world, caller, request, (own) => importFile({ ...own, objects }, caller, bytes));
 };
 
 /** Everything of a company but its reference data, its idempotency keys and the journal of its imports. */

@@ -1,7 +1,7 @@
 /** Work on a file says every few seconds how far it is, long before a place is reached from which another run could go on. */
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BucketUnavailable } from "#shared/bucket.ts";
+import { BucketUnavailable } from "#shared/aws/file-errors.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Item } from "#shared/db/table.ts";
 import { beginExport } from "#shared/exports/begin.ts";

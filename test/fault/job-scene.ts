@@ -1,7 +1,7 @@
 /** Imports and exports as jobs, on a table and a bucket that fail: what S3 and the queue would do, the test does. */
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
-import { BucketUnavailable, FileGone } from "#shared/bucket.ts";
+import { BucketUnavailable, FileGone } from "#shared/aws/file-errors.ts";
 import type { Clock } from "#shared/clock.ts";
 import { runExport } from "#shared/exports/job.ts";
 import { beginImport } from "#shared/imports/begin.ts";
@@ -12,7 +12,8 @@ import { HOLD_MS, JobLost } from "#shared/jobs/held.ts";
 import type { JobMessage } from "#shared/jobs/queue.ts";
 import { sweepJobs } from "#shared/jobs/sweep.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
-import type { Links, Objects } from "#shared/objects.ts";
+import type { Links } from "#shared/links.ts";
+import type { Objects } from "#shared/objects.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, pass } from "./faulty-dynamodb.ts";
 import { warmFunction } from "./warm-function.ts";
@@ -125,8 +126,7 @@ export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
     send: async (message: JobMessage) => void queue.push(message),
     returnIn: async () => undefined,
   };
-  const files = { put: bucket.put };
-  const on = (world: World): JobWorld => ({ ...world, files, objects: bucket, jobs });
+  const on = (world: World): JobWorld => ({ ...world, objects: bucket, jobs });
   const sound = (): JobWorld => on(warmFunction(db, clock));
 
   async function run(world: JobWorld, job: JobMessage, remainingMs = ample): Promise<boolean> {

@@ -1,9 +1,9 @@
 /** Long texts of notes and prospects that are not flushed yet: a search finds them, a list does not pay for them, whatever is killed. */
+import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
 import { flushStream } from "#shared/company-index/flush-stream.ts";
-import { attributesOf } from "#shared/db/attributes.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { createNote, deleteNote, updateNote } from "#shared/notes/notes.ts";
@@ -11,6 +11,7 @@ import { checkIndex } from "#shared/prospects/index-check.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { type World, worldOn } from "#shared/world.ts";
+import { imageOf } from "../../infra/dead-letters/stream-records.ts";
 import { type Fault, type FaultPlan, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
 
@@ -77,7 +78,7 @@ test("few long entries bring the flush as near as many short ones do", async () 
     const records = [];
     for await (const row of world.table.query(keys.index(companyId))) {
       if (row.type === "delta")
-        records.push({ dynamodb: { Keys: { pk: { S: String(row.pk) } }, NewImage: attributesOf(row) } });
+        records.push({ dynamodb: { Keys: { pk: { S: String(row.pk) } }, NewImage: imageOf(marshall(row)) } });
     }
     await publish({ Records: JSON.parse(JSON.stringify(records)) });
   };

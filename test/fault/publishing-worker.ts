@@ -1,11 +1,12 @@
 /** A thread with a small heap that publishes batches of the stream, as full of the largest territory as Lambda hands them over. */
 import { parentPort, workerData } from "node:worker_threads";
+import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import * as z from "zod/mini";
-import { attributesOf } from "#shared/db/attributes.ts";
-import { dynamoClient } from "#shared/db/dynamo.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openTable } from "#shared/db/table.ts";
 import { publishStream } from "#shared/events/stream.ts";
+import { imageOf } from "../../infra/dead-letters/stream-records.ts";
 import { START } from "./event-scene.ts";
 import { territoryChange } from "./fan-out-scene.ts";
 import { patient, TABLE } from "./faulty-dynamodb.ts";
@@ -33,14 +34,13 @@ const handler = publishStream(() => ({
   post: never,
   park: never,
 }));
-const Image = z.custom<NonNullable<NonNullable<DynamoDBRecord["dynamodb"]>["NewImage"]>>(() => true);
-const imageOf = (item: Record<string, unknown> = {}) => Image.parse(attributesOf(item));
+const asStreamed = (item: Record<string, unknown> = {}) => imageOf(marshall(item, { removeUndefinedValues: true }));
 let failed = 0;
 let bytes = 0;
 for (let batch = 0; batch < batches; batch++) {
   const Records = Array.from({ length: records }, (_, i): DynamoDBRecord => {
     const { before, after } = territoryChange(companyId, 2 + batch * records + i, points);
-    return { dynamodb: { SequenceNumber: String(i), OldImage: imageOf(before), NewImage: imageOf(after) } };
+    return { dynamodb: { SequenceNumber: String(i), OldImage: asStreamed(before), NewImage: asStreamed(after) } };
   });
   const event = { Records };
   bytes = JSON.stringify(event).length;

@@ -1,7 +1,7 @@
 /** A thread with a small heap that sweeps while a million deliveries of one company are overdue; prints how many it queued. */
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/db/dynamo.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { ConditionFailed } from "#shared/db/errors.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { sweep } from "#shared/deliveries/sweep.ts";

@@ -124,8 +124,8 @@ describe("writing", () => {
     await db.direct.write({ put: key });
     const increment = () =>
       optimistic(async () => {
-        const n = Number((await db.table.get(key))?.n);
-        await db.table.transact([{ put: { ...key, n: n + 1 }, when: equals("n", n) }]);
+        const n = Number((await db.direct.get(key))?.n);
+        await db.direct.transact([{ put: { ...key, n: n + 1 }, when: equals("n", n) }]);
       });
     await Promise.all(Array.from({ length: 50 }, increment));
     expect(await db.direct.get(key)).toMatchObject({ n: 50 });

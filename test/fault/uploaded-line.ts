@@ -8,7 +8,7 @@ import { beginImport } from "#shared/imports/begin.ts";
 import { fileKeys } from "#shared/imports/places.ts";
 import { findImport, summaryOf } from "#shared/imports/read.ts";
 import type { ImportSummary } from "#shared/imports/schema.ts";
-import type { Links } from "#shared/objects.ts";
+import type { Links } from "#shared/links.ts";
 import { startQueues } from "../../infra/local/queues.ts";
 import { startFaultyDynamoDb, TABLE } from "./faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "./warm-function.ts";

@@ -1,8 +1,8 @@
 /** Functions of their own on one table, and companies for them: nothing that one keeps in memory is known to another. */
 import type { Caller } from "#shared/auth/caller.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import type { Clock } from "#shared/clock.ts";
 import { createCompany } from "#shared/companies/create.ts";
-import { dynamoClient } from "#shared/db/dynamo.ts";
 import { openTable } from "#shared/db/table.ts";
 import { newUserWrites } from "#shared/users/new-user.ts";
 import { type World, worldOn } from "#shared/world.ts";

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { dynamoClient } from "#shared/db/dynamo.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { apiClient } from "../../docs/client/client.ts";

@@ -1,11 +1,8 @@
 /** What the deployed service is made of, as rules that hold for every resource of a kind. */
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { API_TIMEOUT_SECONDS } from "../../infra/api.ts";
-import { bundleBudget } from "../../infra/bundle.ts";
 import { capacityOf } from "../../infra/capacity.ts";
 import { type EventFunction, eventFunctions, routes } from "../../infra/routes.ts";
 import { functionFiles } from "../../infra/synth.ts";
@@ -332,14 +329,6 @@ describe("functions", () => {
 
   it("answer before API Gateway gives up after 29 s", () => {
     expect(API_TIMEOUT_SECONDS).toBeLessThan(29);
-  });
-
-  it("have bundles within the budget of a cold start", () => {
-    for (const { properties, resource } of template.all("AWS::Lambda::Function")) {
-      const bundle = resolve(template.directory, String(resource.Metadata["aws:asset:path"]), "index.mjs");
-      const usesKeyService = at(properties, "Environment", "Variables", "SECRETS_KEY_ARN") !== undefined;
-      expect(statSync(bundle).size, String(properties.Description)).toBeLessThanOrEqual(bundleBudget(usesKeyService));
-    }
   });
 });
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { awsCall } from "#shared/aws/json-call.ts";
+import { cognitoClient } from "#shared/aws/cognito.ts";
 import type { IdentityProvider } from "#shared/identity/provider.ts";
 import { userPool } from "#shared/identity/user-pool.ts";
 
@@ -38,7 +38,7 @@ async function askPool<T extends object>(
   await once(server, "listening");
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("the server has no address");
-  const pool = awsCall("cognito-idp", {
+  const pool = cognitoClient({
     endpoint: `http://127.0.0.1:${address.port}`,
     region: "us-east-1",
     credentials: { accessKeyId: "id", secretAccessKey: "secret" },

@@ -1,0 +1,70 @@
+/** What each function may do with files, by its role's policy: S3 on this machine refuses what IAM would refuse. */
+import type { IncomingMessage } from "node:http";
+import * as z from "zod/mini";
+import type { FunctionSpec } from "./stack.ts";
+import { Template } from "./template.ts";
+
+const OneOrMany = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) => (typeof value === "string" ? [value] : value)),
+);
+const Role = z.looseObject({
+  Policies: z._default(
+    z.array(
+      z.object({
+        PolicyDocument: z.object({ Statement: z.array(z.looseObject({ Action: OneOrMany, Resource: z.unknown() })) }),
+      }),
+    ),
+    [],
+  ),
+});
+const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.string()]) }) });
+
+export interface FileRights {
+  /** Whether a function of this name may do this with the file. Callers that are no function may do anything. */
+  mayDo(name: string, action: string, key: string): boolean;
+  /** Whether S3 tells it that a file is not there. */
+  mayList(name: string): boolean;
+}
+
+/** `s3:GetObject` on `.../uploads/*` is the right to get files whose key begins with `uploads/`. */
+export function fileRights(templates: readonly unknown[], functions: readonly FunctionSpec[]): FileRights {
+  const resources = Object.fromEntries(
+    templates.flatMap((template) => Object.entries(z.parse(Template, template).Resources)),
+  );
+  const grants = new Map(
+    functions.map(({ id, name }) => {
+      const [roleId] = z.parse(RoleOf, resources[id]?.Properties).Role["Fn::GetAtt"];
+      const { Policies } = z.parse(Role, resources[roleId]?.Properties);
+      const statements = Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
+      return [
+        name,
+        statements.map(({ Action, Resource }) => ({ actions: Action, resource: JSON.stringify(Resource) })),
+      ];
+    }),
+  );
+  return {
+    mayDo: (name, action, key) => {
+      const folder = key.split("/")[0] ?? "";
+      const own = grants.get(name);
+      return (
+        own === undefined ||
+        own.some(({ actions, resource }) => actions.includes(`s3:${action}`) && resource.includes(`/${folder}/*`))
+      );
+    },
+    mayList: (name) => grants.get(name)?.some(({ actions }) => actions.includes("s3:ListBucket")) ?? true,
+  };
+}
+
+/** Functions are known by their access key, which is their name: in the signature of the request, or in that of a link. */
+export function signerOf({ headers }: IncomingMessage, { searchParams }: URL): string {
+  const signed = /Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1];
+  return signed ?? searchParams.get("X-Amz-Credential")?.split("/")[0] ?? "";
+}
+
+/** The right that a request on an object needs. */
+export function fileAction(method: string | undefined, { searchParams }: URL): string {
+  if (method === "GET" || method === "HEAD") return "GetObject";
+  if (method !== "DELETE") return "PutObject";
+  return searchParams.has("uploadId") ? "AbortMultipartUpload" : "DeleteObject";
+}

@@ -1,0 +1,53 @@
+/** The settings that every AWS client shares: where it calls, its time limits, its connections and its retries. */
+
+export interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+export interface ClientSettings {
+  /** Default: the SDK's own choice, which honours AWS_ENDPOINT_URL and its forms for one service. */
+  readonly endpoint?: string | undefined;
+  /** Default: AWS_REGION. */
+  readonly region?: string | undefined;
+  /** Default: the SDK's provider chain. A Lambda function has its credentials in the environment. */
+  readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
+  readonly connectMs?: number;
+  /** Until the answer begins, and the longest silence within it. */
+  readonly answerMs?: number;
+  /** Attempts of one call, the first included. */
+  readonly attempts?: number;
+}
+
+/** Short limits: an API function answers within 25 seconds, whatever a service does. */
+const CONNECT_MS = 1_000;
+const ANSWER_MS = 3_000;
+const ATTEMPTS = 3;
+
+/** Connections of one client, kept alive between calls. */
+const CONNECTIONS = 50;
+
+/**
+ * The configuration of an SDK client. The retry mode is `standard`, not `adaptive`: `adaptive` slows down every call of the client
+ * after one throttled key, and does not see the keys that a batch leaves unprocessed.
+ */
+export function clientConfig(settings: ClientSettings = {}) {
+  const { endpoint, region, credentials, connectMs = CONNECT_MS, answerMs = ANSWER_MS, attempts = ATTEMPTS } = settings;
+  const agent = { keepAlive: true, maxSockets: CONNECTIONS };
+  return {
+    maxAttempts: attempts,
+    retryMode: "standard",
+    requestHandler: {
+      connectionTimeout: connectMs,
+      requestTimeout: answerMs,
+      throwOnRequestTimeout: true,
+      socketTimeout: answerMs,
+      httpAgent: agent,
+      httpsAgent: agent,
+    },
+    ...(endpoint !== undefined && { endpoint }),
+    ...(region !== undefined && { region }),
+    ...(credentials !== undefined && { credentials }),
+  };
+}

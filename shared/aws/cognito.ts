@@ -1,0 +1,9 @@
+/** The client of Cognito user pools. */
+import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
+import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
+
+/** Cognito sends the invitation mail before it answers. */
+const ANSWER_MS = 5_000;
+
+export const cognitoClient = (settings: ClientSettings = {}): CognitoIdentityProviderClient =>
+  new CognitoIdentityProviderClient(clientConfig({ answerMs: ANSWER_MS, ...settings }));

@@ -1,0 +1,27 @@
+/** Items as Lambda hands them out in stream records: DynamoDB JSON with binary as base64 text, where the SDK has bytes. */
+import type { AttributeValue } from "@aws-sdk/client-dynamodb";
+import { unmarshall } from "@aws-sdk/util-dynamodb";
+import type { AttributeValue as StreamValue } from "aws-lambda";
+import type { Item } from "#shared/db/table.ts";
+
+export const itemOfImage = (image: Readonly<Record<string, StreamValue>>): Item => unmarshall(valuesOf(image));
+
+const valuesOf = (image: Readonly<Record<string, StreamValue>>): Record<string, AttributeValue> =>
+  Object.fromEntries(Object.entries(image).map(([name, value]) => [name, attributeOf(value)]));
+
+function attributeOf(value: StreamValue): AttributeValue {
+  const { S, N, B, BOOL, NULL, M, L, SS, NS, BS } = value;
+  if (S !== undefined) return { S };
+  if (N !== undefined) return { N };
+  if (B !== undefined) return { B: bytesOf(B) };
+  if (BOOL !== undefined) return { BOOL };
+  if (NULL !== undefined) return { NULL };
+  if (M !== undefined) return { M: valuesOf(M) };
+  if (L !== undefined) return { L: L.map(attributeOf) };
+  if (SS !== undefined) return { SS };
+  if (NS !== undefined) return { NS };
+  if (BS !== undefined) return { BS: BS.map(bytesOf) };
+  throw new TypeError("a stream image holds a value of an unknown type");
+}
+
+const bytesOf = (base64: string): Uint8Array => Buffer.from(base64, "base64");
