@@ -30,6 +30,8 @@ export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 /** The behaviours of aws-cdk-lib that the stack is written for, whoever runs it: the CLI or this process. */
 const featureFlags = {
   "aws:cdk:enable-asset-metadata": true,
+  // CloudFormation refuses to replace or remove what the other stack uses.
+  "@aws-cdk/core:defaultCrossStackReferences": "strong",
   "@aws-cdk/core:enablePartitionLiterals": true,
   "@aws-cdk/core:validateAgainstDefaultRules": true,
   "@aws-cdk/aws-apigateway:disableCloudWatchRole": true,

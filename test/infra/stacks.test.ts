@@ -173,8 +173,8 @@ function synthesizedFor(table: readonly Route[]) {
   }
   const app = createApp({ ...quick, outdir });
   const { data, service } = createStacks(app, ownIdentity, bundles, table);
-  app.synth();
-  return { data: templateOf(data, outdir), service: templateOf(service, outdir) };
+  const warnings = app.synth().stacks.flatMap(({ messages }) => messages.map(({ entry }) => String(entry.data)));
+  return { data: templateOf(data, outdir), service: templateOf(service, outdir), warnings };
 }
 
 /** Resources of API Gateway: each part of a path is one. */
@@ -193,6 +193,10 @@ describe(`${ENDPOINTS} endpoints`, () => {
   beforeAll(() => {
     expect(new Set(table.map(({ method, path }) => `${method} ${path}`)).size).toBe(ENDPOINTS);
     many = synthesizedFor(table);
+  });
+
+  it("are synthesized without a warning", () => {
+    expect(many.warnings.filter((text) => !text.startsWith("Alarms reach nobody"))).toEqual([]);
   });
 
   it("fit CloudFormation's limits and API Gateway's", () => {
