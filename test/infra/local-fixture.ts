@@ -84,6 +84,7 @@ const lambda = (file: keyof typeof code, Timeout = 5): Fields => ({
   Type: "AWS::Lambda::Function",
   Properties: {
     Handler: "index.handler",
+    Role: getAtt("Role", "Arn"),
     Runtime: "nodejs24.x",
     LoggingConfig: { LogFormat: "JSON" },
     Timeout,
