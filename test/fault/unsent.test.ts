@@ -105,6 +105,7 @@ test("for as long as all attempts would take: it ends, and the log says why", as
     attemptCount: 1,
   });
   expect(await getWebhook(api(senders), hook.companyId, hook.webhookId)).toMatchObject({ status: "active" });
+  expect(await db.direct.get(keys.webhook(hook.companyId, hook.webhookId))).not.toHaveProperty("failingSince");
   expect(await expectBalanced({ db, companyId: hook.companyId, clock: senders.clock })).toMatchObject({
     exhausted: 40,
   });
