@@ -8,6 +8,7 @@ import type { EventWorld } from "#shared/events/world.ts";
 import type { StoredTerritory } from "#shared/territories/schema.ts";
 import { packed } from "#shared/territories/territories.ts";
 import type { StoredRegistration } from "#shared/webhooks/schema.ts";
+import { sealedSecret } from "#shared/webhooks/sealed.ts";
 import { readWebhook } from "#shared/webhooks/webhooks.ts";
 import { worldOn } from "#shared/world.ts";
 import { consume, newScene, type Scene, START } from "./event-scene.ts";
@@ -35,13 +36,16 @@ export async function newManyScene(
 ): Promise<ManyScene> {
   const at = await newScene(db, "webhook.test");
   const { companyId } = at;
-  const { webhook } = await readWebhook(worldOn(db.direct), companyId, at.webhookId);
+  const world = worldOn(db.direct);
+  const { webhook } = await readWebhook(world, companyId, at.webhookId);
   const rows: (Key & Item)[] = [];
   const webhookIds: number[] = [];
   for (let i = 0; i < webhooks; i++) {
     const webhookId = nextId++;
     webhookIds.push(webhookId);
-    const hook = { ...webhook, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
+    // A secret opens in the row that it was sealed for and in no other.
+    const secret = await sealedSecret(world.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
+    const hook = { ...webhook, ...secret, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
     rows.push({ ...keys.webhook(companyId, webhookId), ...hook });
     for (let j = 0; j < each; j++) rows.push(registrationRow(companyId, webhookId, delayMinutes, filter));
   }
