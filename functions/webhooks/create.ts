@@ -1,8 +1,8 @@
 /** POST /api/webhooks: a new receiver of events. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
+import { createWebhook } from "#shared/webhooks/create.ts";
 import { NewWebhook, Webhook } from "#shared/webhooks/schema.ts";
-import { createWebhook } from "#shared/webhooks/webhooks.ts";
 
 useKeyService();
 

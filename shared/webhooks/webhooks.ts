@@ -1,28 +1,21 @@
 /** Reads and writes the webhooks of a company and their registrations. */
 
-import { randomUUID } from "node:crypto";
-import { iso } from "#shared/clock.ts";
-import { setting } from "#shared/config.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
-import { absent, all, any, below, equals, missing, present } from "#shared/db/expression.ts";
+import { absent, all, equals, present } from "#shared/db/expression.ts";
 import { gateKeys } from "#shared/db/gate-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table, Write } from "#shared/db/table.ts";
 import { markedGate } from "#shared/deliveries/gate-mark.ts";
-import { ApiError, notFound } from "#shared/http/problem.ts";
-import { limits } from "#shared/limits.ts";
+import { notFound } from "#shared/http/problem.ts";
 import { EventFilter } from "#shared/webhooks/filter.ts";
 import {
   type NewRegistration,
-  type NewWebhook,
   type Registration,
   StoredRegistration,
   StoredWebhook,
   type Webhook,
 } from "#shared/webhooks/schema.ts";
-import { maskIn, sealedSecret } from "#shared/webhooks/sealed.ts";
-import { assertTarget } from "#shared/webhooks/target.ts";
+import { maskIn } from "#shared/webhooks/sealed.ts";
 import type { World } from "#shared/world.ts";
 
 export interface WebhookRows {
@@ -66,40 +59,6 @@ export async function readWebhook({ table }: World, companyId: number, id: numbe
   }
   if (webhook === undefined) throw notFound("webhook");
   return { webhook, registrations };
-}
-
-/** The answer holds the secret in full: it is not shown again. */
-export async function createWebhook(world: World, companyId: number, input: NewWebhook): Promise<Webhook> {
-  const [id] = await Promise.all([world.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
-  const now = iso(world.clock.now());
-  const secretKey = input.secretKey ?? randomUUID();
-  const registrations = await Promise.all(
-    input.registrations.map(async (entry) => storedRegistration(companyId, id, await world.ids.next(), entry, now)),
-  );
-  const webhook: StoredWebhook = {
-    type: "webhook",
-    id,
-    companyId,
-    name: input.name,
-    url: input.url,
-    ...(await sealedSecret(world.secrets, { companyId, id }, secretKey)),
-    status: "active",
-    registrationCount: registrations.length,
-    createdAt: now,
-    updatedAt: now,
-  };
-  const counted: Write = {
-    update: keys.webhookCount(companyId),
-    change: { add: { webhooks: 1 } },
-    when: any(missing("webhooks"), below("webhooks", limits.webhooksPerCompany)),
-  };
-  const writes: Write[] = [counted, { put: { ...keys.webhook(companyId, id), ...webhook }, when: absent }];
-  const made = presentWebhook({ webhook, registrations }, secretKey);
-  await world.commit([...writes, ...registrations.map(registrationWrite)], made).catch((error: unknown) => {
-    if (!(error instanceof ConditionFailed)) throw error;
-    throw new ApiError("conflict", `A company may have at most ${limits.webhooksPerCompany} webhooks.`);
-  });
-  return made;
 }
 
 /**

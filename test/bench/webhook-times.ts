@@ -14,7 +14,7 @@ import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { provideSecrets } from "#shared/secrets/provider.ts";
 import { openSecrets } from "#shared/secrets/secrets.ts";
-import { createWebhook } from "#shared/webhooks/webhooks.ts";
+import { createWebhook } from "#shared/webhooks/create.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { prospectRow } from "../fault/event-scene.ts";
 import { patient } from "../fault/faulty-dynamodb.ts";

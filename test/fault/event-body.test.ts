@@ -11,7 +11,7 @@ import { StoredDelivery } from "#shared/deliveries/schema.ts";
 import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import type { EventWorld } from "#shared/events/world.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createWebhook } from "#shared/webhooks/webhooks.ts";
+import { createWebhook } from "#shared/webhooks/create.ts";
 import { type World, worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 

@@ -82,7 +82,7 @@ const larger: ReadonlyMap<string, number> = new Map([
   ["prospects/list", 328],
   ["prospects/pins", 318],
   ["addresses/list", 320],
-  ["actions/list", 322],
+  ["actions/list", 305],
   ["webhooks/event-types", 315],
 ]);
 const limitOf = (file: string, made: Bundle): number => {
