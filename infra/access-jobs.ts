@@ -2,13 +2,14 @@
 import { type Access, dictionary, newIds, type TableAccess } from "./access.ts";
 
 /** Finds prospects in the company index. */
-export const indexReads: TableAccess = {
+export const indexRows: TableAccess = {
   ...dictionary,
   index: ["Query"],
-  indexTexts: ["BatchGetItem", "Query"],
   manifests: ["BatchGetItem", "Query"],
   segments: ["BatchGetItem"],
 };
+/** And searches their texts. */
+export const indexReads: TableAccess = { ...indexRows, indexTexts: ["BatchGetItem", "Query"] };
 
 /** Rows with ids and tags of their own, and the run of the index that makes them visible. */
 const rowsInBulk: TableAccess = {

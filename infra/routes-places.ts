@@ -1,6 +1,6 @@
 /** The part of the route table that is about places: addresses and territories. */
 import { imports, indexEntries, named, newIds } from "./access.ts";
-import { indexReads } from "./access-jobs.ts";
+import { indexRows } from "./access-jobs.ts";
 import type { Route } from "./routes.ts";
 
 export const placeRoutes: readonly Route[] = [
@@ -9,7 +9,7 @@ export const placeRoutes: readonly Route[] = [
     path: "/api/addresses",
     file: "addresses/list",
     access: {
-      table: { ...indexReads, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
+      table: { ...indexRows, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
     },
     // 500 addresses of the longest lines.
     streamed: true,

@@ -87,6 +87,23 @@ const seldom: readonly Seldom[] = [
     reason: "What an import that came to nothing has left is removed: test/fault/{import,import-jobs}.deep.test.ts.",
   },
   {
+    files: [
+      ...[
+        "prospects/list",
+        "prospects/pins",
+        "prospects/export",
+        "jobs/export",
+        "prospects/create",
+        "prospects/update",
+      ],
+      ...["prospects/delete", "prospects/tags", "addresses/update", "notes/update", "notes/delete"],
+      ...["appointments/create", "appointments/update", "appointments/delete"],
+    ],
+    grants: ["PutItem indexTexts", "BatchGetItem indexTexts", "Query indexTexts"],
+    reason:
+      "A text of more than 256 bytes waits beside its entry: test/fault/long-texts.test.ts, test/api/long-texts.test.ts.",
+  },
+  {
     files: ["authorize"],
     grants: ["GetItem reference"],
     reason: "The rights of a user of before are in the user's own row alone: test/fault/directory.test.ts.",

@@ -1,24 +1,7 @@
 /** What each function may do with files, by its role's policy: S3 on this machine refuses what IAM would refuse. */
 import type { IncomingMessage } from "node:http";
-import * as z from "zod/mini";
+import { statementsByFunction } from "./role-statements.ts";
 import type { FunctionSpec } from "./stack.ts";
-import { Template } from "./template.ts";
-
-const OneOrMany = z.pipe(
-  z.union([z.string(), z.array(z.string())]),
-  z.transform((value) => (typeof value === "string" ? [value] : value)),
-);
-const Role = z.looseObject({
-  Policies: z._default(
-    z.array(
-      z.object({
-        PolicyDocument: z.object({ Statement: z.array(z.looseObject({ Action: OneOrMany, Resource: z.unknown() })) }),
-      }),
-    ),
-    [],
-  ),
-});
-const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.string()]) }) });
 
 export interface FileRights {
   /** Whether a function of this name may do this with the file. Callers that are no function may do anything. */
@@ -29,30 +12,20 @@ export interface FileRights {
 
 /** `s3:GetObject` on `.../uploads/*` is the right to get files whose key begins with `uploads/`. */
 export function fileRights(templates: readonly unknown[], functions: readonly FunctionSpec[]): FileRights {
-  const resources = Object.fromEntries(
-    templates.flatMap((template) => Object.entries(z.parse(Template, template).Resources)),
-  );
-  const grants = new Map(
-    functions.map(({ id, name }) => {
-      const [roleId] = z.parse(RoleOf, resources[id]?.Properties).Role["Fn::GetAtt"];
-      const { Policies } = z.parse(Role, resources[roleId]?.Properties);
-      const statements = Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
-      return [
-        name,
-        statements.map(({ Action, Resource }) => ({ actions: Action, resource: JSON.stringify(Resource) })),
-      ];
-    }),
-  );
+  const grants = statementsByFunction(templates, functions);
   return {
     mayDo: (name, action, key) => {
       const folder = key.split("/")[0] ?? "";
       const own = grants.get(name);
       return (
         own === undefined ||
-        own.some(({ actions, resource }) => actions.includes(`s3:${action}`) && resource.includes(`/${folder}/*`))
+        own.some(
+          ({ Action, Resource }) =>
+            Action.includes(`s3:${action}`) && JSON.stringify(Resource).includes(`/${folder}/*`),
+        )
       );
     },
-    mayList: (name) => grants.get(name)?.some(({ actions }) => actions.includes("s3:ListBucket")) ?? true,
+    mayList: (name) => grants.get(name)?.some(({ Action }) => Action.includes("s3:ListBucket")) ?? true,
   };
 }
 

@@ -8,8 +8,8 @@ import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { families } from "#shared/db/families.ts";
 import { LocalError } from "./error.ts";
+import { OneOrMany, type Statement, statementsByFunction } from "./role-statements.ts";
 import type { FunctionSpec } from "./stack.ts";
-import { Template } from "./template.ts";
 
 /** What one statement of a role's policy allows on the table or on its index. */
 interface Grant {
@@ -36,21 +36,9 @@ export interface RightsGuard {
 
 export type Uses = Readonly<Record<string, readonly string[]>>;
 
-const OneOrMany = z.pipe(
-  z.union([z.string(), z.array(z.string())]),
-  z.transform((value) => (typeof value === "string" ? [value] : value)),
-);
-const Statement = z.looseObject({
-  Action: OneOrMany,
-  Resource: z.unknown(),
-  Condition: z.optional(
-    z.looseObject({ "ForAllValues:StringLike": z.optional(z.object({ "dynamodb:LeadingKeys": OneOrMany })) }),
-  ),
+const Condition = z.object({
+  "ForAllValues:StringLike": z.optional(z.object({ "dynamodb:LeadingKeys": z.optional(OneOrMany) })),
 });
-const Role = z.looseObject({
-  Policies: z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []),
-});
-const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.string()]) }) });
 
 /** @param endpoint the server behind; functions are known by their access key, which is their name. */
 export async function guardRights(
@@ -58,14 +46,8 @@ export async function guardRights(
   templates: readonly unknown[],
   functions: readonly FunctionSpec[],
 ): Promise<RightsGuard> {
-  const Resources = Object.fromEntries(
-    templates.flatMap((template) => Object.entries(z.parse(Template, template).Resources)),
-  );
   const grants = new Map(
-    functions.map(({ id, name }) => {
-      const [roleId] = z.parse(RoleOf, Resources[id]?.Properties).Role["Fn::GetAtt"];
-      return [name, grantsOf(z.parse(Role, Resources[roleId]?.Properties))] as const;
-    }),
+    [...statementsByFunction(templates, functions)].map(([name, statements]) => [name, statements.map(grantOf)]),
   );
   const refusals: string[] = [];
   const used = new Map<string, Set<string>>(functions.map(({ name }) => [name, new Set()]));
@@ -114,12 +96,13 @@ const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [
 /** Empty where no family has the key. */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 
-function grantsOf({ Policies }: z.infer<typeof Role>): Grant[] {
-  return Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement).map((statement) => ({
+function grantOf(statement: Statement): Grant {
+  const { "ForAllValues:StringLike": wanted } = z.parse(Condition, statement.Condition ?? {});
+  return {
     actions: new Set(statement.Action.map((action) => action.replace(/^dynamodb:/, ""))),
     onIndex: JSON.stringify(statement.Resource).includes("/index/"),
-    patterns: (statement.Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] ?? []).map(patternOf),
-  }));
+    patterns: (wanted?.["dynamodb:LeadingKeys"] ?? []).map(patternOf),
+  };
 }
 
 /** A request whose keys need two statements together is refused by IAM as well. */

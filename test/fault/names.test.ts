@@ -83,7 +83,10 @@ describe("a name", () => {
   test("is forgotten where there are too many: the oldest first", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"] });
     const resolve = resolver();
-    for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
+    for (let i = 0; i <= limits.namesKept; i++) {
+      // A busy machine may keep the name server from answering in time.
+      await resolve(`n${i}.test`).catch(() => resolve(`n${i}.test`));
+    }
     server.questions.length = 0;
     await resolve("n1.test");
     expect(server.questions).toEqual([]);
