@@ -161,6 +161,34 @@ describe("an address that is a customer elsewhere", () => {
     expect(tries.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected", "rejected"]);
   });
 
+  test("because two invite it at once: it belongs to one of them, and the other's invitation looks the same", async () => {
+    const { world, clock, pool, one, two, email } = await scene();
+    const both = Promise.withResolvers<void>();
+    let inviting = 0;
+    // Neither commits before both have found the address free.
+    const racing: IdentityProvider = {
+      ...pool,
+      invite: async (address) => {
+        if (++inviting === 2) both.resolve();
+        await both.promise;
+        return pool.invite(address);
+      },
+    };
+    const invited = async (caller: Caller) => {
+      const user = await createUser(worldOn(db.direct, clock), racing, caller, newUser(email));
+      return { user, shape: shapeOf(await shown(world, caller, user)) };
+    };
+    const [first, second] = await Promise.all([invited(one), invited(two)]);
+    expect(first.shape).toEqual(second.shape);
+    const sub = pool.subjects.get(email) ?? "";
+    const holders = [first.user, second.user].filter((user) => user.sub === sub);
+    expect(holders).toHaveLength(1);
+    const [{ id: userId, companyId } = { id: 0, companyId: 0 }] = holders;
+    expect(await world.table.get(keys.email(email))).toMatchObject({ companyId, userId });
+    expect(await lookUpCaller(world, sub)).toMatchObject({ companyId, userId });
+    expect(inviting).toBe(2);
+  });
+
   test("with a subject of its own: the subject is the new user's, the address stays where it is", async () => {
     const { world, pool, one, two, email } = await scene();
     const issuer = { ...pool, takesSubjects: true };
@@ -178,7 +206,12 @@ describe("an invitation that nobody takes up", () => {
     const { world, time, pool, one, two, email } = await scene();
     const first = await createUser(world, pool, one, newUser(email));
     time.now += 30 * DAY_MS - 1;
-    expect((await createUser(world, pool, two, newUser(`x-${email}`))).sub).toBe(pool.subjects.get(`x-${email}`));
+    // Up to its last moment the address is held: another company's invitation sends no mail and holds nothing.
+    const early = await createUser(world, pool, two, newUser(email));
+    expect(early.sub).not.toBe(first.sub);
+    expect(pool.mails).toEqual([email]);
+    expect(await world.table.get(keys.email(email))).toMatchObject({ companyId: one.companyId, userId: first.id });
+    await endAccess(world, pool, two, early.id);
     time.now += 1;
     await expect(lookUpCaller(world, first.sub)).rejects.toMatchObject({ code: "unauthenticated" });
     const second = await createUser(world, pool, two, newUser(email));

@@ -1,5 +1,4 @@
 /** What the gateway's authorizer and the functions say to each other, and which headers reach the authorizer at all. */
-import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -7,6 +6,7 @@ import { BEARER_PATTERN, bearerToken } from "#shared/auth/bearer.ts";
 import { CallerContext } from "#shared/auth/caller-context.ts";
 import { Permission, Role } from "#shared/users/schema.ts";
 import { handler } from "../../functions/me.ts";
+import { lambdaContext, proxyEvent } from "./proxy-event.ts";
 
 const caller = fc.record({
   companyId: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
@@ -43,73 +43,10 @@ describe("the caller's context", () => {
     { ...sound, rights: "sales  canManageProspects" },
   ])("%j is no caller: the function answers 500 and does nothing", async (authorizer) => {
     expect(z.safeParse(CallerContext, authorizer).success).toBe(false);
-    const context: Context = { ...lambda, getRemainingTimeInMillis: () => 25_000 };
-    const { statusCode, body } = await handler(request(authorizer), context);
+    const { statusCode, body } = await handler(proxyEvent(authorizer), lambdaContext);
     expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
   });
 });
-
-const lambda = {
-  callbackWaitsForEmptyEventLoop: true,
-  functionName: "me",
-  functionVersion: "$LATEST",
-  invokedFunctionArn: "arn",
-  memoryLimitInMB: "128",
-  awsRequestId: "r",
-  logGroupName: "",
-  logStreamName: "",
-  done: () => undefined,
-  fail: () => undefined,
-  succeed: () => undefined,
-};
-
-/** As one who calls the function past the gateway could make it. */
-function request(authorizer: unknown): APIGatewayProxyEvent {
-  const requestContext: APIGatewayProxyEvent["requestContext"] = {
-    accountId: "",
-    apiId: "",
-    authorizer: z.parse(z.nullish(z.record(z.string(), z.unknown())), authorizer),
-    httpMethod: "GET",
-    identity: {
-      accessKey: null,
-      accountId: null,
-      apiKey: null,
-      apiKeyId: null,
-      caller: null,
-      clientCert: null,
-      cognitoAuthenticationProvider: null,
-      cognitoAuthenticationType: null,
-      cognitoIdentityId: null,
-      cognitoIdentityPoolId: null,
-      principalOrgId: null,
-      sourceIp: "",
-      user: null,
-      userAgent: null,
-      userArn: null,
-    },
-    path: "/api/me",
-    protocol: "HTTP/1.1",
-    requestId: "r",
-    requestTimeEpoch: 0,
-    resourceId: "",
-    resourcePath: "/api/me",
-    stage: "live",
-  };
-  return {
-    httpMethod: "GET",
-    path: "/api/me",
-    resource: "/api/me",
-    headers: {},
-    multiValueHeaders: { Authorization: ["Bearer a.b.c"] },
-    queryStringParameters: null,
-    multiValueQueryStringParameters: null,
-    pathParameters: null,
-    stageVariables: null,
-    requestContext,
-    body: null,
-    isBase64Encoded: false,
-  };
-}
 
 describe("the pattern that the gateway checks", () => {
   const pattern = new RegExp(BEARER_PATTERN);

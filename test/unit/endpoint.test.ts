@@ -1,0 +1,31 @@
+/** Every endpoint commits nothing whose answer Lambda would not carry. */
+import { beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { keys } from "#shared/db/keys.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { limits } from "#shared/limits.ts";
+import { lambdaContext, proxyEvent } from "./proxy-event.ts";
+
+beforeAll(() => {
+  // Named, and never called: what is refused reaches no table.
+  process.env.TABLE_NAME = "t";
+});
+
+test("an effect whose answer is too large is refused before the table is called", async () => {
+  const errors: unknown[] = [];
+  const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
+  const handler = endpoint(contract, async ({ world }) => {
+    const answer = "x".repeat(limits.bufferedAnswerBytes);
+    await world.commit([{ put: { ...keys.company(1), type: "company" } }], answer).catch((error: unknown) => {
+      errors.push(error);
+      throw error;
+    });
+    return answer;
+  });
+  const { statusCode, body } = await handler(
+    proxyEvent({ companyId: "1", userId: "2", rights: "sales" }),
+    lambdaContext,
+  );
+  expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
+  expect(errors).toMatchObject([{ code: "internal", message: "the answer is too large" }]);
+});
