@@ -169,3 +169,36 @@ test("appointments that are made while their prospect changes hands are all foun
   }
   expect(rows).toHaveLength(1);
 });
+
+test("an appointment that is moved out of the range between the agenda and its own row is left out", async () => {
+  const world = newFunction();
+  const { company, reps } = await withReps(world);
+  const [rep] = reps;
+  const { id: prospectId } = await createProspect(world, company.caller, { assignedToUserId: rep.userId });
+  const stays = await createAppointment(world, company.caller, prospectId, { title: "t", startAt: hour(2) });
+  const moves = await createAppointment(world, company.caller, prospectId, { title: "t", startAt: hour(1) });
+  const found = await listAppointments(world, rep, range);
+  await updateAppointment(world, company.caller, moves.id, { startAt: hour(500) });
+  const ids: number[] = [];
+  for await (const { id } of found) ids.push(id);
+  expect(ids).toEqual([stays.id]);
+});
+
+test("the instant in an agenda's key does not go back, so that a read in the order of keys meets it", async () => {
+  const world = newFunction();
+  const { company, reps } = await withReps(world);
+  const [rep] = reps;
+  const { id: prospectId } = await createProspect(world, company.caller, { assignedToUserId: rep.userId });
+  const { id } = await createAppointment(world, company.caller, prospectId, { title: "t", startAt: hour(100) });
+  const places = async () => {
+    const found: unknown[] = [];
+    for await (const { sk } of world.table.query(besideKeys.agendas(rep.companyId, rep.userId, hour(0))))
+      found.push(sk);
+    return found;
+  };
+  const before = await places();
+  expect(before).toHaveLength(1);
+  await updateAppointment(world, company.caller, id, { startAt: hour(5) });
+  expect(await places()).toEqual(before);
+  expect(await calendar(world, rep)).toMatchObject([{ id, startAt: hour(5) }]);
+});

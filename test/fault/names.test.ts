@@ -53,6 +53,11 @@ describe("a name", () => {
     expect(server.questions.toSorted()).toEqual(["A a.test", "AAAA a.test"]);
   });
 
+  test("has 64 addresses at most, whatever its server answers", async () => {
+    server.answer = () => ({ addresses: Array.from({ length: 70 }, (_, i) => `192.0.2.${i + 1}`) });
+    expect(await resolver()("a.test")).toHaveLength(64);
+  });
+
   test("is asked for once, however many want it at a time", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"], ttl: 0 });
     const resolve = resolver();

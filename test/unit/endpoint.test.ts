@@ -1,4 +1,4 @@
-/** Every endpoint commits nothing whose answer Lambda would not carry. */
+/** Every endpoint commits nothing, and answers nothing, that Lambda would not carry. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
@@ -28,4 +28,15 @@ test("an effect whose answer is too large is refused before the table is called"
   );
   expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
   expect(errors).toMatchObject([{ code: "internal", message: "the answer is too large" }]);
+});
+
+test("an answer that is too large is a problem body", async () => {
+  const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.string() } as const;
+  const answers = async (length: number) => {
+    const handler = endpoint(contract, async () => "x".repeat(length));
+    return handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), lambdaContext);
+  };
+  const { statusCode, body } = await answers(limits.bufferedAnswerBytes);
+  expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
+  expect(await answers(limits.bufferedAnswerBytes / 2)).toMatchObject({ statusCode: 200 });
 });
