@@ -96,6 +96,25 @@ test("its polygons take 180 MB together: a new one, or a larger one, does not pa
   await createTerritory(world, caller, { ...empty, polygon });
 });
 
+test("a polygon that changes while its territory is deleted is counted down as it is then, and its place is gone", async () => {
+  const world = newFunction();
+  const { caller } = await newCompany(world);
+  const { companyId } = caller;
+  const { id } = await createTerritory(world, caller, { ...empty, polygon: ring(4) });
+  let isFirst = true;
+  const table: World["table"] = {
+    ...world.table,
+    transact: async (writes) => {
+      if (isFirst) await updateTerritory(world, caller, id, { polygon: ring(9) });
+      isFirst = false;
+      await world.table.transact(writes);
+    },
+  };
+  await deleteTerritory({ ...world, table }, caller, id);
+  expect(await world.table.get(keys.territoryCount(companyId))).toMatchObject({ territories: 0, polygonBytes: 0 });
+  expect(await world.table.get(keys.territoryPlace(companyId, id))).toBeUndefined();
+});
+
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 const kills: Record<string, (at: number) => FaultPlan> = {
   before: (at) => (_, number) => (number < at ? pass : dead),
