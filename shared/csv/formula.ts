@@ -3,8 +3,8 @@
 const beginsFormula = /^[=+\-@\t\r]/;
 /** Guarded, or looking as if it were. */
 const isGuarded = /^'+[=+\-@\t\r]/;
-/** A plain number or phone is no danger, and of use only as it is. */
-const isPlain = /^[\d +\-().]+$/;
+/** A plain number or phone, with at least one digit, is no danger and of use only as it is. */
+const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
 /** `unguarded` takes back exactly what this does. */
 export const guarded = (text: string): string =>
