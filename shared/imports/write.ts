@@ -15,8 +15,10 @@ import type { Counts, Progress } from "#shared/imports/schema.ts";
 import { keepStretch } from "#shared/imports/stretch.ts";
 import type { JobWorld } from "#shared/jobs/world.ts";
 
-/** Items that are written between two renewals of the lease: a throttled table may take 2 of them a second. */
+/** Items that are written between two renewals of the lease: a throttled table may take four of them a second. */
 const ITEMS_PER_RENEWAL = 200;
+/** Within a batch the lease is renewed this often: it ends after two minutes. */
+const LEASE_RENEWAL_MS = 60_000;
 /** Rows that are sorted at once, and the characters of what the search looks into. */
 const STRETCH_ROWS = 16_384;
 const STRETCH_TEXT = 8_000_000;
@@ -59,6 +61,7 @@ export async function writeRows(world: JobWorld, held: HeldImport, names: KnownN
       const { items, indexed } = rowsOf(held, names, done, batch);
       await writing;
       const written = Math.max(held.stored.written ?? 0, done.prospect);
+      await held.keep({ written });
       const begunAt = world.clock.now();
       writing = writeItems(world, held, items, written).then(() => {
         longestMs = Math.max(longestMs, world.clock.now() - begunAt);
@@ -90,7 +93,7 @@ async function writeItems(
   written: number,
 ): Promise<void> {
   for (let at = 0; at < items.length; at += ITEMS_PER_RENEWAL) {
-    await held.keep({ written });
+    await held.keep({ written }, LEASE_RENEWAL_MS);
     await world.table.batchPut(items.slice(at, at + ITEMS_PER_RENEWAL));
   }
 }

@@ -62,8 +62,8 @@ export class Held<S extends Row> {
   }
 
   /** Now and then a sign of life. Throws JobLost. */
-  async keep(set: Partial<S> & Item): Promise<void> {
-    if (this.#clock.now() - this.#renewedAt >= RENEW_MS) await this.save(set);
+  async keep(set: Partial<S> & Item, everyMs = RENEW_MS): Promise<void> {
+    if (this.#clock.now() - this.#renewedAt >= everyMs) await this.save(set);
   }
 
   /** Nobody has it, and somebody is to look after it from now on. */
