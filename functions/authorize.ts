@@ -4,6 +4,6 @@ import { lookUpCaller } from "#shared/auth/directory.ts";
 import { verifiedSubject } from "#shared/auth/token.ts";
 
 /** Keeps no caller: the gateway keeps its answer for 60 s, and a second cache would add to that. */
-export const handler = authorizer(async (world, authorization) =>
-  lookUpCaller(world, await verifiedSubject(authorization)),
+export const handler = authorizer(async (context, authorization) =>
+  lookUpCaller(context, await verifiedSubject(authorization)),
 );

@@ -1,6 +1,7 @@
 /** GET /api/me: the caller with company, role and permissions. */
-import { Me, readMe } from "#shared/companies/me.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
+import { Me, readMe } from "#shared/reference/me.ts";
 
 export const handler = endpoint(
   {
@@ -11,5 +12,5 @@ export const handler = endpoint(
     status: 200,
     response: Me,
   },
-  ({ world, caller }) => readMe(world, caller),
+  ({ context, caller }) => readMe(context, caller),
 );

@@ -2,7 +2,7 @@
 import { BEARER_PATTERN } from "#shared/auth/bearer.ts";
 import { limits } from "#shared/limits.ts";
 import { gatewayResponses, preflight } from "./gateway.ts";
-import type { Route } from "./routes.ts";
+import type { Route } from "./routes/route.ts";
 
 export interface Endpoint {
   readonly route: Route;

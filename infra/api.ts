@@ -23,7 +23,8 @@ import { accept } from "./finding.ts";
 import { allow, createFunction, functionLogs, type Platform } from "./function.ts";
 import { alarm } from "./monitoring.ts";
 import { rateOf } from "./rates.ts";
-import { authorizer, methodNotAllowed, type Route, routes } from "./routes.ts";
+import type { Route } from "./routes/route.ts";
+import { authorizer, methodNotAllowed, routes } from "./routes/routes.ts";
 
 export const STAGE = "live";
 

@@ -1,6 +1,6 @@
 /** Entry of the CDK command line: settings from context, the stacks, and their check by cdk-nag. */
 import { join } from "node:path";
-import { bundle } from "./bundle.ts";
+import { bundle } from "./build/bundle.ts";
 import { readConfig } from "./config.ts";
 import { addRulePacks } from "./rules.ts";
 import { createStacks } from "./stack.ts";

@@ -8,11 +8,11 @@ import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
-import { publishedTypes } from "#shared/events/publish.ts";
+import { publishedTypes } from "#shared/webhooks/events/publish.ts";
 import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
 import { alarm, deadLetterQueue, guardedQueue, logMetric } from "./monitoring.ts";
-import { eventFunctions } from "./routes.ts";
+import { eventFunctions } from "./routes/routes.ts";
 
 /** Repeats of a failing stream batch; bisected, a bad record is alone after 7 of them. */
 const STREAM_RETRIES = 10;

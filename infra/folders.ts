@@ -2,7 +2,7 @@
 import { Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import * as z from "zod/mini";
-import { type Access, type Folder, folderNames } from "./access.ts";
+import { type Access, type Folder, folderNames } from "./routes/access.ts";
 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 

@@ -21,13 +21,13 @@ import { Duration, RemovalPolicy, Tags } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { type Family, families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
-import type { Access, Setting, TableAction } from "./access.ts";
 import type { Capacity } from "./capacity.ts";
 import { accept } from "./finding.ts";
 import { fileStatements, folderFindings } from "./folders.ts";
 import { poolActions } from "./identity.ts";
 import { SECRETS_TAG, secretsStatements } from "./keys.ts";
 import { countUnreadable } from "./monitoring.ts";
+import type { Access, Setting, TableAction } from "./routes/access.ts";
 
 /** Below 1 769 MB a function has a share of one CPU in proportion. */
 const MEMORY_MB = 1024;

@@ -1,5 +1,7 @@
 /** The problems that API Gateway answers itself, without any function, in the words of the service. */
-import { type ProblemCode, problems } from "#shared/http/problem.ts";
+
+import type { ProblemCode } from "#shared/errors.ts";
+import { problems } from "#shared/http/problem.ts";
 import { limits } from "#shared/limits.ts";
 
 export interface GatewayProblem {

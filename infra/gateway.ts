@@ -1,6 +1,6 @@
 /** What API Gateway answers without a function: its own errors and CORS preflights. */
 import { gatewayProblems, problemTemplate } from "./gateway-problems.ts";
-import type { Method } from "./routes.ts";
+import type { Method } from "./routes/route.ts";
 
 type Texts = Readonly<Record<string, string>>;
 

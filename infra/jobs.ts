@@ -8,7 +8,8 @@ import { Construct } from "constructs";
 import { accept } from "./finding.ts";
 import { allow, createFunction, type Platform } from "./function.ts";
 import { guardedQueue } from "./monitoring.ts";
-import { type EventFunction, eventFunctions } from "./routes.ts";
+import type { EventFunction } from "./routes/route.ts";
+import { eventFunctions } from "./routes/routes.ts";
 
 /** A message comes back long before this where its run fails, and the sweeper sends another where it dies. */
 const visibilitySeconds = ({ timeoutSeconds }: EventFunction): number => 6 * timeoutSeconds;

@@ -4,7 +4,7 @@ import { type IKey, Key } from "aws-cdk-lib/aws-kms";
 import { RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { PURPOSE } from "#shared/secrets/secrets.ts";
-import type { Access } from "./access.ts";
+import type { Access } from "./routes/access.ts";
 
 /** The tag of a role that may use the key. An operator's role needs it, too, for as long as it encrypts secrets of before. */
 export const SECRETS_TAG = { name: "webhook-secrets", value: "use" } as const;

@@ -46,7 +46,7 @@ export function deadLetterQueue(scope: Construct, id: string, impact: string, na
   return queue;
 }
 
-/** Operators find the queue by this output (infra/dead-letters). */
+/** Operators find the queue by this output (infra/cli/dead-letters.ts). */
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }

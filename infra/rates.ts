@@ -1,5 +1,5 @@
 /** Rates of routes that cost more than others, for all callers together: what one of them may take, the rest of the API keeps. */
-import type { Method } from "./routes.ts";
+import type { Method } from "./routes/route.ts";
 
 export interface Rate {
   readonly perSecond: number;

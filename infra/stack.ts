@@ -9,7 +9,8 @@ import { createDeliveryQueue, createEvents, createParkedRecords } from "./events
 import type { Platform } from "./function.ts";
 import { createExportQueue, createJobs } from "./jobs.ts";
 import { unreadableAlarm } from "./monitoring.ts";
-import { type Route, routes } from "./routes.ts";
+import type { Route } from "./routes/route.ts";
+import { routes } from "./routes/routes.ts";
 import { STACK_NAME } from "./stack-name.ts";
 
 export interface Stacks {

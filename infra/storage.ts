@@ -15,9 +15,9 @@ import { Duration, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { limits } from "#shared/limits.ts";
-import type { Folder } from "./access.ts";
 import { accept } from "./finding.ts";
 import { tellOfUploads } from "./jobs.ts";
+import type { Folder } from "./routes/access.ts";
 
 /** @param tableName of a table that an earlier deployment left; undefined lets CloudFormation make one and name it */
 export function createTable(scope: Construct, tableName?: string): Table {

@@ -3,9 +3,10 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
-import { bundle } from "./bundle.ts";
+import { bundle } from "./build/bundle.ts";
 import { assertConsistent, type DeployConfig } from "./config.ts";
-import { authorizer, eventFunctions, methodNotAllowed, type Route, routes } from "./routes.ts";
+import type { Route } from "./routes/route.ts";
+import { authorizer, eventFunctions, methodNotAllowed, routes } from "./routes/routes.ts";
 import { createStacks } from "./stack.ts";
 
 const Resource = z.looseObject({

@@ -2,8 +2,8 @@
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { listActions } from "#shared/webhooks/actions.ts";
-import { Action } from "#shared/webhooks/schema.ts";
+import { listActions } from "#shared/webhooks/events/manual-trigger.ts";
+import { Action } from "#shared/webhooks/subscriptions/schema.ts";
 
 export const handler = endpoint(
   {
@@ -16,5 +16,5 @@ export const handler = endpoint(
     status: 200,
     response: z.array(Action),
   },
-  ({ world, caller, path }) => listActions(world, caller, path.id),
+  ({ context, caller, path }) => listActions(context, caller, path.id),
 );

@@ -1,10 +1,11 @@
 /** POST /api/prospects/{id}/actions/{registrationId}: presses a button. */
+
+import { deliveryQueue } from "#shared/aws/queue.ts";
 import { setting } from "#shared/config.ts";
-import { Queued } from "#shared/deliveries/log-schema.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
-import { deliveryQueue } from "#shared/queue.ts";
-import { pressAction } from "#shared/webhooks/actions.ts";
+import { Queued } from "#shared/webhooks/delivery-log-schema.ts";
+import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
 
 export const handler = endpoint(
   {
@@ -17,8 +18,8 @@ export const handler = endpoint(
     status: 202,
     response: Queued,
   },
-  ({ world, caller, path }) => {
+  ({ context, caller, path }) => {
     const sending = { queue: deliveryQueue(), timeScale: setting("TIME_SCALE") };
-    return pressAction(world, sending, caller, path.id, path.registrationId);
+    return pressAction(context, sending, caller, path.id, path.registrationId);
   },
 );

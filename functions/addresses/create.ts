@@ -1,7 +1,8 @@
 /** POST /api/addresses: a new address. */
-import { createAddress } from "#shared/addresses/addresses.ts";
-import { Address, NewAddress } from "#shared/addresses/schema.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
+import { Address, NewAddress } from "#shared/prospects/address-schema.ts";
+import { createAddress } from "#shared/prospects/addresses.ts";
 
 export const handler = endpoint(
   {
@@ -13,5 +14,5 @@ export const handler = endpoint(
     status: 201,
     response: Address,
   },
-  ({ world, caller, body }) => createAddress(world, caller.companyId, body),
+  ({ context, caller, body }) => createAddress(context, caller.companyId, body),
 );

@@ -1,10 +1,11 @@
 /** GET /api/addresses/{id}: one address. */
-import { Address } from "#shared/addresses/schema.ts";
-import { getAddress } from "#shared/addresses/visibility.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { Address } from "#shared/prospects/address-schema.ts";
+import { getAddress } from "#shared/prospects/address-visibility.ts";
 
 export const handler = endpoint(
   { summary: "Get an address", tag: "Addresses", allow: "everyone", path: IdPath, status: 200, response: Address },
-  ({ world, caller, path }) => getAddress(world, caller, path.id),
+  ({ context, caller, path }) => getAddress(context, caller, path.id),
 );

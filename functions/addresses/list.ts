@@ -1,10 +1,10 @@
 /** GET /api/addresses: the company's addresses. */
 
 import * as z from "zod/mini";
-import { listAddresses } from "#shared/addresses/list.ts";
-import { Address, AddressQuery } from "#shared/addresses/schema.ts";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
 import { limits } from "#shared/limits.ts";
+import { Address, AddressQuery } from "#shared/prospects/address-schema.ts";
+import { listAddresses } from "#shared/prospects/addresses/list.ts";
 
 export const handler = streamItems(
   {
@@ -16,8 +16,8 @@ export const handler = streamItems(
     status: 200,
     response: z.array(Address),
   },
-  async ({ world, caller, query, header }) => {
-    const { addresses, after } = await listAddresses(world, caller, query);
+  async ({ context, caller, query, header }) => {
+    const { addresses, after } = await listAddresses(context, caller, query);
     if (after !== undefined) header("Link", `<?after=${after}&limit=${query.limit}>; rel="next"`);
     return addresses;
   },

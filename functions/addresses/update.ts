@@ -1,9 +1,10 @@
 /** PATCH /api/addresses/{id}: changes an address for all prospects that have it. */
-import { Address, AddressPatch } from "#shared/addresses/schema.ts";
-import { updateAddress } from "#shared/addresses/update.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";
+import { Address, AddressPatch } from "#shared/prospects/address-schema.ts";
+import { updateAddress } from "#shared/prospects/addresses/update.ts";
 
 export const handler = endpoint(
   {
@@ -16,5 +17,5 @@ export const handler = endpoint(
     status: 200,
     response: Address,
   },
-  ({ world, caller, path, body }) => updateAddress(world, caller, path.id, body),
+  ({ context, caller, path, body }) => updateAddress(context, caller, path.id, body),
 );

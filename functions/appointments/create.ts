@@ -1,9 +1,10 @@
 /** POST /api/prospects/{id}/appointments: a new appointment with a prospect. */
-import { createAppointment } from "#shared/appointments/appointments.ts";
-import { Appointment, NewAppointment } from "#shared/appointments/schema.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";
+import { Appointment, NewAppointment } from "#shared/prospects/appointment-schema.ts";
+import { createAppointment } from "#shared/prospects/attached/appointments.ts";
 
 export const handler = endpoint(
   {
@@ -17,5 +18,5 @@ export const handler = endpoint(
     response: Appointment,
     collection: "/api/appointments",
   },
-  ({ world, caller, path, body }) => createAppointment(world, caller, path.id, body),
+  ({ context, caller, path, body }) => createAppointment(context, caller, path.id, body),
 );

@@ -1,7 +1,8 @@
 /** DELETE /api/appointments/{id}: takes an appointment out of every read. */
-import { deleteAppointment } from "#shared/appointments/appointments.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
+import { deleteAppointment } from "#shared/prospects/attached/appointments.ts";
 
 export const handler = endpoint(
   {
@@ -13,8 +14,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await deleteAppointment(world, caller, path.id);
+  async ({ context, caller, path }) => {
+    await deleteAppointment(context, caller, path.id);
     return { id: path.id };
   },
 );

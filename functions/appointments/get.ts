@@ -1,8 +1,9 @@
 /** GET /api/appointments/{id}: one appointment. */
-import { getAppointment } from "#shared/appointments/appointments.ts";
-import { Appointment } from "#shared/appointments/schema.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { Appointment } from "#shared/prospects/appointment-schema.ts";
+import { getAppointment } from "#shared/prospects/attached/appointments.ts";
 
 export const handler = endpoint(
   {
@@ -13,5 +14,5 @@ export const handler = endpoint(
     status: 200,
     response: Appointment,
   },
-  ({ world, caller, path }) => getAppointment(world, caller, path.id),
+  ({ context, caller, path }) => getAppointment(context, caller, path.id),
 );

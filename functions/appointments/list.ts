@@ -1,8 +1,8 @@
 /** GET /api/appointments: the company's calendar in a range of time. */
 import * as z from "zod/mini";
-import { listAppointments } from "#shared/appointments/calendar.ts";
-import { Appointment, CalendarQuery } from "#shared/appointments/schema.ts";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
+import { Appointment, CalendarQuery } from "#shared/prospects/appointment-schema.ts";
+import { listAppointments } from "#shared/prospects/attached/calendar.ts";
 
 export const handler = streamItems(
   {
@@ -15,5 +15,5 @@ export const handler = streamItems(
     status: 200,
     response: z.array(Appointment),
   },
-  ({ world, caller, query }) => listAppointments(world, caller, query),
+  ({ context, caller, query }) => listAppointments(context, caller, query),
 );

@@ -1,8 +1,9 @@
 /** PATCH /api/appointments/{id}: changes the fields that are sent. */
-import { updateAppointment } from "#shared/appointments/appointments.ts";
-import { Appointment, AppointmentPatch } from "#shared/appointments/schema.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { Appointment, AppointmentPatch } from "#shared/prospects/appointment-schema.ts";
+import { updateAppointment } from "#shared/prospects/attached/appointments.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +16,5 @@ export const handler = endpoint(
     status: 200,
     response: Appointment,
   },
-  ({ world, caller, path, body }) => updateAppointment(world, caller, path.id, body),
+  ({ context, caller, path, body }) => updateAppointment(context, caller, path.id, body),
 );

@@ -1,8 +1,10 @@
 /** GET /api/webhooks/{id}/deliveries/{deliveryId}: one delivery with its body and attempts. */
-import { readDelivery } from "#shared/deliveries/log.ts";
-import { DeliveryDetail } from "#shared/deliveries/log-schema.ts";
+
 import { DeliveryPath } from "#shared/http/paths.ts";
 import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { deliveryIdIn } from "#shared/webhooks/delivery.ts";
+import { DeliveryDetail } from "#shared/webhooks/delivery-log-schema.ts";
 
 export const handler = streamEndpoint(
   {
@@ -15,5 +17,5 @@ export const handler = streamEndpoint(
     status: 200,
     response: DeliveryDetail,
   },
-  ({ world, caller, path }) => readDelivery(world, caller.companyId, path.id, path.deliveryId),
+  ({ context, caller, path }) => readDelivery(context, caller.companyId, path.id, deliveryIdIn(path.deliveryId)),
 );

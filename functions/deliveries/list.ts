@@ -1,8 +1,9 @@
 /** GET /api/webhooks/{id}/deliveries: what was sent to a webhook, and what waits. */
-import { listDeliveries } from "#shared/deliveries/log.ts";
-import { DeliveryPage, DeliveryQuery } from "#shared/deliveries/log-schema.ts";
+
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { listDeliveries } from "#shared/webhooks/deliver/log.ts";
+import { DeliveryPage, DeliveryQuery } from "#shared/webhooks/delivery-log-schema.ts";
 
 export const handler = endpoint(
   {
@@ -16,5 +17,5 @@ export const handler = endpoint(
     status: 200,
     response: DeliveryPage,
   },
-  ({ world, caller, path, query }) => listDeliveries(world, caller.companyId, path.id, query),
+  ({ context, caller, path, query }) => listDeliveries(context, caller.companyId, path.id, query),
 );

@@ -1,9 +1,11 @@
 /** POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver: sends a delivery again. */
-import { Queued } from "#shared/deliveries/log-schema.ts";
-import { redeliver } from "#shared/deliveries/redeliver.ts";
+
+import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { DeliveryPath } from "#shared/http/paths.ts";
-import { deliveryQueue } from "#shared/queue.ts";
+import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
+import { deliveryIdIn } from "#shared/webhooks/delivery.ts";
+import { Queued } from "#shared/webhooks/delivery-log-schema.ts";
 
 export const handler = endpoint(
   {
@@ -16,5 +18,6 @@ export const handler = endpoint(
     status: 202,
     response: Queued,
   },
-  ({ world, caller, path }) => redeliver(world, deliveryQueue(), caller.companyId, path.id, path.deliveryId),
+  ({ context, caller, path }) =>
+    redeliver(context, deliveryQueue(), caller.companyId, path.id, deliveryIdIn(path.deliveryId)),
 );

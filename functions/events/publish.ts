@@ -1,5 +1,6 @@
 /** The table's stream -> events -> deliveries. In order; stops at the first record that fails, so that none is passed over. */
-import { publishStream } from "#shared/events/stream.ts";
-import { eventWorld } from "#shared/events/world.ts";
 
-export const handler = publishStream(eventWorld);
+import { eventContext } from "#shared/webhooks/context.ts";
+import { publishStream } from "#shared/webhooks/events/stream.ts";
+
+export const handler = publishStream(eventContext);

@@ -1,17 +1,17 @@
 /** Every minute: deliveries that are due and have no message are queued again, and so are imports and exports that nobody works on. */
 import { allEnded } from "#shared/all-ended.ts";
-import { SweepInput, sweep } from "#shared/deliveries/sweep.ts";
-import { eventWorld } from "#shared/events/world.ts";
-import { openJobQueues } from "#shared/jobs/queue.ts";
-import { sweepJobs } from "#shared/jobs/sweep.ts";
+import { openJobQueues } from "#shared/aws/job-queue.ts";
+import { sweepJobs } from "#shared/jobs/sweep-jobs.ts";
 import { log } from "#shared/log.ts";
+import { eventContext } from "#shared/webhooks/context.ts";
+import { SweepInput, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 
 const jobs = openJobQueues();
 
 export const handler = async (input: unknown): Promise<{ queued: number; jobs: number }> => {
-  const { table, clock } = eventWorld();
+  const { table, clock } = eventContext();
   const [queued = 0, sent = 0] = await allEnded([
-    sweep(eventWorld(), SweepInput.parse(input)),
+    sweep(eventContext(), SweepInput.parse(input)),
     sweepJobs({ table, clock, jobs }),
   ]);
   if (queued + sent > 0) log.warn("queued again", { queued, jobs: sent });

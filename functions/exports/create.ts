@@ -1,8 +1,9 @@
 /** POST /api/prospects/exports: an export into a file, for those that outgrow a streamed answer. */
-import { beginExport } from "#shared/exports/begin.ts";
-import { Export, NewExport } from "#shared/exports/schema.ts";
+
+import { openJobQueues } from "#shared/aws/job-queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { openJobQueues } from "#shared/jobs/queue.ts";
+import { beginExport } from "#shared/jobs/export/begin.ts";
+import { Export, NewExport } from "#shared/jobs/export/schema.ts";
 import { limits } from "#shared/limits.ts";
 
 const queue = openJobQueues();
@@ -17,5 +18,5 @@ export const handler = endpoint(
     status: 201,
     response: Export,
   },
-  ({ world, caller, body }) => beginExport(world, queue, caller, body),
+  ({ context, caller, body }) => beginExport(context, queue, caller, body),
 );

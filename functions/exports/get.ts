@@ -1,9 +1,10 @@
 /** GET /api/prospects/exports/{id}: how far an export is, and the link to its file. */
-import { readExport } from "#shared/exports/read.ts";
-import { Export } from "#shared/exports/schema.ts";
+
+import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { openLinks } from "#shared/links.ts";
+import { readExport } from "#shared/jobs/export/read.ts";
+import { Export } from "#shared/jobs/export/schema.ts";
 
 const links = openLinks();
 
@@ -18,5 +19,5 @@ export const handler = endpoint(
     status: 200,
     response: Export,
   },
-  ({ world, caller, path }) => readExport(world, links, caller, path.id),
+  ({ context, caller, path }) => readExport(context, links, caller, path.id),
 );

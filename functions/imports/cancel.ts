@@ -1,8 +1,8 @@
 /** POST /api/prospects/imports/{id}/cancel: an import that is not over comes to nothing. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { cancelImport } from "#shared/imports/cancel.ts";
-import { ImportSummary } from "#shared/imports/schema.ts";
+import { cancelImport } from "#shared/jobs/import/cancel.ts";
+import { ImportSummary } from "#shared/jobs/import/schema.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +15,5 @@ export const handler = endpoint(
     status: 200,
     response: ImportSummary,
   },
-  ({ world, caller, path }) => cancelImport(world, caller.companyId, path.id),
+  ({ context, caller, path }) => cancelImport(context, caller.companyId, path.id),
 );

@@ -1,10 +1,11 @@
 /** POST /api/prospects/imports: a link to upload a file to, which is then imported. */
+
+import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { beginImport } from "#shared/imports/begin.ts";
-import { NewImport } from "#shared/imports/new-import.ts";
-import { Import } from "#shared/imports/schema.ts";
+import { beginImport } from "#shared/jobs/import/begin.ts";
+import { NewImport } from "#shared/jobs/import/new-import.ts";
+import { Import } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { openLinks } from "#shared/links.ts";
 
 const links = openLinks();
 
@@ -18,5 +19,5 @@ export const handler = endpoint(
     status: 201,
     response: Import,
   },
-  ({ world, caller, body }) => beginImport(world, links, caller, body),
+  ({ context, caller, body }) => beginImport(context, links, caller, body),
 );

@@ -1,10 +1,11 @@
 /** GET /api/prospects/imports/{id}: what became of an import. */
+
+import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { readImport } from "#shared/imports/read.ts";
-import { Import } from "#shared/imports/schema.ts";
+import { readImport } from "#shared/jobs/import/read.ts";
+import { Import } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { openLinks } from "#shared/links.ts";
 
 const links = openLinks();
 
@@ -18,5 +19,5 @@ export const handler = endpoint(
     status: 200,
     response: Import,
   },
-  ({ world, caller, path }) => readImport(world, links, caller, path.id),
+  ({ context, caller, path }) => readImport(context, links, caller, path.id),
 );

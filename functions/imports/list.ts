@@ -1,7 +1,7 @@
 /** GET /api/prospects/imports: the imports of the company. */
 import { endpoint } from "#shared/http/endpoint.ts";
-import { listImports } from "#shared/imports/list.ts";
-import { ImportPage, ImportQuery } from "#shared/imports/schema.ts";
+import { listImports } from "#shared/jobs/import/list.ts";
+import { ImportPage, ImportQuery } from "#shared/jobs/import/schema.ts";
 
 export const handler = endpoint(
   {
@@ -13,5 +13,5 @@ export const handler = endpoint(
     status: 200,
     response: ImportPage,
   },
-  ({ world, caller, query }) => listImports(world, caller.companyId, query),
+  ({ context, caller, query }) => listImports(context, caller.companyId, query),
 );

@@ -1,5 +1,5 @@
 /** The table's stream -> the company index: unflushed entries become segments. */
 import { flushStream } from "#shared/company-index/flush-stream.ts";
-import { world } from "#shared/world.ts";
+import { apiContext } from "#shared/context.ts";
 
-export const handler = flushStream(world);
+export const handler = flushStream(apiContext);

@@ -2,8 +2,8 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";
-import { createNote } from "#shared/notes/notes.ts";
-import { NewNote, Note } from "#shared/notes/schema.ts";
+import { createNote } from "#shared/prospects/attached/notes.ts";
+import { NewNote, Note } from "#shared/prospects/note-schema.ts";
 
 export const handler = endpoint(
   {
@@ -17,5 +17,5 @@ export const handler = endpoint(
     response: Note,
     collection: "/api/notes",
   },
-  ({ world, caller, path, body }) => createNote(world, caller, path.id, body),
+  ({ context, caller, path, body }) => createNote(context, caller, path.id, body),
 );

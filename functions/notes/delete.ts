@@ -1,7 +1,7 @@
 /** DELETE /api/notes/{id}: removes a note. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { deleteNote } from "#shared/notes/notes.ts";
+import { deleteNote } from "#shared/prospects/attached/notes.ts";
 
 export const handler = endpoint(
   {
@@ -13,8 +13,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await deleteNote(world, caller, path.id);
+  async ({ context, caller, path }) => {
+    await deleteNote(context, caller, path.id);
     return { id: path.id };
   },
 );

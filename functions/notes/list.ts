@@ -2,8 +2,8 @@
 import * as z from "zod/mini";
 import { IdPath } from "#shared/http/paths.ts";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
-import { listNotes } from "#shared/notes/notes.ts";
-import { Note } from "#shared/notes/schema.ts";
+import { listNotes } from "#shared/prospects/attached/notes.ts";
+import { Note } from "#shared/prospects/note-schema.ts";
 
 export const handler = streamItems(
   {
@@ -15,5 +15,5 @@ export const handler = streamItems(
     status: 200,
     response: z.array(Note),
   },
-  async ({ world, caller, path }) => listNotes(world, caller, path.id),
+  async ({ context, caller, path }) => listNotes(context, caller, path.id),
 );

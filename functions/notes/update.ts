@@ -1,8 +1,8 @@
 /** PATCH /api/notes/{id}: changes the text of a note. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { updateNote } from "#shared/notes/notes.ts";
-import { Note, NotePatch } from "#shared/notes/schema.ts";
+import { updateNote } from "#shared/prospects/attached/notes.ts";
+import { Note, NotePatch } from "#shared/prospects/note-schema.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +15,5 @@ export const handler = endpoint(
     status: 200,
     response: Note,
   },
-  ({ world, caller, path, body }) => updateNote(world, caller, path.id, body),
+  ({ context, caller, path, body }) => updateNote(context, caller, path.id, body),
 );

@@ -14,5 +14,5 @@ export const handler = endpoint(
     status: 201,
     response: Prospect,
   },
-  ({ world, caller, body }) => createProspect(world, caller, body),
+  ({ context, caller, body }) => createProspect(context, caller, body),
 );

@@ -13,8 +13,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await deleteProspect(world, caller, path.id);
+  async ({ context, caller, path }) => {
+    await deleteProspect(context, caller, path.id);
     return { id: path.id };
   },
 );

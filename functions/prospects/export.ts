@@ -1,7 +1,7 @@
 /** GET /api/prospects/export: all prospects as a CSV file, filtered as the list is. */
 import * as z from "zod/mini";
 import { streamFile } from "#shared/http/stream-endpoint.ts";
-import { exportProspects } from "#shared/prospects/export.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 
 export const handler = streamFile(
@@ -16,5 +16,5 @@ export const handler = streamFile(
     response: z.string(),
     file: { mediaType: "text/csv", name: "prospects.csv" },
   },
-  ({ world, caller, query }) => exportProspects(world, caller, query),
+  ({ context, caller, query }) => exportProspects(context, caller, query),
 );

@@ -1,7 +1,7 @@
 /** GET /api/prospects/{id}: one prospect with notes, appointments and status history. */
 import { IdPath } from "#shared/http/paths.ts";
 import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
-import { readProspect } from "#shared/prospects/detail.ts";
+import { readProspect } from "#shared/prospects/list/detail.ts";
 import { ProspectDetail } from "#shared/prospects/schema.ts";
 
 export const handler = streamEndpoint(
@@ -14,5 +14,5 @@ export const handler = streamEndpoint(
     status: 200,
     response: ProspectDetail,
   },
-  ({ world, caller, path }) => readProspect(world, caller, path.id),
+  ({ context, caller, path }) => readProspect(context, caller, path.id),
 );

@@ -1,12 +1,12 @@
 /** POST /api/prospects/import: a CSV file of up to 10 000 rows, all visible at once. */
 import * as z from "zod/mini";
-import { MappingText } from "#shared/csv/mapping.ts";
+import { openObjects } from "#shared/aws/objects.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { UploadedFile, uploadedFile } from "#shared/http/middleware/uploaded-file.ts";
-import { importFile } from "#shared/imports/import.ts";
-import { FileResult } from "#shared/imports/schema.ts";
+import { UploadedFile, uploadedFile } from "#shared/http/uploaded-file.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
+import { FileResult } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { openObjects } from "#shared/objects.ts";
+import { MappingText } from "#shared/prospects/csv/mapping.ts";
 import { Flag } from "#shared/schema.ts";
 
 const objects = openObjects();
@@ -26,5 +26,5 @@ export const handler = endpoint(
     status: 200,
     response: FileResult,
   },
-  ({ world, caller, query, body }) => importFile({ ...world, objects }, caller, body.file, query),
+  ({ context, caller, query, body }) => importFile({ ...context, objects }, caller, body.file, query),
 );

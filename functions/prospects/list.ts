@@ -1,6 +1,6 @@
 /** GET /api/prospects: filtered, newest first, in pages with an exact total. */
 import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
-import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list.ts";
+import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 
 export const handler = streamEndpoint(
   {
@@ -13,5 +13,5 @@ export const handler = streamEndpoint(
     status: 200,
     response: ProspectPage,
   },
-  ({ world, caller, query }) => listProspects(world, caller, query),
+  ({ context, caller, query }) => listProspects(context, caller, query),
 );

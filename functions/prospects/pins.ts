@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { streamText } from "#shared/http/stream-endpoint.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { MapPin, mapPins } from "#shared/prospects/pins.ts";
+import { MapPin, mapPins } from "#shared/prospects/list/pins.ts";
 
 export const handler = streamText(
   {
@@ -15,5 +15,5 @@ export const handler = streamText(
     status: 200,
     response: z.array(MapPin),
   },
-  ({ world, caller, query }) => mapPins(world, caller, query),
+  ({ context, caller, query }) => mapPins(context, caller, query),
 );

@@ -4,7 +4,7 @@ import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { setTags } from "#shared/prospects/tags.ts";
-import { TagChoice } from "#shared/tags/schema.ts";
+import { TagChoice } from "#shared/reference/tag-schema.ts";
 
 export const handler = endpoint(
   {
@@ -17,5 +17,5 @@ export const handler = endpoint(
     status: 200,
     response: Prospect,
   },
-  ({ world, caller, path, body }) => setTags(world, caller, path.id, body),
+  ({ context, caller, path, body }) => setTags(context, caller, path.id, body),
 );

@@ -16,5 +16,5 @@ export const handler = endpoint(
     status: 200,
     response: Prospect,
   },
-  ({ world, caller, path, body }) => updateProspect(world, caller, path.id, body),
+  ({ context, caller, path, body }) => updateProspect(context, caller, path.id, body),
 );

@@ -1,8 +1,8 @@
 /** POST /api/webhooks/{id}/registrations: subscribes a webhook to an event. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { createRegistration } from "#shared/webhooks/registrations.ts";
-import { NewRegistration, Registration } from "#shared/webhooks/schema.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { NewRegistration, Registration } from "#shared/webhooks/subscriptions/schema.ts";
 
 export const handler = endpoint(
   {
@@ -16,5 +16,5 @@ export const handler = endpoint(
     status: 201,
     response: Registration,
   },
-  ({ world, caller, path, body }) => createRegistration(world, caller.companyId, path.id, body),
+  ({ context, caller, path, body }) => createRegistration(context, caller.companyId, path.id, body),
 );

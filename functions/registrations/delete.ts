@@ -1,7 +1,7 @@
 /** DELETE /api/webhooks/{id}/registrations/{registrationId}: ends a subscription. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, RegistrationPath } from "#shared/http/paths.ts";
-import { deleteRegistration } from "#shared/webhooks/registrations.ts";
+import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 
 export const handler = endpoint(
   {
@@ -13,8 +13,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await deleteRegistration(world, caller.companyId, path.id, path.registrationId);
+  async ({ context, caller, path }) => {
+    await deleteRegistration(context, caller.companyId, path.id, path.registrationId);
     return { id: path.registrationId };
   },
 );

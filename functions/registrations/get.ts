@@ -1,9 +1,9 @@
 /** GET /api/webhooks/{id}/registrations/{registrationId}: one subscription. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
-import { Registration } from "#shared/webhooks/schema.ts";
-import { readRegistration } from "#shared/webhooks/update.ts";
-import { presentRegistration } from "#shared/webhooks/webhooks.ts";
+import { Registration } from "#shared/webhooks/subscriptions/schema.ts";
+import { readRegistration } from "#shared/webhooks/subscriptions/update.ts";
+import { presentRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 export const handler = endpoint(
   {
@@ -14,6 +14,6 @@ export const handler = endpoint(
     status: 200,
     response: Registration,
   },
-  async ({ world, caller, path }) =>
-    presentRegistration(await readRegistration(world, caller.companyId, path.id, path.registrationId)),
+  async ({ context, caller, path }) =>
+    presentRegistration(await readRegistration(context, caller.companyId, path.id, path.registrationId)),
 );

@@ -3,8 +3,8 @@
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { listRegistrations } from "#shared/webhooks/registrations.ts";
-import { Registration } from "#shared/webhooks/schema.ts";
+import { listRegistrations } from "#shared/webhooks/subscriptions/registrations.ts";
+import { Registration } from "#shared/webhooks/subscriptions/schema.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +15,5 @@ export const handler = endpoint(
     status: 200,
     response: z.array(Registration),
   },
-  ({ world, caller, path }) => listRegistrations(world, caller.companyId, path.id),
+  ({ context, caller, path }) => listRegistrations(context, caller.companyId, path.id),
 );

@@ -1,8 +1,8 @@
 /** PATCH /api/webhooks/{id}/registrations/{registrationId}: another filter, delay, event or button. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
-import { Registration, RegistrationPatch } from "#shared/webhooks/schema.ts";
-import { updateRegistration } from "#shared/webhooks/update.ts";
+import { Registration, RegistrationPatch } from "#shared/webhooks/subscriptions/schema.ts";
+import { updateRegistration } from "#shared/webhooks/subscriptions/update.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +15,6 @@ export const handler = endpoint(
     status: 200,
     response: Registration,
   },
-  ({ world, caller, path, body }) => updateRegistration(world, caller.companyId, path.id, path.registrationId, body),
+  ({ context, caller, path, body }) =>
+    updateRegistration(context, caller.companyId, path.id, path.registrationId, body),
 );

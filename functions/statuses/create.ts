@@ -1,8 +1,8 @@
 /** POST /api/statuses: a new lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
-import { NewStatus, Status } from "#shared/statuses/schema.ts";
-import { createStatus } from "#shared/statuses/statuses.ts";
+import { NewStatus, Status } from "#shared/reference/status-schema.ts";
+import { createStatus } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(
   {
@@ -14,5 +14,5 @@ export const handler = endpoint(
     status: 201,
     response: Status,
   },
-  ({ world, caller, body }) => createStatus(world, caller.companyId, body),
+  ({ context, caller, body }) => createStatus(context, caller.companyId, body),
 );

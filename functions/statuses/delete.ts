@@ -1,7 +1,7 @@
 /** DELETE /api/statuses/{id}: deactivates a lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { deactivateStatus } from "#shared/statuses/statuses.ts";
+import { deactivateStatus } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(
   {
@@ -13,8 +13,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await deactivateStatus(world, caller.companyId, path.id);
+  async ({ context, caller, path }) => {
+    await deactivateStatus(context, caller.companyId, path.id);
     return { id: path.id };
   },
 );

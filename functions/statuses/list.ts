@@ -2,8 +2,8 @@
 
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { Status } from "#shared/statuses/schema.ts";
-import { listStatuses } from "#shared/statuses/statuses.ts";
+import { Status } from "#shared/reference/status-schema.ts";
+import { listStatuses } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(
   {
@@ -14,5 +14,5 @@ export const handler = endpoint(
     status: 200,
     response: z.array(Status),
   },
-  ({ world, caller }) => listStatuses(world, caller.companyId),
+  ({ context, caller }) => listStatuses(context, caller.companyId),
 );

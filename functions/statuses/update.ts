@@ -1,8 +1,8 @@
 /** PATCH /api/statuses/{id}: changes a lead status for all prospects that have it. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Status, StatusPatch } from "#shared/statuses/schema.ts";
-import { updateStatus } from "#shared/statuses/statuses.ts";
+import { Status, StatusPatch } from "#shared/reference/status-schema.ts";
+import { updateStatus } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(
   {
@@ -16,5 +16,5 @@ export const handler = endpoint(
     status: 200,
     response: Status,
   },
-  ({ world, caller, path, body }) => updateStatus(world, caller.companyId, path.id, body),
+  ({ context, caller, path, body }) => updateStatus(context, caller.companyId, path.id, body),
 );

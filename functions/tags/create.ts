@@ -1,8 +1,8 @@
 /** POST /api/tags: a new tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
-import { NewTag, Tag } from "#shared/tags/schema.ts";
-import { createTag } from "#shared/tags/tags.ts";
+import { NewTag, Tag } from "#shared/reference/tag-schema.ts";
+import { createTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(
   {
@@ -14,5 +14,5 @@ export const handler = endpoint(
     status: 201,
     response: Tag,
   },
-  ({ world, caller, body }) => createTag(world, caller.companyId, body),
+  ({ context, caller, body }) => createTag(context, caller.companyId, body),
 );

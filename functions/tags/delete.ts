@@ -1,7 +1,7 @@
 /** DELETE /api/tags/{id}: takes a tag out of use. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { deleteTag } from "#shared/tags/tags.ts";
+import { deleteTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(
   {
@@ -13,8 +13,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await deleteTag(world, caller.companyId, path.id);
+  async ({ context, caller, path }) => {
+    await deleteTag(context, caller.companyId, path.id);
     return { id: path.id };
   },
 );

@@ -1,10 +1,10 @@
 /** GET /api/tags/{id}: one tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Tag } from "#shared/tags/schema.ts";
-import { getTag } from "#shared/tags/tags.ts";
+import { Tag } from "#shared/reference/tag-schema.ts";
+import { getTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(
   { summary: "Get a tag", tag: "Tags", allow: "everyone", path: IdPath, status: 200, response: Tag },
-  ({ world, caller, path }) => getTag(world, caller.companyId, path.id),
+  ({ context, caller, path }) => getTag(context, caller.companyId, path.id),
 );

@@ -2,8 +2,8 @@
 
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { Tag } from "#shared/tags/schema.ts";
-import { listTags } from "#shared/tags/tags.ts";
+import { Tag } from "#shared/reference/tag-schema.ts";
+import { listTags } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(
   {
@@ -14,5 +14,5 @@ export const handler = endpoint(
     status: 200,
     response: z.array(Tag),
   },
-  ({ world, caller }) => listTags(world, caller.companyId),
+  ({ context, caller }) => listTags(context, caller.companyId),
 );

@@ -1,8 +1,8 @@
 /** PATCH /api/tags/{id}: changes a tag for all prospects that have it. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Tag, TagPatch } from "#shared/tags/schema.ts";
-import { updateTag } from "#shared/tags/tags.ts";
+import { Tag, TagPatch } from "#shared/reference/tag-schema.ts";
+import { updateTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +15,5 @@ export const handler = endpoint(
     status: 200,
     response: Tag,
   },
-  ({ world, caller, path, body }) => updateTag(world, caller.companyId, path.id, body),
+  ({ context, caller, path, body }) => updateTag(context, caller.companyId, path.id, body),
 );

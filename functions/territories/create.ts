@@ -14,5 +14,5 @@ export const handler = endpoint(
     status: 201,
     response: Territory,
   },
-  ({ world, caller, body }) => createTerritory(world, caller, body),
+  ({ context, caller, body }) => createTerritory(context, caller, body),
 );

@@ -13,8 +13,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await deleteTerritory(world, caller, path.id);
+  async ({ context, caller, path }) => {
+    await deleteTerritory(context, caller, path.id);
     return { id: path.id };
   },
 );

@@ -6,5 +6,5 @@ import { getTerritory } from "#shared/territories/territories.ts";
 
 export const handler = endpoint(
   { summary: "Get a territory", tag: "Territories", allow: "everyone", path: IdPath, status: 200, response: Territory },
-  ({ world, caller, path }) => getTerritory(world, caller.companyId, path.id),
+  ({ context, caller, path }) => getTerritory(context, caller.companyId, path.id),
 );

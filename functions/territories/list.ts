@@ -14,5 +14,5 @@ export const handler = streamItems(
     status: 200,
     response: z.array(Territory),
   },
-  async ({ world, caller }) => listTerritories(world, caller.companyId),
+  async ({ context, caller }) => listTerritories(context, caller.companyId),
 );

@@ -15,5 +15,5 @@ export const handler = endpoint(
     status: 200,
     response: Territory,
   },
-  ({ world, caller, path, body }) => updateTerritory(world, caller, path.id, body),
+  ({ context, caller, path, body }) => updateTerritory(context, caller, path.id, body),
 );

@@ -1,10 +1,11 @@
 /** POST /api/users: invites a user into the company. */
+
+import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { identityProvider } from "#shared/identity/configured.ts";
 import { limits } from "#shared/limits.ts";
-import { presentUser } from "#shared/users/invitation.ts";
-import { createUser } from "#shared/users/invite.ts";
-import { NewUser, User } from "#shared/users/user.ts";
+import { presentUser } from "#shared/reference/invitation.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import { NewUser, User } from "#shared/reference/user.ts";
 
 export const handler = endpoint(
   {
@@ -16,6 +17,6 @@ export const handler = endpoint(
     status: 201,
     response: User,
   },
-  async ({ world, caller, body }) =>
-    presentUser(await createUser(world, identityProvider(), caller, body), world.clock.now()),
+  async ({ context, caller, body }) =>
+    presentUser(await createUser(context, identityProvider(), caller, body), context.clock.now()),
 );

@@ -1,8 +1,9 @@
 /** DELETE /api/users/{id}: disables a user. */
+
+import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { identityProvider } from "#shared/identity/configured.ts";
-import { endAccess } from "#shared/users/access.ts";
+import { endAccess } from "#shared/reference/access.ts";
 
 export const handler = endpoint(
   {
@@ -15,8 +16,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await endAccess(world, identityProvider(), caller, path.id);
+  async ({ context, caller, path }) => {
+    await endAccess(context, identityProvider(), caller, path.id);
     return { id: path.id };
   },
 );

@@ -2,9 +2,9 @@
 
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
-import { presentUser } from "#shared/users/invitation.ts";
-import { User } from "#shared/users/user.ts";
-import { listUsers } from "#shared/users/users.ts";
+import { presentUser } from "#shared/reference/invitation.ts";
+import { User } from "#shared/reference/user.ts";
+import { listUsers } from "#shared/reference/users.ts";
 
 export const handler = streamItems(
   {
@@ -15,8 +15,8 @@ export const handler = streamItems(
     status: 200,
     response: z.array(User),
   },
-  async ({ world, caller }) => {
-    const users = await listUsers(world, caller.companyId);
-    return users.map((user) => presentUser(user, world.clock.now()));
+  async ({ context, caller }) => {
+    const users = await listUsers(context, caller.companyId);
+    return users.map((user) => presentUser(user, context.clock.now()));
   },
 );

@@ -1,10 +1,11 @@
 /** PATCH /api/users/{id}: changes a user's name, role or permissions. */
+
+import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { identityProvider } from "#shared/identity/configured.ts";
-import { changeUser } from "#shared/users/access.ts";
-import { presentUser } from "#shared/users/invitation.ts";
-import { User, UserPatch } from "#shared/users/user.ts";
+import { changeUser } from "#shared/reference/access.ts";
+import { presentUser } from "#shared/reference/invitation.ts";
+import { User, UserPatch } from "#shared/reference/user.ts";
 
 export const handler = endpoint(
   {
@@ -18,6 +19,6 @@ export const handler = endpoint(
     status: 200,
     response: User,
   },
-  async ({ world, caller, path, body }) =>
-    presentUser(await changeUser(world, identityProvider(), caller, path.id, body), world.clock.now()),
+  async ({ context, caller, path, body }) =>
+    presentUser(await changeUser(context, identityProvider(), caller, path.id, body), context.clock.now()),
 );

@@ -1,8 +1,8 @@
 /** POST /api/webhooks: a new receiver of events. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
-import { createWebhook } from "#shared/webhooks/create.ts";
-import { NewWebhook, Webhook } from "#shared/webhooks/schema.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { NewWebhook, Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 useKeyService();
 
@@ -18,5 +18,5 @@ export const handler = endpoint(
     holdsSecret: true,
     response: Webhook,
   },
-  ({ world, caller, body }) => createWebhook(world, caller.companyId, body),
+  ({ context, caller, body }) => createWebhook(context, caller.companyId, body),
 );

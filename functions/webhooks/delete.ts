@@ -1,7 +1,7 @@
 /** DELETE /api/webhooks/{id}: no further deliveries are made. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 export const handler = endpoint(
   {
@@ -13,8 +13,8 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ world, caller, path }) => {
-    await deleteWebhook(world, caller.companyId, path.id);
+  async ({ context, caller, path }) => {
+    await deleteWebhook(context, caller.companyId, path.id);
     return { id: path.id };
   },
 );

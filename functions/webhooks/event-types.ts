@@ -1,7 +1,7 @@
 /** GET /api/webhooks/event-types: which events there are, and the shape of their data. */
 import * as z from "zod/mini";
-import { EventType, eventTypes } from "#shared/events/event-types.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
+import { EventType, eventTypes } from "#shared/webhooks/events/event-types.ts";
 
 export const handler = endpoint(
   {

@@ -1,8 +1,8 @@
 /** GET /api/webhooks/{id}: one webhook with its registrations. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Webhook } from "#shared/webhooks/schema.ts";
-import { getWebhook } from "#shared/webhooks/webhooks.ts";
+import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 export const handler = endpoint(
   {
@@ -14,5 +14,5 @@ export const handler = endpoint(
     status: 200,
     response: Webhook,
   },
-  ({ world, caller, path }) => getWebhook(world, caller.companyId, path.id),
+  ({ context, caller, path }) => getWebhook(context, caller.companyId, path.id),
 );

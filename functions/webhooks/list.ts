@@ -2,8 +2,8 @@
 
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
-import { Webhook } from "#shared/webhooks/schema.ts";
-import { listWebhooks } from "#shared/webhooks/webhooks.ts";
+import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { listWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 export const handler = streamItems(
   {
@@ -14,5 +14,5 @@ export const handler = streamItems(
     status: 200,
     response: z.array(Webhook),
   },
-  ({ world, caller }) => listWebhooks(world, caller.companyId),
+  ({ context, caller }) => listWebhooks(context, caller.companyId),
 );

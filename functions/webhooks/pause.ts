@@ -1,8 +1,8 @@
 /** POST /api/webhooks/{id}/pause: a webhook keeps what is for it from now on. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { pauseWebhook } from "#shared/webhooks/pause.ts";
-import { Webhook } from "#shared/webhooks/schema.ts";
+import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +15,5 @@ export const handler = endpoint(
     status: 200,
     response: Webhook,
   },
-  ({ world, caller, path }) => pauseWebhook(world, caller.companyId, path.id),
+  ({ context, caller, path }) => pauseWebhook(context, caller.companyId, path.id),
 );

@@ -1,9 +1,10 @@
 /** POST /api/webhooks/{id}/replay: sends again what a webhook did not get. */
-import { Replayed, ReplayRange } from "#shared/deliveries/replay-schema.ts";
-import { startReplay } from "#shared/deliveries/start-replay.ts";
+
+import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { deliveryQueue } from "#shared/queue.ts";
+import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import { Replayed, ReplayRange } from "#shared/webhooks/replay-schema.ts";
 
 export const handler = endpoint(
   {
@@ -17,5 +18,5 @@ export const handler = endpoint(
     status: 202,
     response: Replayed,
   },
-  ({ world, caller, path, body }) => startReplay(world, deliveryQueue(), caller.companyId, path.id, body),
+  ({ context, caller, path, body }) => startReplay(context, deliveryQueue(), caller.companyId, path.id, body),
 );

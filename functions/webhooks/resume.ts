@@ -1,9 +1,10 @@
 /** POST /api/webhooks/{id}/resume: a webhook goes on, and what was kept is sent. */
+
+import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { deliveryQueue } from "#shared/queue.ts";
-import { resumeWebhook } from "#shared/webhooks/pause.ts";
-import { Webhook } from "#shared/webhooks/schema.ts";
+import { resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +16,5 @@ export const handler = endpoint(
     status: 200,
     response: Webhook,
   },
-  ({ world, caller, path }) => resumeWebhook(world, deliveryQueue(), caller.companyId, path.id),
+  ({ context, caller, path }) => resumeWebhook(context, deliveryQueue(), caller.companyId, path.id),
 );

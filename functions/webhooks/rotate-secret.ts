@@ -2,8 +2,8 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
-import { SecretChoice, Webhook } from "#shared/webhooks/schema.ts";
-import { rotateSecret } from "#shared/webhooks/update.ts";
+import { SecretChoice, Webhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { rotateSecret } from "#shared/webhooks/subscriptions/update.ts";
 
 useKeyService();
 
@@ -21,5 +21,5 @@ export const handler = endpoint(
     response: Webhook,
     collection: "/api/webhooks",
   },
-  ({ world, caller, path, body }) => rotateSecret(world, caller.companyId, path.id, body),
+  ({ context, caller, path, body }) => rotateSecret(context, caller.companyId, path.id, body),
 );

@@ -1,9 +1,10 @@
 /** POST /api/webhooks/{id}/test: tries out a webhook. */
-import { Queued } from "#shared/deliveries/log-schema.ts";
+
+import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { deliveryQueue } from "#shared/queue.ts";
-import { tryOut } from "#shared/webhooks/try-out.ts";
+import { Queued } from "#shared/webhooks/delivery-log-schema.ts";
+import { tryOut } from "#shared/webhooks/events/test-delivery.ts";
 
 export const handler = endpoint(
   {
@@ -16,5 +17,5 @@ export const handler = endpoint(
     status: 202,
     response: Queued,
   },
-  ({ world, caller, path }) => tryOut(world, deliveryQueue(), caller, path.id),
+  ({ context, caller, path }) => tryOut(context, deliveryQueue(), caller, path.id),
 );

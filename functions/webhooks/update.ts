@@ -1,8 +1,8 @@
 /** PATCH /api/webhooks/{id}: another name or url. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Webhook, WebhookPatch } from "#shared/webhooks/schema.ts";
-import { updateWebhook } from "#shared/webhooks/update.ts";
+import { Webhook, WebhookPatch } from "#shared/webhooks/subscriptions/schema.ts";
+import { updateWebhook } from "#shared/webhooks/subscriptions/update.ts";
 
 export const handler = endpoint(
   {
@@ -15,5 +15,5 @@ export const handler = endpoint(
     status: 200,
     response: Webhook,
   },
-  ({ world, caller, path, body }) => updateWebhook(world, caller.companyId, path.id, body),
+  ({ context, caller, path, body }) => updateWebhook(context, caller.companyId, path.id, body),
 );

@@ -1,24 +1,24 @@
 /** Makes the rows of invented prospects: addresses, statuses with history, notes, appointments. */
 
-import { addressFrom } from "#shared/addresses/address.ts";
-import { newAddressWrite } from "#shared/addresses/addresses.ts";
-import type { Address } from "#shared/addresses/schema.ts";
-import { newAppointmentWrites } from "#shared/appointments/appointments.ts";
-import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import type { Item, Write } from "#shared/db/table.ts";
-import type { StoredNote } from "#shared/notes/schema.ts";
+import { addressFrom } from "#shared/prospects/address.ts";
+import type { Address } from "#shared/prospects/address-schema.ts";
+import { newAddressWrite } from "#shared/prospects/addresses.ts";
 import { type AgendaEntry, agendaAfter, agendaUntil, agendaWrites } from "#shared/prospects/agenda.ts";
+import type { StoredAppointment } from "#shared/prospects/appointment-schema.ts";
+import { newAppointmentWrites } from "#shared/prospects/attached/appointments.ts";
 import { newNotePlace } from "#shared/prospects/attached.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
+import type { StoredNote } from "#shared/prospects/note-schema.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import { type LastStatusChange, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { nothingUpcoming, upcomingFields } from "#shared/prospects/upcoming.ts";
-import type { StoredStatus } from "#shared/statuses/schema.ts";
-import type { World } from "#shared/world.ts";
+import type { StoredStatus } from "#shared/reference/status-schema.ts";
 import { firstNames, lastNames, noteTexts, type Place, suburbs } from "./demo-data.ts";
 
 const HOUR_MS = 3_600_000;
@@ -47,7 +47,7 @@ export interface DemoRows {
 
 /** All rows of `prospectIds.length` prospects. `random` decides everything, so equal sequences give equal rows. */
 export async function demoRows(
-  world: World,
+  context: ApiContext,
   company: DemoCompany,
   prospectIds: readonly number[],
   random: () => number,
@@ -55,16 +55,16 @@ export async function demoRows(
   const rows: Row[] = [];
   const indexed: RowWithNotes[] = [];
   for (const [index, id] of prospectIds.entries()) {
-    const prospect = await demoProspect(world, company, id, index, random);
+    const prospect = await demoProspect(context, company, id, index, random);
     if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
-    const notes = random() < 0.35 ? [await demoNote(world, company, prospect, random)] : [];
+    const notes = random() < 0.35 ? [await demoNote(context, company, prospect, random)] : [];
     rows.push(...notes.flatMap(noteRows));
     indexed.push({ row: indexRow(prospect), notes: notes.map(indexNote) });
-    const appointments = random() < 0.08 ? [await demoAppointment(world, company, prospect, random)] : [];
+    const appointments = random() < 0.08 ? [await demoAppointment(context, company, prospect, random)] : [];
     rows.push(...appointments.flatMap((appointment) => putsOf(newAppointmentWrites(appointment))));
     const agenda = appointments.reduce((entries: AgendaEntry[], one) => agendaAfter(entries, one.id, one), []);
     const until = agendaUntil(agenda, undefined);
-    const upcoming = upcomingFields(appointments, world.clock.now());
+    const upcoming = upcomingFields(appointments, context.clock.now());
     const whole = { ...prospect, ...upcoming, ...(until !== undefined && { agendaUntil: until }) };
     rows.push({ ...keys.prospect(company.id, id), ...prospectItem(whole) });
     rows.push(...putsOf(agendaWrites(prospect, whole, agenda)));
@@ -73,7 +73,7 @@ export async function demoRows(
 }
 
 async function demoProspect(
-  world: World,
+  context: ApiContext,
   company: DemoCompany,
   id: number,
   index: number,
@@ -96,7 +96,7 @@ async function demoProspect(
     emailAddress: random() < 0.6 ? `${first}.${last.replace("'", "")}${index}@example.com`.toLowerCase() : null,
     lat: rounded(place.lat + (random() - 0.5) * 0.2),
     lng: rounded(place.lng + (random() - 0.5) * 0.2),
-    address: addressFrom(await world.ids.nextAddress(company.id), {
+    address: addressFrom(await context.ids.nextAddress(company.id), {
       address1: `${100 + Math.floor(random() * 4_900)} ${pick(place.streets, random)}`,
       address2: random() < 0.1 ? `Apt ${1 + Math.floor(random() * 30)}` : null,
       city: suburb ?? place.city,
@@ -104,7 +104,7 @@ async function demoProspect(
       zip: pick(place.zips, random) ?? "",
     }),
     statusId: status?.id ?? null,
-    lastStatusChange: status === undefined ? null : firstStatus(await world.ids.next(), company, status, createdAt),
+    lastStatusChange: status === undefined ? null : firstStatus(await context.ids.next(), company, status, createdAt),
     assignedToUserId: assigned ?? null,
     assignedByUserId: assigned === undefined ? null : company.ownerId,
     tagIds: company.tagIds.filter(() => random() < 0.15),
@@ -146,14 +146,14 @@ const firstStatus = (
 });
 
 async function demoNote(
-  world: World,
+  context: ApiContext,
   company: DemoCompany,
   prospect: StoredProspect,
   random: () => number,
 ): Promise<StoredNote> {
   return {
     type: "note",
-    id: await world.ids.next(),
+    id: await context.ids.next(),
     companyId: company.id,
     prospectId: prospect.id,
     body: pick(noteTexts, random),
@@ -172,18 +172,18 @@ const noteRows = (note: StoredNote): Row[] => [
 
 /** One in three lies behind us; the others on coming days, seen from when the demo is loaded. */
 async function demoAppointment(
-  world: World,
+  context: ApiContext,
   company: DemoCompany,
   prospect: StoredProspect,
   random: () => number,
 ): Promise<StoredAppointment> {
-  const today = Math.floor(world.clock.now() / DAY_MS) * DAY_MS;
+  const today = Math.floor(context.clock.now() / DAY_MS) * DAY_MS;
   const isPast = random() < 0.33;
   const day = isPast ? -1 - Math.floor(random() * 20) : 1 + Math.floor(random() * 14);
   const start = today + day * DAY_MS + (15 + Math.floor(random() * 8)) * HOUR_MS;
   return {
     type: "appointment",
-    id: await world.ids.next(),
+    id: await context.ids.next(),
     companyId: company.id,
     prospectId: prospect.id,
     title: "Inspection",

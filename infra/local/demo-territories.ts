@@ -1,8 +1,8 @@
 /** Makes the territories of a demo company: the four quarters of its city, the same each time. */
 import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
 import type { StoredTerritory } from "#shared/territories/schema.ts";
 import { newTerritoryWrites, packed } from "#shared/territories/territories.ts";
-import type { World } from "#shared/world.ts";
 import { type DemoCompany, rounded } from "./demo-prospects.ts";
 
 /** From the middle of the city to its edge: as far as its prospects are scattered. */
@@ -16,14 +16,14 @@ const quarters = [
 ] as const;
 
 /** Each rep has one, as far as they go round; the others are nobody's. */
-export async function loadTerritories(world: World, company: DemoCompany): Promise<void> {
+export async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const { lat, lng, city } = company.place;
-  const now = iso(world.clock.now());
+  const now = iso(context.clock.now());
   for (const [index, { name, north, east, totalProperties }] of quarters.entries()) {
     const edge: [number, number] = [rounded(lng + east * REACH_DEGREES), rounded(lat + north * REACH_DEGREES)];
     const territory: StoredTerritory = {
       type: "territory",
-      id: await world.ids.next(),
+      id: await context.ids.next(),
       companyId: company.id,
       name: `${city} ${name}`,
       ...packed([[lng, lat], [edge[0], lat], edge, [lng, edge[1]], [lng, lat]]),
@@ -35,6 +35,6 @@ export async function loadTerritories(world: World, company: DemoCompany): Promi
       updatedBy: company.ownerId,
       version: 1,
     };
-    await world.table.transact(newTerritoryWrites(territory));
+    await context.table.transact(newTerritoryWrites(territory));
   }
 }

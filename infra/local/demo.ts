@@ -1,18 +1,18 @@
 /** The demo companies Acme Roofing and Globex Solar, always the same, and synthetic prospects in any number. */
 import { createHash } from "node:crypto";
+import type { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { iso } from "#shared/clock.ts";
-import { createCompany } from "#shared/companies/create.ts";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { addImported } from "#shared/company-index/imported.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
-import type { StoredTag } from "#shared/tags/schema.ts";
-import { newTagWrites } from "#shared/tags/tags.ts";
-import { newUserWrites } from "#shared/users/new-user.ts";
-import type { Permission, Role, StoredUser } from "#shared/users/schema.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { newUserWrites } from "#shared/reference/new-user.ts";
+import type { StoredTag } from "#shared/reference/tag-schema.ts";
+import { newTagWrites } from "#shared/reference/tags.ts";
 import { denver, type Place, phoenix, randomSequence } from "./demo-data.ts";
 import { type DemoCompany, demoRows } from "./demo-prospects.ts";
 import { loadTerritories } from "./demo-territories.ts";
@@ -82,47 +82,47 @@ const CHUNK = 2_000;
 
 /** Fills an empty table. */
 export async function loadDemo(target: DemoTarget): Promise<void> {
-  const world = openWorld(target);
+  const context = openWorld(target);
   for (const [index, plan] of [acme, globex].entries()) {
-    const company = await createDemoCompany(world, plan);
-    const indexed = await loadProspects(world, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
-    await addImported(world, company.id, indexed);
-    await loadTerritories(world, company);
+    const company = await createDemoCompany(context, plan);
+    const indexed = await loadProspects(context, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
+    await addImported(context, company.id, indexed);
+    await loadTerritories(context, company);
   }
 }
 
 /** Adds `count` synthetic prospects to the first demo company. */
 export async function loadSynthetic(target: DemoTarget, count: number): Promise<void> {
-  const world = openWorld(target);
-  const company = await findDemoCompany(world, acme);
+  const context = openWorld(target);
+  const company = await findDemoCompany(context, acme);
   const random = randomSequence(count);
   const indexed: RowWithNotes[] = [];
   for (let done = 0; done < count; done += CHUNK) {
-    indexed.push(...(await loadProspects(world, company, Math.min(CHUNK, count - done), random)));
+    indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)));
   }
-  await addImported(world, company.id, indexed);
+  await addImported(context, company.id, indexed);
 }
 
-function openWorld({ TableName, DynamoDbEndpoint }: DemoTarget): World {
+function openWorld({ TableName, DynamoDbEndpoint }: DemoTarget): ApiContext {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   // Loading in bulk on a busy machine is slow, and no request waits for it.
   const patient = { maxAttempts: 5, requestHandler: { requestTimeout: 30_000 } };
   const local = { endpoint: DynamoDbEndpoint, region: "us-east-1", credentials };
   const table = openTable(TableName, dynamoClient({ ...local, ...patient }));
-  return worldOn(table);
+  return contextOn(table);
 }
 
-async function createDemoCompany(world: World, plan: DemoPlan): Promise<DemoCompany> {
-  const { company, owner } = await createCompany(world, {
+async function createDemoCompany(context: ApiContext, plan: DemoPlan): Promise<DemoCompany> {
+  const { company, owner } = await createCompany(context, {
     name: plan.name,
     owner: { ...plan.owner, sub: demoSubject(plan.owner.email) },
   });
-  const now = iso(world.clock.now());
+  const now = iso(context.clock.now());
   for (const entry of plan.users) {
     const stored: StoredUser = {
       ...entry,
       type: "user",
-      id: await world.ids.next(),
+      id: await context.ids.next(),
       companyId: company.id,
       sub: demoSubject(entry.email),
       isActive: true,
@@ -130,26 +130,26 @@ async function createDemoCompany(world: World, plan: DemoPlan): Promise<DemoComp
       createdAt: now,
       updatedAt: now,
     };
-    await world.table.transact(newUserWrites(stored));
+    await context.table.transact(newUserWrites(stored));
   }
   for (const [value, color] of plan.tags) {
     const dated = { createdAt: now, updatedAt: now };
-    const tag: StoredTag = { type: "tag", id: await world.ids.next(), value, color, version: 1, ...dated };
-    await world.table.transact(newTagWrites(company.id, tag));
+    const tag: StoredTag = { type: "tag", id: await context.ids.next(), value, color, version: 1, ...dated };
+    await context.table.transact(newTagWrites(company.id, tag));
   }
-  return describeCompany(world, company.id, owner.id, plan.place);
+  return describeCompany(context, company.id, owner.id, plan.place);
 }
 
-async function findDemoCompany(world: World, plan: DemoPlan): Promise<DemoCompany> {
-  const place = await world.table.get(keys.email(plan.owner.email));
+async function findDemoCompany(context: ApiContext, plan: DemoPlan): Promise<DemoCompany> {
+  const place = await context.table.get(keys.email(plan.owner.email));
   if (typeof place?.companyId !== "number" || typeof place.userId !== "number") {
     throw new Error(`the table holds no ${plan.name}; start with --fresh`);
   }
-  return describeCompany(world, place.companyId, place.userId, plan.place);
+  return describeCompany(context, place.companyId, place.userId, plan.place);
 }
 
-async function describeCompany(world: World, id: number, ownerId: number, place: Place): Promise<DemoCompany> {
-  const { statuses, tags, users } = await loadDictionary(world.table, id);
+async function describeCompany(context: ApiContext, id: number, ownerId: number, place: Place): Promise<DemoCompany> {
+  const { statuses, tags, users } = await loadDictionary(context.table, id);
   const reps = [...users.values()].filter(({ role, email }) => role === "sales" && email.startsWith("rep"));
   return {
     id,
@@ -163,14 +163,14 @@ async function describeCompany(world: World, id: number, ownerId: number, place:
 
 /** Gives what the company index is to hold of them. */
 async function loadProspects(
-  world: World,
+  context: ApiContext,
   company: DemoCompany,
   count: number,
   random: () => number,
 ): Promise<readonly RowWithNotes[]> {
-  const ids = await world.ids.takeProspects(company.id, count);
-  const { rows, indexed } = await demoRows(world, company, ids, random);
-  await world.table.batchPut(rows);
+  const ids = await context.ids.takeProspects(company.id, count);
+  const { rows, indexed } = await demoRows(context, company, ids, random);
+  await context.table.batchPut(rows);
   return indexed;
 }
 

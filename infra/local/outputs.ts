@@ -1,5 +1,5 @@
 /** What clients, tests and operators need to know of a running local service: the stack's outputs and the servers below it. */
-import { eventFunctions } from "../routes.ts";
+import { eventFunctions } from "../routes/routes.ts";
 import { nameOfArn, queueUrl } from "./names.ts";
 import type { Stack } from "./stack.ts";
 

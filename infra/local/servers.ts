@@ -8,8 +8,8 @@ import type { Servers } from "./host.ts";
 import { type KeyServer, startKms } from "./kms.ts";
 import { keyRefusal } from "./kms-rights.ts";
 import { keyArn } from "./names.ts";
+import type { LocalOptions } from "./options.ts";
 import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
-import type { LocalOptions } from "./service.ts";
 import type { Stack } from "./stack.ts";
 import { dropTable, ensureTable } from "./tables.ts";
 

@@ -11,6 +11,7 @@ import { createGateway } from "./gateway.ts";
 import { createFunctions, startSources } from "./host.ts";
 import { AUDIENCE, type Claims, createIdentity, type Identity, type SigningKey, subjectOf } from "./identity.ts";
 import { openLog } from "./log.ts";
+import type { LocalOptions } from "./options.ts";
 import { describeStack, type Outputs } from "./outputs.ts";
 import { openPositions } from "./positions.ts";
 import type { Depth } from "./queues.ts";
@@ -19,38 +20,8 @@ import { createStorage, depths, type StartedServers, serveKeys, startServers } f
 import type { RunningSource } from "./sources.ts";
 import { readStack, type Stack } from "./stack.ts";
 import { ensureStream } from "./tables.ts";
-import { makeTemplates, type TemplateOptions } from "./templates.ts";
+import { makeTemplates } from "./templates.ts";
 import { WarmEnvironments } from "./warm.ts";
-
-export interface LocalOptions extends TemplateOptions {
-  /** 0: any free port. */
-  readonly port: number;
-  readonly host?: string;
-  /** Undefined keeps everything in memory. */
-  readonly dataDir?: string | undefined;
-  /** Begins anew, whatever the directory holds. */
-  readonly fresh?: boolean;
-  /** Loads the demo companies into a new table. */
-  readonly demo?: boolean;
-  /** Adds so many synthetic prospects to the first demo company. */
-  readonly seed?: number;
-  /** Functions may touch what the template's policies grant them, as on AWS: costs a hop per call of DynamoDB. */
-  readonly enforceRights?: boolean;
-  /** Functions' output and failures go to standard error even where nothing is kept on disk. */
-  readonly verbose?: boolean;
-  /** Hears each line that a function or Lambda writes to a log group. */
-  readonly onLogLine?: (line: LogLine) => void;
-  /** A DynamoDB-compatible server to use instead of one of our own. */
-  readonly dynamoDbEndpoint?: string | undefined;
-}
-
-export interface LogLine {
-  /** Function file, as the template's metadata names it. */
-  readonly file: string;
-  /** Name of the log group. */
-  readonly group: string;
-  readonly text: string;
-}
 
 export interface LocalService {
   readonly url: string;

@@ -1,11 +1,11 @@
 /** The first sign-in of an invited user accepts the invitation: the user and the claim on the address are the company's for good. */
 import * as z from "zod/mini";
-import { ConditionFailed } from "#shared/db/errors.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { above, all, equals, present } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Write } from "#shared/db/table.ts";
+import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
-import type { World } from "#shared/world.ts";
 
 /** What the place of a subject has until its user has signed in. */
 export const Invited = z.object({
@@ -20,7 +20,7 @@ export type Invited = z.infer<typeof Invited>;
 
 /** Written once for each user. False: the invitation has ended. Safe to repeat, and to do by many at once. */
 export async function acceptInvitation(
-  { table, clock }: Pick<World, "table" | "clock">,
+  { table, clock }: Pick<ApiContext, "table" | "clock">,
   sub: string,
   { companyId, userId, email }: Invited,
 ): Promise<boolean> {

@@ -3,10 +3,10 @@ import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { CallerContext } from "#shared/auth/caller-context.ts";
+import { type ApiContext, apiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
-import { ApiError } from "#shared/http/problem.ts";
+import { ApiError } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
-import { type World, world } from "#shared/world.ts";
 
 /** An authorizer of the type TOKEN is given no more. */
 const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.string(), methodArn: z.string() });
@@ -27,12 +27,12 @@ export interface Authorization {
 
 /** `authenticate` gives the caller behind an Authorization header, or throws `unauthenticated`. */
 export const authorizer =
-  (authenticate: (world: World, authorization: string) => Promise<Caller>) =>
+  (authenticate: (context: ApiContext, authorization: string) => Promise<Caller>) =>
   (event: unknown, { awsRequestId }: Pick<Context, "awsRequestId">): Promise<Authorization> =>
     withLogContext({ authorizationId: awsRequestId }, async () => {
       try {
         const { authorizationToken, methodArn } = TokenEvent.parse(event);
-        const { result: caller, usage } = await metered(() => authenticate(world(), authorizationToken));
+        const { result: caller, usage } = await metered(() => authenticate(apiContext(), authorizationToken));
         log.info("authorized", { companyId: caller.companyId, userId: caller.userId, ...usage });
         return authorization(caller, methodArn);
       } catch (error) {

@@ -1,7 +1,7 @@
 /** How the authorizer hands the caller to the functions: API Gateway passes text, numbers and booleans, and turns them all into text. */
 import * as z from "zod/mini";
+import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { Id, PathId } from "#shared/schema.ts";
-import { Permission, Role } from "#shared/users/schema.ts";
 
 const Caller = z.object({ companyId: Id, userId: Id, role: Role, permissions: z.array(Permission) });
 

@@ -1,5 +1,5 @@
 /** The signed-in user of a request, and the one visibility rule that every path uses. */
-import type { Permission, Role } from "#shared/users/schema.ts";
+import type { Permission, Role } from "#shared/auth/user-schema.ts";
 
 export interface Caller {
   readonly companyId: number;

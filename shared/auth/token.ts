@@ -6,7 +6,7 @@ import { JwtVerifier } from "aws-jwt-verify/jwt-verifier";
 import * as z from "zod/mini";
 import { bearerToken } from "#shared/auth/bearer.ts";
 import { setting } from "#shared/config.ts";
-import { ApiError } from "#shared/http/problem.ts";
+import { ApiError } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 
 const FETCH_TIMEOUT_MS = 3_000;

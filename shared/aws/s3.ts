@@ -1,7 +1,7 @@
 /** The S3 client, and which of its errors mean that a file is not there. */
 import { S3Client, S3ServiceException } from "@aws-sdk/client-s3";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
-import { BucketUnavailable, FileGone } from "#shared/aws/file-errors.ts";
+import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 
 /** The largest file that a function holds in memory, over a slow line: the answer begins, and never pauses longer. */
 const ANSWER_MS = 6_000;

@@ -1,16 +1,16 @@
 /** Reads of the company index: one strongly consistent Query, with the segments kept in memory from read to read. */
 
-import { type AsideTexts, readAsideTexts, TextsMissing, withTexts } from "#shared/company-index/aside-texts.ts";
 import { cacheBytesOf } from "#shared/company-index/cache-size.ts";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { findMatches, type Matches } from "#shared/company-index/match.ts";
+import { type AsideTexts, readAsideTexts, TextsMissing, withTexts } from "#shared/company-index/override-texts.ts";
 import { Snapshot } from "#shared/company-index/snapshot.ts";
 import { readManifest, readSheets, type Sheets } from "#shared/company-index/store.ts";
 import { type Delta, newestUnflushed, type RunsInView } from "#shared/company-index/view.ts";
-import { TableBusy } from "#shared/db/errors.ts";
 import type { Table } from "#shared/db/table.ts";
+import { TableBusy } from "#shared/errors.ts";
 
 /** The memory that functions have unless it is set otherwise: for processes that are no functions. */
 const USUAL_MB = 1_024;

@@ -1,6 +1,7 @@
 /** Everything that a company's index says, piece by piece: for checks, which trust no cache and no zone map. */
-import { withTexts } from "#shared/company-index/aside-texts.ts";
+
 import { readUnflushed } from "#shared/company-index/delta.ts";
+import { withTexts } from "#shared/company-index/override-texts.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/row.ts";
 import { rowsOf } from "#shared/company-index/rows.ts";
 import { readAsides, readSegments } from "#shared/company-index/run-pieces.ts";

@@ -2,8 +2,9 @@
 import * as z from "zod/mini";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/head.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/row.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import type { Item, Table, Write } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 
 /** Everything a read of the index asks the table for when its segments are in memory. */
 export interface Unflushed {

@@ -2,7 +2,7 @@
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import { weightOf } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
-import type { IndexWorld } from "#shared/company-index/publish.ts";
+import type { IndexContext } from "#shared/company-index/publish.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
@@ -11,7 +11,9 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
  * something to do. What a cold one has missed it finds at its first look. A company whose flush failed holds up no other one:
  * its first record is reported after all had their turn.
  */
-export function flushStream(world: () => IndexWorld): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
+export function flushStream(
+  context: () => IndexContext,
+): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
   const waiting = new Map<number, number>();
   return async ({ Records }) => {
     const companies = Map.groupBy(Records, companyOf);
@@ -26,7 +28,7 @@ export function flushStream(world: () => IndexWorld): (event: DynamoDBStreamEven
       waiting.set(companyId, entries);
       if (entries < FLUSH_ENTRIES) continue;
       try {
-        waiting.set(companyId, await withLogContext({ companyId }, () => flushCompany(world(), companyId)));
+        waiting.set(companyId, await withLogContext({ companyId }, () => flushCompany(context(), companyId)));
       } catch (error) {
         log.error("index not flushed", { companyId, ...errorFields(error) });
         failed.push(records[0]?.dynamodb?.SequenceNumber ?? "");
@@ -37,8 +39,8 @@ export function flushStream(world: () => IndexWorld): (event: DynamoDBStreamEven
 }
 
 /** Gives the weight of the entries that are left. */
-async function flushCompany(world: IndexWorld, companyId: number): Promise<number> {
-  const { left, ...done } = await flush(world, companyId);
+async function flushCompany(context: IndexContext, companyId: number): Promise<number> {
+  const { left, ...done } = await flush(context, companyId);
   if (done.entries > 0) log.info("index flushed", done);
   return left;
 }

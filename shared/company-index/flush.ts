@@ -1,17 +1,17 @@
 /** The flush: unflushed entries become a run of segments, and runs that have grown alike become one. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { arranged } from "#shared/company-index/arrange.ts";
-import { TextsMissing, withTexts } from "#shared/company-index/aside-texts.ts";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
+import { sweep } from "#shared/company-index/garbage-collection.ts";
 import type { Head } from "#shared/company-index/head.ts";
 import type { Run } from "#shared/company-index/manifest.ts";
 import { inMemory, mergeRuns } from "#shared/company-index/merge.ts";
-import { discardRun, type IndexWorld, type NewRun, publish, storeRun } from "#shared/company-index/publish.ts";
+import { TextsMissing, withTexts } from "#shared/company-index/override-texts.ts";
+import { discardRun, type IndexContext, type NewRun, publish, storeRun } from "#shared/company-index/publish.ts";
 import { isTombstone } from "#shared/company-index/row.ts";
 import { readAsides, runsToMerge } from "#shared/company-index/run-pieces.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { readManifest, readSheets } from "#shared/company-index/store.ts";
-import { sweep } from "#shared/company-index/sweep.ts";
 import { newestUnflushed, type RunsInView, runsInView } from "#shared/company-index/view.ts";
 import type { Table } from "#shared/db/table.ts";
 
@@ -34,11 +34,11 @@ export interface Flushed {
 
 /** Safe to repeat, to kill at any point and to run twice at once: the later one finds less or nothing to do. */
 export async function flush(
-  world: IndexWorld,
+  context: IndexContext,
   companyId: number,
   { least = FLUSH_ENTRIES, settleMs = SETTLE_MS } = {},
 ): Promise<Flushed> {
-  const { table, clock } = world;
+  const { table, clock } = context;
   const unflushed = await readUnflushed(table, companyId);
   const { head } = unflushed;
   const entries = unflushed.keys.length;
@@ -46,13 +46,13 @@ export async function flush(
   const sheets = await readSheets(table, companyId, "strong");
   const found: Holding = { head, runs: (await readManifest(table, companyId, head.manifest, { sheets })).runs };
   const built = await newRun(table, companyId, found.runs, unflushed);
-  const put = built === undefined ? { holding: found, merges: 0 } : await putNewRun(world, companyId, found, built);
+  const put = built === undefined ? { holding: found, merges: 0 } : await putNewRun(context, companyId, found, built);
   if (put === undefined) return { entries: 0, left: unflushed.weight, merges: 0 };
   await sleep(settleMs);
   await removeUnflushed(table, companyId, unflushed);
   if (put.holding !== found) await sweep(table, companyId, head.manifest, sheets, clock.now());
   // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
-  return { entries, left: 0, merges: put.merges + (await mergeAll(world, companyId, put.holding)) };
+  return { entries, left: 0, merges: put.merges + (await mergeAll(context, companyId, put.holding)) };
 }
 
 interface Put {
@@ -65,33 +65,36 @@ interface Put {
  * minute later. Not so where the oldest is among them. Undefined when another flush was faster.
  */
 async function putNewRun(
-  world: IndexWorld,
+  context: IndexContext,
   companyId: number,
   found: Holding,
   built: BuiltRun,
 ): Promise<Put | undefined> {
   const { head, runs } = found;
   const sizes = [...runs, { rows: built.rows.length }];
-  const from = isResting(world, head) ? undefined : mergeable(sizes);
+  const from = isResting(context, head) ? undefined : mergeable(sizes);
   const takesIn = from !== undefined && from > 0;
   const run = takesIn
-    ? mergeRuns([...(await runsToMerge(world.table, companyId, runs.slice(from))), inMemory(built, runs.length)], false)
+    ? mergeRuns(
+        [...(await runsToMerge(context.table, companyId, runs.slice(from))), inMemory(built, runs.length)],
+        false,
+      )
     : built;
-  const holding = await putRun(world, companyId, found, takesIn ? from : runs.length, run);
+  const holding = await putRun(context, companyId, found, takesIn ? from : runs.length, run);
   return holding === undefined ? undefined : { holding, merges: takesIn ? 1 : 0 };
 }
 
 /** While a rebuild is about to replace runs, these must not be mixed with newer ones. */
-const isResting = ({ clock }: IndexWorld, { mergesRestUntil }: Head): boolean => mergesRestUntil > clock.now();
+const isResting = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean => mergesRestUntil > clock.now();
 
 /** Gives how many merges there were. */
-async function mergeAll(world: IndexWorld, companyId: number, found: Holding): Promise<number> {
+async function mergeAll(context: IndexContext, companyId: number, found: Holding): Promise<number> {
   let holding: Holding | undefined = found;
   for (let merges = 0; ; merges++) {
-    if (isResting(world, holding.head)) return merges;
+    if (isResting(context, holding.head)) return merges;
     const from = mergeable(holding.runs);
     if (from === undefined) return merges;
-    holding = await merge(world, companyId, holding, from);
+    holding = await merge(context, companyId, holding, from);
     if (holding === undefined) return merges;
   }
 }
@@ -141,18 +144,18 @@ async function settled<T>(read: () => Promise<T>): Promise<T> {
 
 /** Puts a new run in place of those from age `from` on. Undefined when another flush was faster. */
 async function putRun(
-  world: IndexWorld,
+  context: IndexContext,
   companyId: number,
   { head, runs }: Holding,
   from: number,
   built: NewRun,
 ): Promise<Holding | undefined> {
-  const run = await storeRun(world.table, companyId, built);
+  const run = await storeRun(context.table, companyId, built);
   const next = [...runs.slice(0, from), run];
   const manifest = next.map(({ id }) => id);
-  const moved = await publish(world, companyId, head, run, manifest);
+  const moved = await publish(context, companyId, head, run, manifest);
   if (moved !== undefined) return { head: moved, runs: next };
-  await discardRun(world.table, companyId, run);
+  await discardRun(context.table, companyId, run);
   return undefined;
 }
 
@@ -181,14 +184,14 @@ type Sized = Pick<Run, "rows">;
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(
-  world: IndexWorld,
+  context: IndexContext,
   companyId: number,
   holding: Holding,
   from: number,
 ): Promise<Holding | undefined> {
-  const toMerge = await runsToMerge(world.table, companyId, holding.runs.slice(from));
-  if (from === 0 && (await hasRemainders(world.table, companyId, runsInView(toMerge)))) return undefined;
-  return putRun(world, companyId, holding, from, mergeRuns(toMerge, from === 0));
+  const toMerge = await runsToMerge(context.table, companyId, holding.runs.slice(from));
+  if (from === 0 && (await hasRemainders(context.table, companyId, runsInView(toMerge)))) return undefined;
+  return putRun(context, companyId, holding, from, mergeRuns(toMerge, from === 0));
 }
 
 /**

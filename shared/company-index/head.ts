@@ -1,10 +1,11 @@
 /** The head: which version of a company's index holds now. It moves by compare-and-set alone. */
 import * as z from "zod/mini";
 import { checkFormat, INDEX_FORMAT } from "#shared/company-index/manifest.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
 import { type Condition, equals, missing } from "#shared/db/expression.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item, Table, Write } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ConditionFailed } from "#shared/errors.ts";
 
 /** Of the head's item. */
 export const HEAD_TYPE = "indexHead";

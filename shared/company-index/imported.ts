@@ -4,9 +4,9 @@ import { arranged } from "#shared/company-index/arrange.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import type { Commit } from "#shared/company-index/head.ts";
 import type { Run } from "#shared/company-index/manifest.ts";
-import { discardRun, type IndexWorld, publish, storeRun } from "#shared/company-index/publish.ts";
+import { discardRun, type IndexContext, publish, storeRun } from "#shared/company-index/publish.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { TableBusy } from "#shared/db/errors.ts";
+import { TableBusy } from "#shared/errors.ts";
 
 const TRIES = 20;
 
@@ -19,21 +19,21 @@ export interface ImportedOptions {
 
 /** Rows of prospects that the index has never heard of, with their notes. All of them are found from one moment on. */
 export async function addImported(
-  world: IndexWorld,
+  context: IndexContext,
   companyId: number,
   rows: readonly RowWithNotes[],
   { newId, commit }: ImportedOptions = {},
 ): Promise<void> {
   const built = { rows: arranged(rows), looseNotes: [], prospects: [], notes: [] };
-  await addRun(world, companyId, await storeRun(world.table, companyId, built, newId), commit);
+  await addRun(context, companyId, await storeRun(context.table, companyId, built, newId), commit);
 }
 
 /** A run whose pieces are stored. Where it cannot be added, they are removed. */
-export async function addRun(world: IndexWorld, companyId: number, run: Run, commit?: Commit): Promise<void> {
-  const { table } = world;
+export async function addRun(context: IndexContext, companyId: number, run: Run, commit?: Commit): Promise<void> {
+  const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(table, companyId);
-    const moved = await publish(world, companyId, head, run, [...head.manifest, run.id], commit);
+    const moved = await publish(context, companyId, head, run, [...head.manifest, run.id], commit);
     if (moved !== undefined) return;
     await sleep(Math.random() * 20 * attempt);
   }

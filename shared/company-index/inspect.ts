@@ -1,10 +1,10 @@
 /** Looks through a company's whole index, piece by piece: what it says of each record, and where its parts contradict each other. */
 import { byPlace } from "#shared/company-index/arrange.ts";
-import { TextsMissing, withTexts } from "#shared/company-index/aside-texts.ts";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import { placed } from "#shared/company-index/merge.ts";
+import { TextsMissing, withTexts } from "#shared/company-index/override-texts.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/row.ts";
 import { rowsOf } from "#shared/company-index/rows.ts";
 import { type Aside, noAside, readAsides, readSegments } from "#shared/company-index/run-pieces.ts";

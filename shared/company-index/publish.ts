@@ -1,6 +1,7 @@
 /** Puts a new run into a company's index, in place of some of its runs or beside them, by one move of the head. */
-import type { Clock } from "#shared/clock.ts";
+
 import { buildAside, buildSegments } from "#shared/company-index/build.ts";
+import { retiredIn } from "#shared/company-index/garbage-collection.ts";
 import { type Commit, type Head, moveHead } from "#shared/company-index/head.ts";
 import { type Run, type SegmentEntry, sheetOf } from "#shared/company-index/manifest.ts";
 import type { NoteText } from "#shared/company-index/row.ts";
@@ -14,17 +15,14 @@ import {
   type StoredPiece,
   sheetItem,
 } from "#shared/company-index/store.ts";
-import { retiredIn } from "#shared/company-index/sweep.ts";
+import type { AppContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** Overrides up to this size stand in their run's sheet: an item of their own would be paid twice, written and removed. */
 const FEW_BYTES = 2_048;
 
-export interface IndexWorld {
-  readonly table: Table;
-  readonly clock: Clock;
-}
+export type IndexContext = Pick<AppContext, "table" | "clock">;
 
 export interface NewRun {
   /** In the order of the curve. */
@@ -101,7 +99,7 @@ async function storePiece(
  * first: then nothing leads to the run.
  */
 export async function publish(
-  { table, clock }: IndexWorld,
+  { table, clock }: IndexContext,
   companyId: number,
   from: Head,
   run: Run,

@@ -1,6 +1,6 @@
 /** Entries that were unflushed when a rebuild began: all that they say, and more, is in the rebuilt run, so they go. */
 import { removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
-import type { KnownVersions } from "#shared/company-index/rebuild-aside.ts";
+import type { KnownVersions } from "#shared/company-index/rebuild-overrides.ts";
 import type { Records } from "#shared/company-index/records.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";

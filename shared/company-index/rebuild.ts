@@ -4,20 +4,20 @@
  * flushed meanwhile; these stay, newer than the rebuilt run, and versions decide.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { endRest, prolongRest, REST_MS, takeRest } from "#shared/company-index/compaction-lock.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Head } from "#shared/company-index/head.ts";
 import type { Run, SegmentEntry } from "#shared/company-index/manifest.ts";
-import { discardRun, type IndexWorld, publish, storeAside, storeSegments } from "#shared/company-index/publish.ts";
-import { findGone, type KnownVersions, versionsToList } from "#shared/company-index/rebuild-aside.ts";
+import { discardRun, type IndexContext, publish, storeAside, storeSegments } from "#shared/company-index/publish.ts";
 import { removeReplaced } from "#shared/company-index/rebuild-entries.ts";
+import { findGone, type KnownVersions, versionsToList } from "#shared/company-index/rebuild-overrides.ts";
 import type { Records } from "#shared/company-index/records.ts";
-import { endRest, prolongRest, REST_MS, takeRest } from "#shared/company-index/rest.ts";
 import { isTombstone, type NoteText } from "#shared/company-index/row.ts";
 import { type Aside, readAsides } from "#shared/company-index/run-pieces.ts";
 import { RowSorter } from "#shared/company-index/sorted-rows.ts";
 import { newPieceId, piecesOfSegment, readManifest, removePieces } from "#shared/company-index/store.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
+import { ConditionFailed } from "#shared/errors.ts";
 
 /** Longer than a write takes to be seen in all its rows, and than a Query takes. */
 const SETTLE_MS = 250;
@@ -45,43 +45,43 @@ export interface Rebuilt {
 
 /** Safe to kill at any point: the index is then as it was. Throws RebuildRefused. */
 export async function rebuild(
-  world: IndexWorld,
+  context: IndexContext,
   records: Records,
   companyId: number,
   { settleMs = SETTLE_MS, progress = () => undefined }: RebuildOptions = {},
 ): Promise<Rebuilt> {
   const rebuildId = newPieceId();
-  const begun = await takeTurn(world, companyId, rebuildId);
-  const lease = keepResting(world, companyId, rebuildId);
+  const begun = await takeTurn(context, companyId, rebuildId);
+  const lease = keepResting(context, companyId, rebuildId);
   try {
     const replaced = begun.manifest;
-    const before = await readUnflushed(world.table, companyId);
+    const before = await readUnflushed(context.table, companyId);
     await sleep(settleMs);
     const { sorter, known, ...counts } = await readRecords(records, companyId, (count) => progress("read", count));
     const rows = counted(sorter.sorted(), (count) => progress("store", count));
-    const segments = await storeSegments(world.table, companyId, rows);
+    const segments = await storeSegments(context.table, companyId, rows);
     const gone = new Set<number>();
-    const job = { world, records, companyId, replaced, known, gone, before, segments, settleMs, lease };
+    const job = { context, records, companyId, replaced, known, gone, before, segments, settleMs, lease };
     const staying = await putInPlace(job);
     await sleep(settleMs);
-    await removeReplaced(world.table, records, companyId, known, before);
+    await removeReplaced(context.table, records, companyId, known, before);
     return { ...counts, segments: segments.length, replaced: replaced.length, staying };
   } finally {
     await lease.stop();
-    await endRest(world, companyId, rebuildId);
+    await endRest(context, companyId, rebuildId);
   }
 }
 
 /** Gives the head as it is when this rebuild's turn begins: from then on no run is merged. */
-async function takeTurn(world: IndexWorld, companyId: number, rebuildId: string): Promise<Head> {
+async function takeTurn(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
-    const { head } = await readUnflushed(world.table, companyId);
-    const leftMs = head.mergesRestUntil - world.clock.now();
+    const { head } = await readUnflushed(context.table, companyId);
+    const leftMs = head.mergesRestUntil - context.clock.now();
     if (leftMs > 0) {
       const turn = `its turn ends in ${Math.ceil(leftMs / 1_000)} s unless it goes on`;
       throw new RebuildRefused(`another rebuild is under way, or was killed: ${turn}`);
     }
-    const taken = await takeRest(world, companyId, head, rebuildId);
+    const taken = await takeRest(context, companyId, head, rebuildId);
     if (taken !== undefined) return taken;
     await sleep(Math.random() * 20 * attempt);
   }
@@ -98,11 +98,11 @@ interface Lease {
 }
 
 /** A failed call is made again at the next turn: the lease lasts for several. */
-function keepResting(world: IndexWorld, companyId: number, rebuildId: string): Lease {
+function keepResting(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
   const prolong = (): void => {
-    last = prolongRest(world, companyId, rebuildId).catch((error: unknown) => {
+    last = prolongRest(context, companyId, rebuildId).catch((error: unknown) => {
       lost ||= error instanceof ConditionFailed;
     });
   };
@@ -154,7 +154,7 @@ function* counted<T>(entries: Iterable<T>, progress: (count: number) => void): G
 }
 
 interface Job {
-  readonly world: IndexWorld;
+  readonly context: IndexContext;
   readonly records: Records;
   readonly companyId: number;
   /** Ids of the runs that the rebuilt one takes the place of, oldest first. */
@@ -186,31 +186,31 @@ async function putInPlace(job: Job): Promise<number> {
 
 /** Undefined when somebody else moved the head meanwhile. */
 async function tryToPutInPlace(job: Job): Promise<number | undefined> {
-  const { world, companyId, segments } = job;
-  const unflushed = await readUnflushed(world.table, companyId);
+  const { context, companyId, segments } = job;
+  const unflushed = await readUnflushed(context.table, companyId);
   const staying = await stayingRuns(job, unflushed.head);
-  const asides = await readAsides(world.table, companyId, staying);
+  const asides = await readAsides(context.table, companyId, staying);
   refuseImports(staying, asides);
   const others = { unflushed: [job.before, unflushed], asides };
   await findGone(job.records, companyId, job.known, others, job.gone, job.settleMs);
   const listed = versionsToList(job.known, others, job.gone);
   job.lease.check();
-  const run = await storeAside(world.table, companyId, segments, { ...listed, looseNotes: [] });
+  const run = await storeAside(context.table, companyId, segments, { ...listed, looseNotes: [] });
   const manifest = [run, ...staying].map(({ id }) => id);
-  if ((await publish(world, companyId, unflushed.head, run, manifest)) !== undefined) return staying.length;
-  await discardRun(world.table, companyId, { ...run, segments: [] });
+  if ((await publish(context, companyId, unflushed.head, run, manifest)) !== undefined) return staying.length;
+  await discardRun(context.table, companyId, { ...run, segments: [] });
   return undefined;
 }
 
-const removeSegments = ({ world, companyId, segments }: Job): Promise<void> =>
-  removePieces(world.table, companyId, segments.flatMap(piecesOfSegment));
+const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
+  removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
 /** Those that came since the rebuild began. */
-async function stayingRuns({ world, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
+async function stayingRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
     throw new RebuildRefused("the runs to be replaced are gone: another rebuild or a merge was faster");
   }
-  return (await readManifest(world.table, companyId, manifest.slice(replaced.length))).runs;
+  return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).runs;
 }
 
 /** Imported rows are listed nowhere, so that it cannot be told which of them the rebuild has read already. */

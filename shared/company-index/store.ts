@@ -4,8 +4,9 @@ import * as z from "zod/mini";
 import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { type Manifest, type Run, runOf, type SegmentEntry, type Sheet } from "#shared/company-index/manifest.ts";
 import type { Consistency } from "#shared/db/batch.ts";
+import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import type { Item, Table } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 
 /** Below DynamoDB's 400 KB for an item. */
 const PART_BYTES = 380_000;

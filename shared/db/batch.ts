@@ -7,11 +7,11 @@ import {
   type DynamoDBDocumentClient,
 } from "@aws-sdk/lib-dynamodb";
 import { Placeholders } from "#shared/db/expression.ts";
+import type { Item } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import type { Pace } from "#shared/db/pacing.ts";
 import { isThrottled } from "#shared/db/refusals.ts";
-import type { Item } from "#shared/db/table.ts";
 
 /** An eventual read costs half as much, and may not see the latest writes. */
 export type Consistency = "strong" | "eventual";

@@ -1,6 +1,8 @@
 /** Conditional writes that have nothing to do with each other, in few calls: each is made where its condition holds. */
-import { ConditionFailed } from "#shared/db/errors.ts";
-import type { Table, Write } from "#shared/db/table.ts";
+
+import type { Write } from "#shared/db/item.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ConditionFailed } from "#shared/errors.ts";
 
 type Update = Extract<Write, { update: unknown }>;
 

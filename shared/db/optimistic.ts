@@ -1,6 +1,6 @@
 /** Read, decide, write on condition that nobody wrote meanwhile; else again. No lost update, no lock. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
+import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 /** Enough for some fifty writers of one record; the request's own deadline ends it before. */
 const TRIES = 60;

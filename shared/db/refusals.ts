@@ -8,8 +8,8 @@ import {
   TransactionInProgressException,
 } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import { TableBusy } from "#shared/db/errors.ts";
-import type { Item } from "#shared/db/table.ts";
+import type { Item } from "#shared/db/item.ts";
+import { TableBusy } from "#shared/errors.ts";
 
 const CONFLICT_TRIES = 8;
 

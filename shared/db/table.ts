@@ -13,21 +13,13 @@ import {
 } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { batchGet, batchInsert, batchPut, batchRemove, type Consistency, type HowToGet } from "#shared/db/batch.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
-import { type Change, type Condition, compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
+import { compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { Pace } from "#shared/db/pacing.ts";
 import { conditionalFailure, failedConditions, throughConflicts } from "#shared/db/refusals.ts";
-
-/** A stored item as it comes: entities parse it with their schema before anyone reads a field. */
-export type Item = Record<string, unknown>;
-
-export type Write =
-  | { readonly put: Key & Item; readonly when?: Condition }
-  | { readonly update: Key; readonly change: Change; readonly when?: Condition }
-  | { readonly remove: Key; readonly when?: Condition }
-  | { readonly check: Key; readonly when: Condition };
+import { ConditionFailed } from "#shared/errors.ts";
 
 export interface QuerySpec {
   readonly pk: string;

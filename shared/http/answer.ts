@@ -1,9 +1,8 @@
 /** Makes the answer of an endpoint: headers that every response carries, JSON or problem body. */
 import type { APIGatewayProxyResult } from "aws-lambda";
-import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
-import { isTransient } from "#shared/failure.ts";
-import { ApiError, problemBody, problems } from "#shared/http/problem.ts";
+import { ApiError, ConditionFailed, isTransient, TableBusy } from "#shared/errors.ts";
+import { problemBody, problems } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
 import { errorFields, log } from "#shared/log.ts";
 

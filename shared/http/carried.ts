@@ -1,7 +1,8 @@
 /** What Lambda carries of a buffered answer. Too large a one is found before its effect is committed, never after. */
-import { ApiError } from "#shared/http/problem.ts";
+
+import type { ApiContext } from "#shared/context.ts";
+import { ApiError } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import type { World } from "#shared/world.ts";
 
 /** Headers, status and the names of the envelope. */
 const ENVELOPE_BYTES = 16 * 1024;
@@ -23,10 +24,10 @@ export function assertCarried(body: string): void {
 }
 
 /** Commits nothing whose answer could not be given. */
-export const committingCarried = (world: World): World => ({
-  ...world,
+export const committingCarried = (context: ApiContext): ApiContext => ({
+  ...context,
   commit: async (writes, answer) => {
     assertCarried(JSON.stringify(answer) ?? "");
-    await world.commit(writes, answer);
+    await context.commit(writes, answer);
   },
 });

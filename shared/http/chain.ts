@@ -3,21 +3,21 @@ import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import { type ApiContext, apiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
+import { ApiError } from "#shared/errors.ts";
 import { problemAnswer } from "#shared/http/answer.ts";
+import { authorization } from "#shared/http/authorization.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { ApiEvent } from "#shared/http/event.ts";
-import { authorization } from "#shared/http/middleware/authorization.ts";
-import { jsonBody } from "#shared/http/middleware/json-body.ts";
-import { ApiError } from "#shared/http/problem.ts";
+import { jsonBody } from "#shared/http/json-body.ts";
 import { type Request, readRequest } from "#shared/http/request.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
 import { log, withLogContext } from "#shared/log.ts";
-import { type World, world } from "#shared/world.ts";
 
 /** What the work of an endpoint gets. All parts are parsed. */
 export interface Call<Path, Query, Body> {
-  readonly world: World;
+  readonly context: ApiContext;
   readonly caller: Caller;
   readonly path: Path;
   readonly query: Query;
@@ -55,7 +55,7 @@ export function requestChain<
       const { request, caller, payload } = event;
       if (caller === undefined) throw new ApiError("internal", "no caller behind the authorizer");
       return succeed(request, {
-        world: world(),
+        context: apiContext(),
         caller,
         path: parse("path", contract.path, request.pathParameters),
         query: parse("query", contract.query, joinedValues(request.queryParameters)),

@@ -1,8 +1,8 @@
 /** What an endpoint promises: parsed at run time by `endpoint()`, described to the world by the OpenAPI generator. */
 import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
+import type { Permission } from "#shared/auth/user-schema.ts";
 import type { ApiEvent } from "#shared/http/event.ts";
-import type { Permission } from "#shared/users/schema.ts";
 
 /** Who may call: any signed-in user, admins and owners, or holders of a permission. `public` needs no token. */
 export type Allow = "public" | "everyone" | "admin" | Permission;

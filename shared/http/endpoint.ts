@@ -1,13 +1,13 @@
 /** The way to make an API function whose answer is small: contract in, Lambda handler out. At most 6 MB in one piece. */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
+import type { ApiContext } from "#shared/context.ts";
 import { answer } from "#shared/http/answer.ts";
 import { assertCarried, committingCarried } from "#shared/http/carried.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
-import type { World } from "#shared/world.ts";
 
 /** An answer is made this long before the function's time is up, so that the client gets a problem body and no gateway error. */
 const DEADLINE_RESERVE_MS = 1_000;
@@ -27,8 +27,14 @@ export function endpoint<
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response>>,
 ): Endpoint {
   const chain = requestChain(contract, DEADLINE_RESERVE_MS, async (request, call) => {
-    const run = (world: World) => work({ ...call, world });
-    const { value, replayed } = await idempotently(committingCarried(call.world), call.caller, request, run, contract);
+    const run = (context: ApiContext) => work({ ...call, context });
+    const { value, replayed } = await idempotently(
+      committingCarried(call.context),
+      call.caller,
+      request,
+      run,
+      contract,
+    );
     const headers = {
       ...(contract.status === 201 && location(request, contract.collection, value)),
       ...(replayed && { "Idempotency-Replayed": "true" }),

@@ -6,15 +6,14 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, ra
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import type { Write } from "#shared/db/table.ts";
+import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import type { Contract } from "#shared/http/contract.ts";
-import { ApiError } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
 import { limits } from "#shared/limits.ts";
-import type { World } from "#shared/world.ts";
 
 const RELEASE_TRIES = 4;
 
@@ -41,14 +40,14 @@ export interface Idempotent<T> {
 
 /** Runs `work` once per key. `work` makes its effect through the world it is given. */
 export async function idempotently<T>(
-  world: World,
+  context: ApiContext,
   caller: Caller,
   request: Request,
-  work: (world: World) => Promise<T>,
+  work: (context: ApiContext) => Promise<T>,
   { holdsSecret = false }: Pick<Contract, "holdsSecret"> = {},
 ): Promise<Idempotent<T>> {
   const given = keyOf(request);
-  if (given === undefined) return { value: await work(world), replayed: false };
+  if (given === undefined) return { value: await work(context), replayed: false };
   const route = `${request.method} ${request.resource}`;
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
@@ -56,39 +55,39 @@ export async function idempotently<T>(
   const held = all(equals("run", run), unanswered);
   const answered = async (answer: unknown): Promise<Write> => {
     const set = holdsSecret
-      ? { sealedAnswer: await world.secrets.seal(caller.companyId, row, JSON.stringify(answer)) }
+      ? { sealedAnswer: await context.secrets.seal(caller.companyId, row, JSON.stringify(answer)) }
       : { answer: encrypt(secret, answer) };
     return { update: row, change: { set }, when: held };
   };
   let committed = false;
-  const commit: World["commit"] = async (writes, answer) => {
-    await world.commit([...writes, await answered(answer)], answer);
+  const commit: ApiContext["commit"] = async (writes, answer) => {
+    await context.commit([...writes, await answered(answer)], answer);
     committed = true;
   };
   try {
-    const standing = await claim(world, row, run, digest(request.path, queryOf(request), request.body));
+    const standing = await claim(context, row, run, digest(request.path, queryOf(request), request.body));
     if (standing !== undefined) {
       const { answer, sealed } = standing;
       const value = sealed
-        ? JSON.parse(await world.secrets.open(caller.companyId, row, answer))
+        ? JSON.parse(await context.secrets.open(caller.companyId, row, answer))
         : decrypt(secret, answer);
       return { value, replayed: true };
     }
-    const value = await work({ ...world, commit });
-    if (!committed) await world.table.transact([await answered(value)]);
+    const value = await work({ ...context, commit });
+    if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
     // Whatever may still be under way, the claim itself included, cannot commit once its row is gone.
-    await release(world, { remove: row, when: held });
+    await release(context, { remove: row, when: held });
     throw error;
   }
 }
 
 /** Tried harder than other writes: a claim that stays makes the client wait until its run must be dead. */
-async function release(world: World, removal: Write): Promise<void> {
+async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {
     try {
-      return await world.table.transact([removal]);
+      return await context.table.transact([removal]);
     } catch (error) {
       if (error instanceof ConditionFailed) return;
     }
@@ -104,8 +103,8 @@ interface Standing {
 }
 
 /** Undefined: the claim is ours. */
-async function claim(world: World, row: Key, run: string, fingerprint: string): Promise<Standing | undefined> {
-  const now = world.clock.now();
+async function claim(context: ApiContext, row: Key, run: string, fingerprint: string): Promise<Standing | undefined> {
+  const now = context.clock.now();
   const stored: z.infer<typeof StoredClaim> = {
     type: "idempotency",
     fingerprint,
@@ -117,7 +116,7 @@ async function claim(world: World, row: Key, run: string, fingerprint: string): 
   const abandoned = all(unanswered, atMost("runsUntil", now), equals("fingerprint", fingerprint));
   const free = any(missing("pk"), atMost("forgottenAt", now), abandoned);
   try {
-    await world.table.write({ put: { ...row, ...stored }, when: free });
+    await context.table.write({ put: { ...row, ...stored }, when: free });
     return undefined;
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;

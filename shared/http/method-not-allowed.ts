@@ -1,8 +1,8 @@
 /** 405 with `Allow`. A mock of API Gateway cannot give it for every request: it picks its template by the media type, and has none for most. */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import { ApiError } from "#shared/errors.ts";
 import { allowsOrigins, problemAnswer } from "#shared/http/answer.ts";
 import { answering } from "#shared/http/chain.ts";
-import { ApiError } from "#shared/http/problem.ts";
 
 /** @param methodsOf the methods of a resource path. Where browsers may call at all, OPTIONS is one of them, and the gateway answers it. */
 export const refusingMethods =

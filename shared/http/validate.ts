@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
-import { ApiError, type Fault } from "#shared/http/problem.ts";
+import { ApiError, type Fault } from "#shared/errors.ts";
 
 z.config(en());
 

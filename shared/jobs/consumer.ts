@@ -1,12 +1,13 @@
 /** One queue of work on files: each job that a message names gets one run. */
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
-import { JobLost } from "#shared/jobs/held.ts";
-import type { JobMessage, JobPlace } from "#shared/jobs/queue.ts";
-import { type JobWorld, jobWorld } from "#shared/jobs/world.ts";
+import type { JobMessage, JobPlace } from "#shared/aws/job-queue.ts";
+import type { JobContext } from "#shared/context.ts";
+import { jobContext } from "#shared/jobs/context.ts";
+import { JobLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
-type Run = (world: JobWorld, place: JobPlace, remainingMs: () => number) => Promise<void>;
+type Run = (context: JobContext, place: JobPlace, remainingMs: () => number) => Promise<void>;
 
 /** `messages` reads a message into the jobs that it names: mostly one. */
 export const jobConsumer = (
@@ -17,9 +18,9 @@ export const jobConsumer = (
   queueConsumer(
     messages,
     eachAlone(async ({ message, remainingMs }) => {
-      for (const place of message) await unlessLost(run(jobWorld(), place, remainingMs));
+      for (const place of message) await unlessLost(run(jobContext(), place, remainingMs));
     }),
-    (receiptHandle, seconds) => jobWorld().jobs.returnIn(kind, receiptHandle, seconds),
+    (receiptHandle, seconds) => jobContext().jobs.returnIn(kind, receiptHandle, seconds),
   );
 
 /** A job that somebody else has, or has ended, needs nobody. */

@@ -6,10 +6,11 @@
  * The instant in its key only grows, so that a read in the order of keys which meets a moving agenda sees it before or after.
  */
 import * as z from "zod/mini";
-import type { StoredAppointment } from "#shared/appointments/schema.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/bytes.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
-import type { Item, Table, Write } from "#shared/db/table.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item, Write } from "#shared/db/item.ts";
+import type { Table } from "#shared/db/table.ts";
+import type { StoredAppointment } from "#shared/prospects/appointment-schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 

@@ -1,17 +1,18 @@
 /** Finds what hangs on a prospect (a note, an appointment) by its id alone, as far as the caller may see it. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
 import { absent } from "#shared/db/expression.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import { blockOf, type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
-import type { Item, Table, Write } from "#shared/db/table.ts";
-import { isPublished } from "#shared/imports/published.ts";
-import type { StoredNote } from "#shared/notes/schema.ts";
+import type { Table } from "#shared/db/table.ts";
+import type { StoredNote } from "#shared/prospects/note-schema.ts";
+import { isPublished } from "#shared/prospects/published.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
-import type { World } from "#shared/world.ts";
 
 const Place = z.object({ type: z.literal("place"), prospectId: Id });
 
@@ -83,7 +84,7 @@ export async function findNotePlaces(
 
 /** The row and its prospect; `undefined` when there is no such row for the caller. */
 export async function findAttached(
-  { table }: World,
+  { table }: ApiContext,
   caller: Caller,
   prospectId: number,
   key: Key,

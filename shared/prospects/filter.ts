@@ -3,15 +3,15 @@
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
-import type { Dictionary } from "#shared/companies/dictionary.ts";
 import type { HowToLook } from "#shared/company-index/company-index.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
 import { commaList } from "#shared/prospects/comma-list.ts";
 import { Search } from "#shared/prospects/search.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { fullName } from "#shared/reference/users.ts";
 import { IsoTime, instantOf, isDay } from "#shared/schema.ts";
-import { fullName } from "#shared/users/users.ts";
 
 const MS_PER_DAY = 86_400_000;
 

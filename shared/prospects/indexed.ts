@@ -1,8 +1,9 @@
 /** What the company index keeps of a prospect and of a note. */
-import type { Address } from "#shared/addresses/schema.ts";
+
 import { caseless, folded } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/row.ts";
-import type { StoredNote } from "#shared/notes/schema.ts";
+import type { Address } from "#shared/prospects/address-schema.ts";
+import type { StoredNote } from "#shared/prospects/note-schema.ts";
 import { digitsOf } from "#shared/prospects/search.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 

@@ -1,14 +1,14 @@
 /** Stored rows -> what the interface shows, with names from the company's dictionary. */
 
 import * as z from "zod/mini";
-import type { Appointment, StoredAppointment } from "#shared/appointments/schema.ts";
-import type { Dictionary } from "#shared/companies/dictionary.ts";
-import type { Note, StoredNote } from "#shared/notes/schema.ts";
+import type { UserSummary } from "#shared/auth/user-schema.ts";
+import type { Appointment, StoredAppointment } from "#shared/prospects/appointment-schema.ts";
+import type { Note, StoredNote } from "#shared/prospects/note-schema.ts";
 import type { Prospect, ProspectDetail, StatusChange } from "#shared/prospects/schema.ts";
 import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
-import type { StatusSummary, StoredStatus } from "#shared/statuses/schema.ts";
-import type { UserSummary } from "#shared/users/schema.ts";
-import { userSummary } from "#shared/users/users.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import type { StatusSummary, StoredStatus } from "#shared/reference/status-schema.ts";
+import { userSummary } from "#shared/reference/users.ts";
 
 /** A prospect with what its detail shows. */
 export interface ProspectRows {

@@ -1,5 +1,15 @@
 /** Checks what a write of a prospect names: status, users and address of the caller's company that can be used. */
-import { addressFrom } from "#shared/addresses/address.ts";
+
+import type { Caller } from "#shared/auth/caller.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { equals, missing } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { badReference } from "#shared/errors.ts";
+import { addressFrom } from "#shared/prospects/address.ts";
+import type { Address, NewAddress } from "#shared/prospects/address-schema.ts";
+import { seesAddress } from "#shared/prospects/address-visibility.ts";
 import {
   findAddress,
   linkWrite,
@@ -7,20 +17,11 @@ import {
   presentAddress,
   sameAddress,
   unlinkWrite,
-} from "#shared/addresses/addresses.ts";
-import type { Address, NewAddress } from "#shared/addresses/schema.ts";
-import { seesAddress } from "#shared/addresses/visibility.ts";
-import type { Caller } from "#shared/auth/caller.ts";
-import type { Dictionary } from "#shared/companies/dictionary.ts";
-import { freshDictionary, recentDictionary } from "#shared/companies/recent-dictionary.ts";
-import { equals, missing } from "#shared/db/expression.ts";
-import { keys } from "#shared/db/keys.ts";
-import type { Write } from "#shared/db/table.ts";
-import { badReference } from "#shared/http/problem.ts";
+} from "#shared/prospects/addresses.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
-import type { StoredStatus } from "#shared/statuses/schema.ts";
-import type { StoredUser } from "#shared/users/schema.ts";
-import type { World } from "#shared/world.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { freshDictionary, recentDictionary } from "#shared/reference/recent-dictionary.ts";
+import type { StoredStatus } from "#shared/reference/status-schema.ts";
 
 export function requireStatus(dictionary: Dictionary, id: number): StoredStatus {
   const status = dictionary.statuses.get(id);
@@ -49,15 +50,15 @@ interface Named {
  * minute ago at most, and needs no check.
  */
 export async function requireNamed(
-  world: World,
+  context: ApiContext,
   { companyId, userId }: Caller,
   { currentStatusId, assignedToUserId }: Pick<NewProspect, "currentStatusId" | "assignedToUserId">,
 ): Promise<Named> {
   const names = ({ statuses, users }: Dictionary): boolean =>
     (currentStatusId == null || statuses.get(currentStatusId)?.isActive === true) &&
     (assignedToUserId == null || users.get(assignedToUserId)?.isActive === true);
-  const recent = await recentDictionary(world, companyId);
-  const dictionary = names(recent) ? recent : await freshDictionary(world, companyId);
+  const recent = await recentDictionary(context, companyId);
+  const dictionary = names(recent) ? recent : await freshDictionary(context, companyId);
   const checks: Write[] = [];
   if (currentStatusId != null) {
     const { version } = requireStatus(dictionary, currentStatusId);
@@ -93,7 +94,7 @@ const unchanged: AddressChoice = { address: undefined, links: () => [] };
 
 /** The address that a write of a prospect asks for. One that the caller may not see names nothing. */
 export async function resolveAddress(
-  world: World,
+  context: ApiContext,
   caller: Caller,
   { addressId, address }: AddressInput,
   current: Address | null,
@@ -101,7 +102,7 @@ export async function resolveAddress(
   const { companyId } = caller;
   if (address != null) {
     if (sameAddress(current, address)) return unchanged;
-    const [id, left] = await Promise.all([world.ids.nextAddress(companyId), givenUp(world, companyId, current)]);
+    const [id, left] = await Promise.all([context.ids.nextAddress(companyId), givenUp(context, companyId, current)]);
     const made = addressFrom(id, address);
     const links = (prospectId: number, now: string): Write[] => [
       newAddressWrite(companyId, made, now, prospectId),
@@ -112,23 +113,23 @@ export async function resolveAddress(
   if (addressId != null) {
     if (addressId === current?.id) return unchanged;
     const [found, left] = await Promise.all([
-      findAddress(world, companyId, addressId),
-      givenUp(world, companyId, current),
+      findAddress(context, companyId, addressId),
+      givenUp(context, companyId, current),
     ]);
-    if (found === undefined || !(await seesAddress(world.table, caller, found))) throw badReference("addressId");
+    if (found === undefined || !(await seesAddress(context.table, caller, found))) throw badReference("addressId");
     const links = (prospectId: number): Write[] => [linkWrite(found, prospectId), ...left(prospectId)];
     return { address: presentAddress(found), links };
   }
   if (address === undefined && addressId === undefined) return unchanged;
-  return { address: null, links: await givenUp(world, companyId, current) };
+  return { address: null, links: await givenUp(context, companyId, current) };
 }
 
 /** The address that the prospect has so far. */
 async function givenUp(
-  world: World,
+  context: ApiContext,
   companyId: number,
   current: Address | null,
 ): Promise<(prospectId: number) => Write[]> {
-  const stored = current === null ? undefined : await findAddress(world, companyId, current.id);
+  const stored = current === null ? undefined : await findAddress(context, companyId, current.id);
   return (prospectId) => (stored === undefined ? [] : [unlinkWrite(stored, prospectId)]);
 }

@@ -1,14 +1,14 @@
 /** Writes of a prospect's row and of a note's, each with its entry in the company index: in one transaction or not at all. */
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
 import { absent, any, below, equals, missing } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Write } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";
-import type { StoredNote } from "#shared/notes/schema.ts";
 import { type AgendaEntry, agendaUntil, agendaWrites } from "#shared/prospects/agenda.ts";
 import { newNotePlace } from "#shared/prospects/attached.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
+import type { StoredNote } from "#shared/prospects/note-schema.ts";
 import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { UpcomingFields } from "#shared/prospects/upcoming.ts";
 

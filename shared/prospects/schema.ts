@@ -1,15 +1,15 @@
 /** Prospects: homes and businesses being canvassed, as the interface shows them and as it takes them. */
 
 import * as z from "zod/mini";
-import { Address, NewAddress } from "#shared/addresses/schema.ts";
-import { Appointment } from "#shared/appointments/schema.ts";
+import { UserSummary } from "#shared/auth/user-schema.ts";
 import { limits } from "#shared/limits.ts";
-import { Note } from "#shared/notes/schema.ts";
+import { Address, NewAddress } from "#shared/prospects/address-schema.ts";
+import { Appointment } from "#shared/prospects/appointment-schema.ts";
 import { CustomFields } from "#shared/prospects/custom-fields.ts";
+import { Note } from "#shared/prospects/note-schema.ts";
+import { StatusSummary } from "#shared/reference/status-schema.ts";
+import { Tag } from "#shared/reference/tag-schema.ts";
 import { degrees, Email, Id, InstantInput, named, Timestamp, text } from "#shared/schema.ts";
-import { StatusSummary } from "#shared/statuses/schema.ts";
-import { Tag } from "#shared/tags/schema.ts";
-import { UserSummary } from "#shared/users/schema.ts";
 
 const listItem = {
   id: Id,

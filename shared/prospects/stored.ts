@@ -1,11 +1,11 @@
 /** Prospects and their status history as the table holds them. */
 
 import * as z from "zod/mini";
-import { Address } from "#shared/addresses/schema.ts";
-import { StoredAppointment } from "#shared/appointments/schema.ts";
-import type { Item } from "#shared/db/table.ts";
+import type { Item } from "#shared/db/item.ts";
+import { Address } from "#shared/prospects/address-schema.ts";
+import { StoredAppointment } from "#shared/prospects/appointment-schema.ts";
+import { StatusSummary } from "#shared/reference/status-schema.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
-import { StatusSummary } from "#shared/statuses/schema.ts";
 
 const count = z.int();
 const sometimes = z.optional(Timestamp);

@@ -1,34 +1,34 @@
 /** Gives a prospect its tags. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import { badReference } from "#shared/http/problem.ts";
+import { badReference } from "#shared/errors.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/row-writes.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { upcomingOf } from "#shared/prospects/upcoming.ts";
-import type { TagChoice } from "#shared/tags/schema.ts";
-import type { World } from "#shared/world.ts";
+import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+import type { TagChoice } from "#shared/reference/tag-schema.ts";
 
 /** Replaces all tags of the prospect. The tags that it shows already, in their order, write nothing. */
-export function setTags(world: World, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
+export function setTags(context: ApiContext, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
   const { companyId, userId } = caller;
   return optimistic(async () => {
     const [current, dictionary] = await Promise.all([
-      readVisibleProspect(world, caller, id),
-      loadDictionary(world.table, companyId),
+      readVisibleProspect(context, caller, id),
+      loadDictionary(context.table, companyId),
     ]);
     requireTags(dictionary, tagIds);
     const wanted = [...new Set(tagIds)];
-    const now = world.clock.now();
-    const upcoming = await upcomingOf(world.table, current, now);
+    const now = context.clock.now();
+    const upcoming = await upcomingOf(context.table, current, now);
     if (isShown(current, wanted, dictionary)) return presentProspect(current, upcoming, dictionary);
     const moved = { updatedAt: iso(now), updatedBy: userId, version: current.version + 1 };
     const next: StoredProspect = { ...current, tagIds: wanted, ...moved };
-    await world.table.transact(replaceProspect(current, next));
+    await context.table.transact(replaceProspect(current, next));
     return presentProspect(next, upcoming, dictionary);
   });
 }

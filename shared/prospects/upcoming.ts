@@ -1,9 +1,10 @@
 /** The upcoming appointments of a prospect that its row keeps, so that a page of prospects needs no look at appointments. */
-import { StoredAppointment } from "#shared/appointments/schema.ts";
+
 import { iso } from "#shared/clock.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type AgendaEntry, readAgenda, soonestEntryFirst } from "#shared/prospects/agenda.ts";
+import { StoredAppointment } from "#shared/prospects/appointment-schema.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 

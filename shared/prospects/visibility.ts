@@ -1,8 +1,8 @@
 /** The visibility rule, applied to a stored prospect and to the writes of what hangs on it. */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { all, type Condition, equals, missing, present } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Write } from "#shared/db/table.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
 /** Is there such a prospect for the caller? Another company's rows are never read in the first place. */

@@ -1,14 +1,12 @@
 /** Creates, changes and deletes prospects. Each write is one transaction with all rows that belong to it. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
-import { forgetDictionary } from "#shared/companies/recent-dictionary.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
 import { absent } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import type { Write } from "#shared/db/table.ts";
-import { ApiError } from "#shared/http/problem.ts";
+import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { agendaMoves, agendaRemoval } from "#shared/prospects/agenda.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
@@ -24,33 +22,34 @@ import { insertProspect, replaceProspect } from "#shared/prospects/row-writes.ts
 import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
 import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import { nothingUpcoming, upcomingOf } from "#shared/prospects/upcoming.ts";
-import type { World } from "#shared/world.ts";
+import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+import { forgetDictionary } from "#shared/reference/recent-dictionary.ts";
 
 /** What `source` says of a prospect that came through the interface and does not say it itself. */
 const DEFAULT_SOURCE = "api";
 
 /** Begins anew when what the prospect refers to changes meanwhile. */
-export const createProspect = (world: World, caller: Caller, input: NewProspect): Promise<Prospect> =>
+export const createProspect = (context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> =>
   optimistic(() =>
-    create(world, caller, input).catch((error: unknown) => {
-      if (error instanceof ConditionFailed) forgetDictionary(world, caller.companyId);
+    create(context, caller, input).catch((error: unknown) => {
+      if (error instanceof ConditionFailed) forgetDictionary(context, caller.companyId);
       throw error;
     }),
   );
 
 /** One round where the ids and the names are in memory: the transaction itself checks that the names still hold. */
-async function create(world: World, caller: Caller, input: NewProspect): Promise<Prospect> {
+async function create(context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> {
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;
   const [{ dictionary, checks }, id, changeId, { address = null, links }] = await Promise.all([
-    requireNamed(world, caller, input),
-    world.ids.nextProspect(companyId),
-    statusId === null ? null : world.ids.next(),
-    resolveAddress(world, caller, input, null),
+    requireNamed(context, caller, input),
+    context.ids.nextProspect(companyId),
+    statusId === null ? null : context.ids.next(),
+    resolveAddress(context, caller, input, null),
   ]);
   // A rep who sees only own prospects would lose sight of one that nobody is assigned to.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
-  const now = iso(world.clock.now());
+  const now = iso(context.clock.now());
   const prospect: StoredProspect = {
     type: "prospect",
     id,
@@ -73,27 +72,32 @@ async function create(world: World, caller: Caller, input: NewProspect): Promise
   if (changeId !== null) prospect.lastStatusChange = statusChange(changeId, prospect, null, dictionary);
   const writes = [...insertProspect(prospect), ...checks, ...links(id, now)];
   const made = presentProspect(prospect, undefined, dictionary);
-  await world.commit(writes, made);
+  await context.commit(writes, made);
   return made;
 }
 
 /** Only sent fields change. A patch that changes nothing writes nothing and bumps nothing. */
-export function updateProspect(world: World, caller: Caller, id: number, patch: ProspectPatch): Promise<Prospect> {
+export function updateProspect(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  patch: ProspectPatch,
+): Promise<Prospect> {
   return optimistic(async () => {
     const [current, dictionary] = await Promise.all([
-      readVisibleProspect(world, caller, id),
-      loadDictionary(world.table, caller.companyId),
+      readVisibleProspect(context, caller, id),
+      loadDictionary(context.table, caller.companyId),
     ]);
-    const { next, links } = await changed(world, caller, current, patch, dictionary);
+    const { next, links } = await changed(context, caller, current, patch, dictionary);
     if (!sameProspect(current, next)) {
-      await world.table.transact(await changeWrites(world, current, next, links, dictionary));
+      await context.table.transact(await changeWrites(context, current, next, links, dictionary));
     }
-    return presentProspect(next, await upcomingOf(world.table, next, world.clock.now()), dictionary);
+    return presentProspect(next, await upcomingOf(context.table, next, context.clock.now()), dictionary);
   });
 }
 
 async function changed(
-  world: World,
+  context: ApiContext,
   caller: Caller,
   current: StoredProspect,
   patch: ProspectPatch,
@@ -104,7 +108,7 @@ async function changed(
   const reassigned = assignedToUserId !== current.assignedToUserId;
   if (assignedToUserId !== null && reassigned) requireUser(dictionary, "assignedToUserId", assignedToUserId);
   if (patch.assignedByUserId !== undefined) requireUser(dictionary, "assignedByUserId", patch.assignedByUserId);
-  const { address = current.address, links } = await resolveAddress(world, caller, patch, current.address);
+  const { address = current.address, links } = await resolveAddress(context, caller, patch, current.address);
   const next: StoredProspect = {
     ...current,
     ...givenFields(patch, current),
@@ -114,13 +118,13 @@ async function changed(
     assignedByUserId: patch.assignedByUserId ?? (reassigned ? caller.userId : current.assignedByUserId),
   };
   if (sameProspect(current, next)) return { next: current, links };
-  const moved = { updatedAt: iso(world.clock.now()), updatedBy: caller.userId, version: current.version + 1 };
+  const moved = { updatedAt: iso(context.clock.now()), updatedBy: caller.userId, version: current.version + 1 };
   return { next: { ...next, ...moved }, links };
 }
 
 /** `next` gets its last status change here, when there is a new one; the one before moves into a row of its own. */
 async function changeWrites(
-  world: World,
+  context: ApiContext,
   current: StoredProspect,
   next: StoredProspect,
   links: AddressChoice["links"],
@@ -133,21 +137,21 @@ async function changeWrites(
       throw new ApiError("conflict", `The status of a prospect may change ${limits.statusChangesPerProspect} times.`);
     }
     if (pastChanges > 0) next.pastStatusChanges = pastChanges;
-    next.lastStatusChange = statusChange(await world.ids.next(), next, current.statusId, dictionary);
+    next.lastStatusChange = statusChange(await context.ids.next(), next, current.statusId, dictionary);
   }
-  const writes = [...replaceProspect(current, next), ...(await agendaMoves(world.table, current, next))];
+  const writes = [...replaceProspect(current, next), ...(await agendaMoves(context.table, current, next))];
   if (statusChanged && current.lastStatusChange !== null) writes.push(historyWrite(current, current.lastStatusChange));
   return [...writes, ...links(next.id, next.updatedAt)];
 }
 
 /** Hides the prospect at once from every read; its rows stay. */
-export function deleteProspect(world: World, caller: Caller, id: number): Promise<void> {
+export function deleteProspect(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
-    const current = await readVisibleProspect(world, caller, id);
-    const now = iso(world.clock.now());
+    const current = await readVisibleProspect(context, caller, id);
+    const now = iso(context.clock.now());
     const moved = { updatedAt: now, updatedBy: caller.userId, version: current.version + 1 };
     const gone = { ...current, ...moved, deletedAt: now };
-    await world.table.transact([...replaceProspect(current, gone), ...agendaRemoval(current)]);
+    await context.table.transact([...replaceProspect(current, gone), ...agendaRemoval(current)]);
   });
 }
 

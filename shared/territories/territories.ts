@@ -2,34 +2,33 @@
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { absent, all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import type { Write } from "#shared/db/table.ts";
-import { ApiError, badReference, notFound } from "#shared/http/problem.ts";
+import { ApiError, badReference, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
+import { isActiveUser } from "#shared/reference/users.ts";
 import { Timestamp } from "#shared/schema.ts";
 import { type Polygon, packPolygon } from "#shared/territories/polygon.ts";
 import { presentTerritory } from "#shared/territories/present.ts";
 import { type NewTerritory, StoredTerritory, type Territory, type TerritoryPatch } from "#shared/territories/schema.ts";
-import { isActiveUser } from "#shared/users/users.ts";
-import type { World } from "#shared/world.ts";
 
 /** All territories of the company, newest first: read page by page, and unpacked one by one. */
-export async function* listTerritories({ table }: World, companyId: number): AsyncGenerator<Territory> {
+export async function* listTerritories({ table }: ApiContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
   }
 }
 
-export async function getTerritory(world: World, companyId: number, id: number): Promise<Territory> {
-  return presentTerritory(await readTerritory(world, companyId, id));
+export async function getTerritory(context: ApiContext, companyId: number, id: number): Promise<Territory> {
+  return presentTerritory(await readTerritory(context, companyId, id));
 }
 
 const Place = z.object({ createdAt: Timestamp });
 
-async function readTerritory({ table }: World, companyId: number, id: number): Promise<StoredTerritory> {
+async function readTerritory({ table }: ApiContext, companyId: number, id: number): Promise<StoredTerritory> {
   const place = await table.get(keys.territoryPlace(companyId, id));
   if (place === undefined) throw notFound("territory");
   const item = await table.get(keys.territory(companyId, Place.parse(place).createdAt, id));
@@ -37,10 +36,10 @@ async function readTerritory({ table }: World, companyId: number, id: number): P
   return StoredTerritory.parse(item);
 }
 
-export async function createTerritory(world: World, caller: Caller, input: NewTerritory): Promise<Territory> {
+export async function createTerritory(context: ApiContext, caller: Caller, input: NewTerritory): Promise<Territory> {
   const { companyId, userId } = caller;
-  const [id] = await Promise.all([world.ids.next(), requireAssignee(world, companyId, input.assignedToUserId)]);
-  const now = iso(world.clock.now());
+  const [id] = await Promise.all([context.ids.next(), requireAssignee(context, companyId, input.assignedToUserId)]);
+  const now = iso(context.clock.now());
   const territory: StoredTerritory = {
     type: "territory",
     id,
@@ -54,7 +53,7 @@ export async function createTerritory(world: World, caller: Caller, input: NewTe
     version: 1,
   };
   const made = presentTerritory(territory);
-  await world.commit(newTerritoryWrites(territory), made).catch(refuseTooMany);
+  await context.commit(newTerritoryWrites(territory), made).catch(refuseTooMany);
   return made;
 }
 
@@ -103,21 +102,26 @@ function refuseTooMany(error: unknown): never {
 }
 
 /** Only sent fields change; a patch that changes nothing writes nothing. */
-export function updateTerritory(world: World, caller: Caller, id: number, patch: TerritoryPatch): Promise<Territory> {
+export function updateTerritory(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  patch: TerritoryPatch,
+): Promise<Territory> {
   const { companyId, userId } = caller;
   return optimistic(async () => {
-    const current = await readTerritory(world, companyId, id);
+    const current = await readTerritory(context, companyId, id);
     const next = patched(current, patch);
     if (next.assignedToUserId !== current.assignedToUserId) {
-      await requireAssignee(world, companyId, next.assignedToUserId);
+      await requireAssignee(context, companyId, next.assignedToUserId);
     }
     if (sameTerritory(current, next)) return presentTerritory(current);
-    const moved = { updatedAt: iso(world.clock.now()), updatedBy: userId, version: current.version + 1 };
+    const moved = { updatedAt: iso(context.clock.now()), updatedBy: userId, version: current.version + 1 };
     const written: StoredTerritory = { ...next, ...moved };
     const write: Write = { put: { ...keyOf(written), ...written }, when: equals("version", current.version) };
     const more = written.polygonBytes - current.polygonBytes;
     const writes = more === 0 ? [write] : [counted(companyId, 0, more), write];
-    await world.table.transact(writes).catch(more > 0 ? refuseTooMany : rethrown);
+    await context.table.transact(writes).catch(more > 0 ? refuseTooMany : rethrown);
     return presentTerritory(written);
   });
 }
@@ -127,12 +131,12 @@ function rethrown(error: unknown): never {
 }
 
 /** Hides the territory at once from every read; its row stays, where no read comes by. */
-export function deleteTerritory(world: World, { companyId, userId }: Caller, id: number): Promise<void> {
+export function deleteTerritory(context: ApiContext, { companyId, userId }: Caller, id: number): Promise<void> {
   return optimistic(async () => {
-    const current = await readTerritory(world, companyId, id);
-    const now = iso(world.clock.now());
+    const current = await readTerritory(context, companyId, id);
+    const now = iso(context.clock.now());
     const gone: StoredTerritory = { ...current, deletedAt: now, updatedAt: now, updatedBy: userId };
-    await world.table.transact([
+    await context.table.transact([
       counted(companyId, -1, -current.polygonBytes),
       { remove: keyOf(current), when: equals("version", current.version) },
       { put: { ...keys.deletedTerritory(companyId, id), ...gone, version: current.version + 1 }, when: absent },
@@ -141,8 +145,8 @@ export function deleteTerritory(world: World, { companyId, userId }: Caller, id:
   });
 }
 
-async function requireAssignee(world: World, companyId: number, userId: number | null): Promise<void> {
-  if (userId !== null && !(await isActiveUser(world, companyId, userId))) throw badReference("assignedToUserId");
+async function requireAssignee(context: ApiContext, companyId: number, userId: number | null): Promise<void> {
+  if (userId !== null && !(await isActiveUser(context, companyId, userId))) throw badReference("assignedToUserId");
 }
 
 function patched(current: StoredTerritory, patch: TerritoryPatch): StoredTerritory {

@@ -21,7 +21,7 @@ export const startCsv = (...args: readonly string[]): Running => startCsvWith(":
 
 /** After a command of the shell, such as one that sets a limit. */
 export function startCsvWith(first: string, ...args: readonly string[]): Running {
-  const command = [process.execPath, join(import.meta.dirname, "../../infra/csv.ts"), ...args];
+  const command = [process.execPath, join(import.meta.dirname, "../../infra/cli/csv.ts"), ...args];
   const child = spawn("sh", ["-c", `${first}; exec "$0" "$@"`, ...command], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, TOKEN: undefined },

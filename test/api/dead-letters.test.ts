@@ -17,9 +17,9 @@ import { sqsClient } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
-import { messageFor, StoredDelivery } from "#shared/deliveries/schema.ts";
+import { messageFor, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { Webhook } from "../../docs/client/api.ts";
-import { lambdaRecord } from "../../infra/dead-letters/stream-records.ts";
+import { lambdaRecord } from "../../infra/cli/stream-records.ts";
 import { baseUrl } from "./client.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 import { dataOf, present, uniqueName } from "./shapes.ts";
@@ -54,7 +54,7 @@ interface Ended {
 /** The command as a process of its own. */
 function deadLetters(...args: readonly string[]): Promise<Ended> {
   const { hostname: HOST, port: PORT } = new URL(baseUrl());
-  const file = join(import.meta.dirname, "../../infra/dead-letters.ts");
+  const file = join(import.meta.dirname, "../../infra/cli/dead-letters.ts");
   return new Promise((resolve) => {
     execFile(process.execPath, [file, ...args], { env: { ...process.env, HOST, PORT } }, (error, said, told) => {
       resolve({ code: typeof error?.code === "number" ? error.code : 0, said, told });

@@ -4,7 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { exportColumns } from "#shared/csv/columns.ts";
+import { exportColumns } from "#shared/prospects/csv/columns.ts";
 import { at, baseUrl, type Client, tokenOf } from "./client.ts";
 import { bodyOf, dataOf, Identified, present, problemOf, uniqueName } from "./shapes.ts";
 import { newTeam } from "./team.ts";

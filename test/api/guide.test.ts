@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { root } from "../../infra/bundle.ts";
+import { root } from "../../infra/build/bundle.ts";
 import { baseUrl } from "./client.ts";
 
 const guide = readFileSync(join(root, "docs/build-an-app.md"), "utf8");

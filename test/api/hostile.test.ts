@@ -1,7 +1,8 @@
 /** Hostile input: for every endpoint generated bodies, queries and paths, hundreds of them in the wide tier. Never a 5xx, always a documented problem. */
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { type Method, routes } from "../../infra/routes.ts";
+import type { Method } from "../../infra/routes/route.ts";
+import { routes } from "../../infra/routes/routes.ts";
 import { sized } from "../tier.ts";
 import { send, tokenOf } from "./client.ts";
 import { dataOf, problemOf } from "./shapes.ts";

@@ -1,7 +1,7 @@
 /** The role matrix: every route for every kind of caller; nobody is shown anything that is not theirs, nor that it exists. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { routes } from "../../infra/routes.ts";
+import { routes } from "../../infra/routes/routes.ts";
 import { sized } from "../tier.ts";
 import type { Answer } from "./client.ts";
 import { newCast } from "./matrix-cast.ts";

@@ -1,9 +1,9 @@
 /** Two companies of a test file's own, so that files can run side by side on one local service. */
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { createCompany } from "#shared/companies/create.ts";
+import { contextOn } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
-import { worldOn } from "#shared/world.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "../../docs/client/api.ts";
 import { baseUrl, type Client, clientOf } from "./client.ts";
 import { dataOf, uniqueName } from "./shapes.ts";
@@ -29,11 +29,11 @@ export async function newTeam(): Promise<Team> {
   const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials });
-  const world = worldOn(openTable(outputs.TableName, client));
+  const context = contextOn(openTable(outputs.TableName, client));
   const domain = `${uniqueName().toLowerCase()}.test`;
   const company = async (name: string): Promise<Client> => {
     const email = `owner@${name}.${domain}`;
-    await createCompany(world, { name, owner: { email, firstName: "Olga", lastName: "Owner", sub: email } });
+    await createCompany(context, { name, owner: { email, firstName: "Olga", lastName: "Owner", sub: email } });
     return clientOf(email);
   };
   const [owner, otherOwner] = [await company("one"), await company("two")];

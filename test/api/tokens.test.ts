@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import * as z from "zod/mini";
-import { routes } from "../../infra/routes.ts";
+import { routes } from "../../infra/routes/routes.ts";
 import { type Answer, baseUrl, send, tokenOf } from "./client.ts";
 import { bodyOf, dataOf, problemOf } from "./shapes.ts";
 import { newTeam } from "./team.ts";

@@ -1,11 +1,11 @@
 /** Budget 14: what hangs on prospects (notes, past statuses, appointments) costs the reads of lists nothing, however much there is of it. */
 import { iso } from "#shared/clock.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import type { Item } from "#shared/db/table.ts";
-import { readProspect } from "#shared/prospects/detail.ts";
-import { listProspects } from "#shared/prospects/list.ts";
+import { readProspect } from "#shared/prospects/list/detail.ts";
+import { listProspects } from "#shared/prospects/list/list.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
 import type { Stage } from "./stage.ts";
@@ -18,16 +18,16 @@ const LONG_NOTES = 300;
 
 /** Of the first page of neighbours, whose rows are there. */
 export async function besideBudgets(stage: Stage): Promise<Budget[]> {
-  const { world, caller, company } = stage;
+  const { context, caller, company } = stage;
   const query = listQuery(company, "everything");
-  const list = async (within = world) => (await metered(() => listProspects(within, caller, query))).usage;
+  const list = async (within = context) => (await metered(() => listProspects(within, caller, query))).usage;
   const [warm, cold] = [await list(), await list(stage.cold())];
-  const { items } = await listProspects(world, caller, query);
-  for (const { id } of items) await world.table.batchPut(besideOf(company.id, id, NOTES, "x".repeat(100)));
+  const { items } = await listProspects(context, caller, query);
+  for (const { id } of items) await context.table.batchPut(besideOf(company.id, id, NOTES, "x".repeat(100)));
   const [warmThen, coldThen] = [await list(), await list(stage.cold())];
   const last = items.at(-1)?.id ?? 0;
-  await world.table.batchPut(besideOf(company.id, last, LONG_NOTES, "x".repeat(10_000)));
-  const detail = (await metered(() => readProspect(world, caller, last))).usage;
+  await context.table.batchPut(besideOf(company.id, last, LONG_NOTES, "x".repeat(10_000)));
+  const detail = (await metered(() => readProspect(context, caller, last))).usage;
   const size = `${sizeOf(company.count)}, ${NOTES} notes each`;
   const line = (text: string, limit: number, measured: number): Budget => ({ number: 14, text, size, limit, measured });
   return [

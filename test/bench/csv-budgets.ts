@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { worldOn } from "#shared/world.ts";
+import { contextOn } from "#shared/context.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { Exported, Imported, Turns } from "./csv-figures.ts";
 import { writeCsvFile } from "./csv-file.ts";
@@ -70,11 +70,11 @@ async function withCompany<T>(
   count: number,
   work: (job: CsvJob, notes: number) => Promise<T>,
 ): Promise<T> {
-  const world = worldOn(table.open());
-  const company: BenchCompany = { ...(await foundCompany(world, 0, name)), count };
+  const context = contextOn(table.open());
+  const company: BenchCompany = { ...(await foundCompany(context, 0, name)), count };
   const folder = mkdtempSync(join(tmpdir(), "canvassing-bench-"));
   try {
-    const notes = await writeCsvFile(world, company, join(folder, "in.csv"));
+    const notes = await writeCsvFile(context, company, join(folder, "in.csv"));
     return await work({ endpoint: table.endpoint, companyId: company.id, ownerId: company.ownerId, folder }, notes);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -2,9 +2,9 @@
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type Dictionary, loadDictionary } from "#shared/companies/dictionary.ts";
-import { csvText, decimal } from "#shared/csv/write.ts";
-import type { World } from "#shared/world.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { csvText, decimal } from "#shared/prospects/csv/write.ts";
+import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { type BenchCompany, type Made, makeProspect } from "./prospects.ts";
 
 /** Rows that are made at a time. */
@@ -15,8 +15,8 @@ const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,statu
 );
 
 /** Gives the number of notes in it. */
-export async function writeCsvFile(world: World, company: BenchCompany, file: string): Promise<number> {
-  const dictionary = await loadDictionary(world.table, company.id);
+export async function writeCsvFile(context: ApiContext, company: BenchCompany, file: string): Promise<number> {
+  const dictionary = await loadDictionary(context.table, company.id);
   let notes = 0;
   const text = function* (): Generator<string> {
     yield csvText([columns]);

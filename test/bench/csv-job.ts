@@ -4,11 +4,11 @@ import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { beginExport } from "#shared/exports/begin.ts";
-import { runExport } from "#shared/exports/job.ts";
-import { StoredExport } from "#shared/exports/stored.ts";
 import { newGzip } from "#shared/http/stream-body.ts";
-import { exportProspects } from "#shared/prospects/export.ts";
+import { beginExport } from "#shared/jobs/export/begin.ts";
+import { runExport } from "#shared/jobs/export/job.ts";
+import { StoredExport } from "#shared/jobs/export/stored.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { bytesOf } from "../fault/item-bytes.ts";
 import { Blocks, type Exported, type Imported } from "./csv-figures.ts";
@@ -22,7 +22,7 @@ const Job = z.extend(CsvJob, {
 
 const { work, blocks, ...job } = Job.parse(JSON.parse(process.argv[2] ?? ""));
 const { companyId } = job;
-const world = jobWorldOf(job);
+const context = jobWorldOf(job);
 const caller = callerOf(job);
 
 const memory = { peakHeapBytes: 0, peakBytes: 0 };
@@ -40,31 +40,31 @@ async function timed<T>(run: () => Promise<T>) {
 }
 
 async function importAll(): Promise<Imported> {
-  const place = await uploaded(world, job);
-  const { ms, writeUnits, result } = await timed(() => runWhole(world, place));
+  const place = await uploaded(context, job);
+  const { ms, writeUnits, result } = await timed(() => runWhole(context, place));
   if (result.prospectBlocks === null) throw new Error("nothing was imported");
   return { ...memory, ms, writeUnits, imported: result.imported, blocks: result.prospectBlocks };
 }
 
 /** As the answer to a request is sent. */
 const streamed = async (filter: ProspectFilter = {}): Promise<void> =>
-  pipeline(Readable.from(await exportProspects(world, caller, filter), { highWaterMark: 1 }), newGzip(), nowhere());
+  pipeline(Readable.from(await exportProspects(context, caller, filter), { highWaterMark: 1 }), newGzip(), nowhere());
 
 const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });
 
 async function exportAll({ from, to }: Blocks): Promise<Exported> {
   let rowBytes = 0;
   for (let block = from; block <= to; block++) {
-    const pages = world.table.query({ ...keys.prospectBlock(companyId, block), consistency: "eventual" });
+    const pages = context.table.query({ ...keys.prospectBlock(companyId, block), consistency: "eventual" });
     for await (const item of pages) rowBytes += bytesOf(item);
   }
   const nobody = { dateFrom: Date.UTC(2031, 0) };
   await streamed(nobody);
   const index = await timed(() => streamed(nobody));
   const { ms, readUnits } = await timed(() => streamed());
-  const { id } = await beginExport(world, noQueue, caller, {});
-  const { ms: jobMs } = await timed(() => runExport(world, { companyId, id }, ample));
-  const { processed } = StoredExport.parse(await world.table.get(keys.export(companyId, id)));
+  const { id } = await beginExport(context, noQueue, caller, {});
+  const { ms: jobMs } = await timed(() => runExport(context, { companyId, id }, ample));
+  const { processed } = StoredExport.parse(await context.table.get(keys.export(companyId, id)));
   return { ...memory, ms, readUnits: readUnits - index.readUnits, rowBytes, jobMs, processed };
 }
 

@@ -2,9 +2,9 @@
 
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { BatchWriteCommand, DynamoDBDocumentClient, paginateQuery } from "@aws-sdk/lib-dynamodb";
+import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item } from "#shared/db/table.ts";
-import { exportProspects } from "#shared/prospects/export.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { patient, TABLE } from "../fault/faulty-dynamodb.ts";
 import { taken } from "./clock.ts";
 import type { Blocks, Turns } from "./csv-figures.ts";
@@ -17,7 +17,7 @@ const BATCH = 25;
 
 const job = CsvJob.parse(JSON.parse(process.argv[2] ?? ""));
 const { companyId, endpoint } = job;
-const world = jobWorldOf(job);
+const context = jobWorldOf(job);
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 const client = DynamoDBDocumentClient.from(
   new DynamoDBClient({ endpoint, region: "us-east-1", credentials, ...patient }),
@@ -54,7 +54,7 @@ async function write(items: readonly Item[]): Promise<void> {
 }
 
 async function exported(): Promise<void> {
-  for await (const _ of await exportProspects(world, callerOf(job), {}));
+  for await (const _ of await exportProspects(context, callerOf(job), {}));
 }
 
 /** The rows of an import once more, for a company that there is not. */
@@ -64,8 +64,8 @@ const elsewhere = (items: readonly Item[], round: number): Item[] =>
 const sums = { importMs: 0, bareWriteMs: 0, exportMs: 0, bareReadMs: 0 };
 const written: Blocks[] = [];
 for (let round = 0; round < ROUNDS; round++) {
-  const place = await uploaded(world, job);
-  sums.importMs += (await taken(async () => written.push(blocksOf(await runWhole(world, place))))).wallMs;
+  const place = await uploaded(context, job);
+  sums.importMs += (await taken(async () => written.push(blocksOf(await runWhole(context, place))))).wallMs;
   const items = elsewhere(await read(written.at(-1) ?? { from: 0, to: -1 }), round);
   sums.bareWriteMs += (await taken(() => write(items))).wallMs;
 }

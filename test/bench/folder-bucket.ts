@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { appendFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FileGone } from "#shared/aws/file-errors.ts";
-import type { FileInfo, Objects } from "#shared/objects.ts";
+import type { FileInfo, Objects } from "#shared/aws/objects.ts";
+import { FileGone } from "#shared/errors.ts";
 
 export function folderBucket(folder: string): Objects {
   const at = async (key: string): Promise<string> => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod/mini";
 import { cacheBytesOf } from "#shared/company-index/cache-size.ts";
-import { ListQuery } from "#shared/prospects/list.ts";
+import { ListQuery } from "#shared/prospects/list/list.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
 import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";

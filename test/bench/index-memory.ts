@@ -2,10 +2,10 @@
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
 import { companyIndex } from "#shared/company-index/company-index.ts";
+import { contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
-import { ListQuery, listProspects } from "#shared/prospects/list.ts";
-import { mapPins } from "#shared/prospects/pins.ts";
-import { worldOn } from "#shared/world.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { mapPins } from "#shared/prospects/list/pins.ts";
 import { openBenchTable } from "./table.ts";
 
 const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(), now: z.int() });
@@ -24,7 +24,7 @@ export interface IndexMemory {
 
 const { endpoint, companyId, ownerId, now } = Job.parse(JSON.parse(process.argv[2] ?? ""));
 const caller = { companyId, userId: ownerId, role: "owner" as const, permissions: [] };
-const fresh = () => worldOn(openBenchTable(endpoint), { now: () => now });
+const fresh = () => contextOn(openBenchTable(endpoint), { now: () => now });
 type Reader = ReturnType<typeof fresh>;
 
 /** All that is alive: the heap, and what typed arrays have outside it. */

@@ -1,5 +1,5 @@
 /** The lists that are measured: what a user asks for, by name. */
-import { ListQuery } from "#shared/prospects/list.ts";
+import { ListQuery } from "#shared/prospects/list/list.ts";
 import { cityWindow } from "./places.ts";
 import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 

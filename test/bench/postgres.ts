@@ -4,9 +4,9 @@ import type { Criteria } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
-import type { ListQuery } from "#shared/prospects/list.ts";
-import { atMoment } from "#shared/prospects/moment.ts";
-import { mapPins } from "#shared/prospects/pins.ts";
+import type { ListQuery } from "#shared/prospects/list/list.ts";
+import { mapPins } from "#shared/prospects/list/pins.ts";
+import { atMoment } from "#shared/prospects/snapshot.ts";
 import { sizeOf } from "./budget.ts";
 import { median, medianOf } from "./clock.ts";
 import { listNames, listQuery } from "./lists.ts";
@@ -87,10 +87,10 @@ const copied = (value: string | number | null): string =>
   value === null ? "\\N" : String(value).replace(/\\/g, "\\\\").replace(/\n/g, "\\n").replace(/\t/g, "\\t");
 
 async function compareList(postgres: Postgres, stage: Stage, name: string, query: ListQuery): Promise<Comparison> {
-  const { world, caller, company } = stage;
+  const { context, caller, company } = stage;
   const { page, pageSize, ...filter } = query;
   const offset = (page - 1) * pageSize;
-  return atMoment(world, company.id, async ({ dictionary, find }) => {
+  return atMoment(context, company.id, async ({ dictionary, find }) => {
     const criteria = criteriaOf(filter, caller, dictionary);
     const matches = await find(criteria);
     const where = conditions(criteria);
@@ -105,8 +105,8 @@ async function compareList(postgres: Postgres, stage: Stage, name: string, query
   });
 }
 
-async function comparePins(postgres: Postgres, { world, caller, company }: Stage): Promise<Comparison> {
-  const { wallMs } = await medianOf(RUNS, async () => [...(await mapPins(world, caller, {}))]);
+async function comparePins(postgres: Postgres, { context, caller, company }: Stage): Promise<Comparison> {
+  const { wallMs } = await medianOf(RUNS, async () => [...(await mapPins(context, caller, {}))]);
   const pin = `'{"id":' || id || ',"lat":' || place[1] || ',"lng":' || place[0] || ',"statusColor":"#9CA3AF"}'`;
   const sql = `copy (select ${pin} from prospect where place is not null) to '/dev/null';`;
   const [total = 0] = (await postgres.run("select count(*) from prospect where place is not null;")).map(Number);

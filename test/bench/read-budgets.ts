@@ -5,14 +5,14 @@ import { lookUpCaller } from "#shared/auth/directory.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { readManifest } from "#shared/company-index/store.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import { newGzip } from "#shared/http/stream-body.ts";
-import { readProspect } from "#shared/prospects/detail.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
-import { ListQuery, listProspects } from "#shared/prospects/list.ts";
-import { atMoment } from "#shared/prospects/moment.ts";
-import { mapPins } from "#shared/prospects/pins.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { readProspect } from "#shared/prospects/list/detail.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { mapPins } from "#shared/prospects/list/pins.ts";
+import { atMoment } from "#shared/prospects/snapshot.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { median } from "./clock.ts";
 import { counting } from "./counting.ts";
@@ -37,8 +37,8 @@ export async function fillLists(stage: Stage): Promise<void> {
 }
 
 /** Rows that the lists read must be there. */
-export async function warmUsage({ world, caller, company }: Stage): Promise<WarmUsage> {
-  const ask = async (query: ListQuery) => (await metered(() => listProspects(world, caller, query))).usage;
+export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
+  const ask = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const lists = new Map<ListName, Usage>();
   for (const name of listNames) {
     await ask(listQuery(company, name));
@@ -47,8 +47,8 @@ export async function warmUsage({ world, caller, company }: Stage): Promise<Warm
   const neighbours: Usage[] = [];
   for (let page = 1; page <= NEIGHBOUR_PAGES; page++)
     neighbours.push(await ask(listQuery(company, "everything", page)));
-  await mapPins(world, caller, {});
-  return { lists, neighbours, pins: (await metered(() => mapPins(world, caller, {}))).usage };
+  await mapPins(context, caller, {});
+  return { lists, neighbours, pins: (await metered(() => mapPins(context, caller, {}))).usage };
 }
 
 const mean = (usages: readonly Usage[]): number =>
@@ -115,9 +115,9 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
 
 /** Budget 5: what a read of a map's window loads where nothing is in memory, and what it looks at: middles of cities and their outskirts. */
 export async function windowBudgets(stage: Stage): Promise<Budget[]> {
-  const { company, world } = stage;
-  const { head } = await readUnflushed(world.table, company.id);
-  const { runs } = await readManifest(world.table, company.id, head.manifest);
+  const { company, context } = stage;
+  const { head } = await readUnflushed(context.table, company.id);
+  const { runs } = await readManifest(context.table, company.id, head.manifest);
   const all = runs.flatMap((run) => run.segments);
   const read = async (bboxes: readonly string[]): Promise<Window[]> => {
     const windows: Window[] = [];
@@ -164,7 +164,7 @@ async function readWindow(stage: Stage, bbox: string, all: readonly SegmentEntry
   const { company, caller, cold, clock } = stage;
   const { table, segments } = counting(cold().table);
   const { page, pageSize, ...filter } = ListQuery.parse({ bbox });
-  const { total, looked } = await atMoment(worldOn(table, clock), company.id, ({ dictionary, find }) =>
+  const { total, looked } = await atMoment(contextOn(table, clock), company.id, ({ dictionary, find }) =>
     find(criteriaOf(filter, caller, dictionary)),
   );
   const loaded = new Set(segments());
@@ -173,8 +173,8 @@ async function readWindow(stage: Stage, bbox: string, all: readonly SegmentEntry
 }
 
 /** Budget 8: what a phone loads. */
-export async function pinBudgets({ company, caller, world }: Stage): Promise<Budget[]> {
-  const texts = [...(await mapPins(world, caller, {}))];
+export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
+  const texts = [...(await mapPins(context, caller, {}))];
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
   const zipped = await buffer(Readable.from(texts).pipe(newGzip()));
   const measured = zipped.length / pins;
@@ -182,8 +182,8 @@ export async function pinBudgets({ company, caller, world }: Stage): Promise<Bud
 }
 
 /** Budget 3 of a single prospect that the table holds. */
-export async function detailBudgets({ company, caller, world }: Stage, id: number): Promise<Budget[]> {
-  const { usage } = await metered(() => readProspect(world, caller, id));
+export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
+  const { usage } = await metered(() => readProspect(context, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
 }
 
@@ -193,9 +193,9 @@ export async function detailBudgets({ company, caller, world }: Stage, id: numbe
  */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;
-  const rounds = async (work: (world: World) => Promise<unknown>): Promise<number> => {
-    const world = stage.cold();
-    return (await metered(() => work(world))).usage.rounds;
+  const rounds = async (work: (context: ApiContext) => Promise<unknown>): Promise<number> => {
+    const context = stage.cold();
+    return (await metered(() => work(context))).usage.rounds;
   };
   const line = (text: string, limit: number, measured: number): Budget => ({
     number: 3,
@@ -205,8 +205,8 @@ export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget
     measured,
   });
   return [
-    line("the authorizer's look-up", 1, await rounds((world) => lookUpCaller(world, sub))),
-    line("cold pins", 2, await rounds((world) => mapPins(world, caller, {}))),
-    line("cold get", 1, await rounds((world) => readProspect(world, caller, id))),
+    line("the authorizer's look-up", 1, await rounds((context) => lookUpCaller(context, sub))),
+    line("cold pins", 2, await rounds((context) => mapPins(context, caller, {}))),
+    line("cold get", 1, await rounds((context) => readProspect(context, caller, id))),
   ];
 }

@@ -1,8 +1,8 @@
 /** A process of its own that reads as a warm function does, and tells how much memory that takes. */
 import * as z from "zod/mini";
-import { ListQuery, listProspects } from "#shared/prospects/list.ts";
-import { mapPins } from "#shared/prospects/pins.ts";
-import { worldOn } from "#shared/world.ts";
+import { contextOn } from "#shared/context.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { mapPins } from "#shared/prospects/list/pins.ts";
 import { openBenchTable } from "./table.ts";
 
 const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(), now: z.int() });
@@ -16,12 +16,12 @@ export interface ReaderMemory {
 }
 
 const { endpoint, companyId, ownerId, now } = Job.parse(JSON.parse(process.argv[2] ?? ""));
-const world = worldOn(openBenchTable(endpoint), { now: () => now });
+const context = contextOn(openBenchTable(endpoint), { now: () => now });
 const caller = { companyId, userId: ownerId, role: "owner" as const, permissions: [] };
 let sentBytes = 0;
 for (const search of ["denver", "garcia landlord", "555-1", "denver"]) {
-  await listProspects(world, caller, ListQuery.parse({ search, pageSize: "1" }));
-  for (const text of await mapPins(world, caller, {})) sentBytes += text.length;
+  await listProspects(context, caller, ListQuery.parse({ search, pageSize: "1" }));
+  for (const text of await mapPins(context, caller, {})) sentBytes += text.length;
 }
 for (let i = 0; i < 3; i++) globalThis.gc?.();
 const memory: ReaderMemory = {

@@ -1,24 +1,24 @@
 /** A company of any number of prospects: the index of all of them, and the rows that are going to be read. */
 import type { Caller } from "#shared/auth/caller.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";
-import { createCompany } from "#shared/companies/create.ts";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { flush } from "#shared/company-index/flush.ts";
 import { addImported } from "#shared/company-index/imported.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
 import { blockOf, IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
-import type { ListQuery } from "#shared/prospects/list.ts";
-import { atMoment } from "#shared/prospects/moment.ts";
+import type { ListQuery } from "#shared/prospects/list/list.ts";
+import { atMoment } from "#shared/prospects/snapshot.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import type { StoredTag } from "#shared/tags/schema.ts";
-import { newTagWrites } from "#shared/tags/tags.ts";
-import { newUserWrites } from "#shared/users/new-user.ts";
-import type { StoredUser } from "#shared/users/schema.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { newUserWrites } from "#shared/reference/new-user.ts";
+import type { StoredTag } from "#shared/reference/tag-schema.ts";
+import { newTagWrites } from "#shared/reference/tags.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { BenchTable } from "./table.ts";
 
@@ -33,45 +33,45 @@ export interface Stage {
   readonly caller: Caller;
   /** The subject of the caller's tokens. */
   readonly sub: string;
-  readonly world: World;
+  readonly context: ApiContext;
   /** Moves on when told to. */
   readonly clock: Clock & { ms: number };
   /** Knows nothing yet: a function that has just started. */
-  cold(): World;
+  cold(): ApiContext;
   /** Writes the rows that such a page reads, with all that lies between them. */
   fill(query: ListQuery): Promise<void>;
 }
 
 export async function setStage(table: BenchTable, count: number): Promise<Stage> {
   const clock = { ms: Date.UTC(2026, 4, 2), now: () => clock.ms };
-  const world = worldOn(table.open(), clock);
+  const context = contextOn(table.open(), clock);
   const sub = `bench-${count}`;
-  const company = await foundCompany(world, count, sub);
-  await fillIndex(world, company);
+  const company = await foundCompany(context, count, sub);
+  await fillIndex(context, company);
   const caller: Caller = { companyId: company.id, userId: company.ownerId, role: "owner", permissions: [] };
   const written = new Set<number>();
   return {
     company,
     caller,
     sub,
-    world,
+    context,
     clock,
-    cold: () => worldOn(table.open(), clock),
-    fill: (query) => fillPage(world, company, caller, query, written),
+    cold: () => contextOn(table.open(), clock),
+    fill: (query) => fillPage(context, company, caller, query, written),
   };
 }
 
-export async function foundCompany(world: World, count: number, at = `bench-${count}`): Promise<BenchCompany> {
-  const { company, owner } = await createCompany(world, {
+export async function foundCompany(context: ApiContext, count: number, at = `bench-${count}`): Promise<BenchCompany> {
+  const { company, owner } = await createCompany(context, {
     name: at,
     owner: { email: `owner@${at}.test`, firstName: "Olivia", lastName: "Owner", sub: at },
   });
-  const dated = { createdAt: iso(world.clock.now()), updatedAt: iso(world.clock.now()), version: 1 };
+  const dated = { createdAt: iso(context.clock.now()), updatedAt: iso(context.clock.now()), version: 1 };
   for (let rep = 1; rep <= REPS; rep++) {
     const email = `rep${rep}@${at}.test`;
     const user: StoredUser = {
       type: "user",
-      id: await world.ids.next(),
+      id: await context.ids.next(),
       companyId: company.id,
       sub: email,
       email,
@@ -82,16 +82,16 @@ export async function foundCompany(world: World, count: number, at = `bench-${co
       isActive: true,
       ...dated,
     };
-    await world.table.transact(newUserWrites(user));
+    await context.table.transact(newUserWrites(user));
   }
   for (const value of TAGS) {
-    const tag: StoredTag = { type: "tag", id: await world.ids.next(), value, color: "#2563EB", ...dated };
-    await world.table.transact(newTagWrites(company.id, tag));
+    const tag: StoredTag = { type: "tag", id: await context.ids.next(), value, color: "#2563EB", ...dated };
+    await context.table.transact(newTagWrites(company.id, tag));
   }
-  const { statuses, tags, users } = await loadDictionary(world.table, company.id);
+  const { statuses, tags, users } = await loadDictionary(context.table, company.id);
   // The newest stand at the same place of their partition in companies of any size.
   const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
-  const [firstId = 0] = await world.ids.takeProspects(company.id, spare + count);
+  const [firstId = 0] = await context.ids.takeProspects(company.id, spare + count);
   return {
     id: company.id,
     ownerId: owner.id,
@@ -104,26 +104,26 @@ export async function foundCompany(world: World, count: number, at = `bench-${co
 }
 
 /** One import after the other, and then the merge that follows on the next flush. */
-async function fillIndex(world: World, company: BenchCompany): Promise<void> {
+async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);
     const rows = Array.from({ length: count }, (_, i): RowWithNotes => {
       const { prospect, note } = makeProspect(company, from + i);
       return { row: indexRow(prospect), notes: note === undefined ? [] : [indexNote(note)] };
     });
-    await addImported(world, company.id, rows);
+    await addImported(context, company.id, rows);
   }
-  await flush(world, company.id, { least: 0, settleMs: 0 });
+  await flush(context, company.id, { least: 0, settleMs: 0 });
 }
 
 async function fillPage(
-  world: World,
+  context: ApiContext,
   company: BenchCompany,
   caller: Caller,
   { page, pageSize, ...filter }: ListQuery,
   written: Set<number>,
 ): Promise<void> {
-  const places = await atMoment(world, company.id, async ({ dictionary, find }) =>
+  const places = await atMoment(context, company.id, async ({ dictionary, find }) =>
     pageOf(await find(criteriaOf(filter, caller, dictionary)), (page - 1) * pageSize, pageSize),
   );
   const ids: number[] = [];
@@ -133,13 +133,13 @@ async function fillPage(
   ).values()) {
     for (let id = Math.min(...block); id <= Math.max(...block); id++) if (!written.has(id)) ids.push(id);
   }
-  await writeRows(world, company, ids);
+  await writeRows(context, company, ids);
   for (const id of ids) written.add(id);
 }
 
-async function writeRows(world: World, company: BenchCompany, ids: readonly number[]): Promise<void> {
+async function writeRows(context: ApiContext, company: BenchCompany, ids: readonly number[]): Promise<void> {
   const made = ids.map((id) => makeProspect(company, id - company.firstId));
-  await world.table.batchPut(
+  await context.table.batchPut(
     made.flatMap(({ prospect, note }) => [
       { ...keys.prospect(company.id, prospect.id), ...prospectItem(prospect) },
       ...(note === undefined

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { BUNDLE_BUDGET_BYTES, budgetGroup, bundle } from "../../infra/bundle.ts";
+import { BUNDLE_BUDGET_BYTES, budgetGroup, bundle } from "../../infra/build/bundle.ts";
 import { functionFiles } from "../../infra/synth.ts";
 import type { Budget } from "./budget.ts";
 import { interleaved } from "./clock.ts";

@@ -4,9 +4,9 @@ import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/page.ts";
 import { newGzip } from "#shared/http/stream-body.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
-import { type ListQuery, listProspects } from "#shared/prospects/list.ts";
-import { atMoment } from "#shared/prospects/moment.ts";
-import { mapPins } from "#shared/prospects/pins.ts";
+import { type ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { mapPins } from "#shared/prospects/list/pins.ts";
+import { atMoment } from "#shared/prospects/snapshot.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { interleaved, medianOf, type Taken } from "./clock.ts";
 import { listNames, listQuery } from "./lists.ts";
@@ -42,12 +42,12 @@ export async function deepPageTimes(stage: Stage): Promise<ListTimes> {
 }
 
 async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<ListTimes> {
-  const { world, caller, company } = stage;
+  const { context, caller, company } = stage;
   const cold = await medianOf(COLD_RUNS, () => listProspects(stage.cold(), caller, query));
-  const { total } = await listProspects(world, caller, query);
-  const warm = await medianOf(WARM_RUNS, () => listProspects(world, caller, query));
+  const { total } = await listProspects(context, caller, query);
+  const warm = await medianOf(WARM_RUNS, () => listProspects(context, caller, query));
   const { page, pageSize, ...filter } = query;
-  const index = await atMoment(world, company.id, async ({ dictionary, find }) => {
+  const index = await atMoment(context, company.id, async ({ dictionary, find }) => {
     const criteria = criteriaOf(filter, caller, dictionary);
     return medianOf(WARM_RUNS, async () => pageOf(await find(criteria), (page - 1) * pageSize, pageSize));
   });
@@ -55,8 +55,8 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
 }
 
 /** Budget 8: processor time of a pin, and where it goes. */
-export async function pinTimes({ world, caller, company }: Stage): Promise<Budget[]> {
-  const pinsOf = () => mapPins(world, caller, {});
+export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
+  const pinsOf = () => mapPins(context, caller, {});
   const texts = [...(await pinsOf())];
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
   const runs = await interleaved(WARM_RUNS, {

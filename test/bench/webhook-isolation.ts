@@ -10,13 +10,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { openQueue } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
-import { deliveryId } from "#shared/deliveries/identity.ts";
-import { deliveryItem, messageFor, type StoredDelivery } from "#shared/deliveries/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { openQueue } from "#shared/queue.ts";
+import { deliveryItem, messageFor, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { deliveryId } from "#shared/webhooks/delivery-id.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { patient } from "../fault/faulty-dynamodb.ts";
 

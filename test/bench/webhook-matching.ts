@@ -1,9 +1,10 @@
 /** What it costs to find out who wants an event: processor time for each event, with ever more registrations. */
-import type { DomainEvent } from "#shared/events/catalogue.ts";
-import { matchingRegistrations } from "#shared/events/matching.ts";
+
 import { limits } from "#shared/limits.ts";
-import type { WebhookRows } from "#shared/webhooks/webhooks.ts";
-import { storedRegistration } from "#shared/webhooks/webhooks.ts";
+import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
+import { matchingRegistrations } from "#shared/webhooks/events/matching.ts";
+import type { WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { storedRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { Budget } from "./budget.ts";
 import { medianOf } from "./clock.ts";
 

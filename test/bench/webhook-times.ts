@@ -9,13 +9,13 @@ import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openKms } from "#shared/aws/kms.ts";
 import { iso } from "#shared/clock.ts";
-import { createCompany } from "#shared/companies/create.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import { provideSecrets } from "#shared/secrets/provider.ts";
 import { openSecrets } from "#shared/secrets/secrets.ts";
-import { createWebhook } from "#shared/webhooks/create.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
 import { prospectRow } from "../fault/event-scene.ts";
 import { patient } from "../fault/faulty-dynamodb.ts";
 
@@ -144,18 +144,18 @@ async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act;
   provideSecrets((table) =>
     openSecrets(table, () => openKms(SecretsKeyArn, { endpoint, region: "us-east-1", credentials })),
   );
-  const world = worldOn(openTable(TableName, client));
+  const context = contextOn(openTable(TableName, client));
   const owner = { email: "owner@bench.test", firstName: "O", lastName: "B", sub: "bench" };
-  const { company } = await createCompany(world, { name: "Bench", owner });
+  const { company } = await createCompany(context, { name: "Bench", owner });
   const registration = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
   const registrations = [{ ...registration, triggerMode: "automatic" as const }];
   // The policy of this process: the service has its own.
   process.env.WEBHOOK_URL_POLICY = "local";
-  await createWebhook(world, company.id, { name: "Bench", url: receiver.url, registrations });
-  return { commit: (ids) => commitProspects(world, company.id, ids), post: (ids) => postBare(receiver, ids) };
+  await createWebhook(context, company.id, { name: "Bench", url: receiver.url, registrations });
+  return { commit: (ids) => commitProspects(context, company.id, ids), post: (ids) => postBare(receiver, ids) };
 }
 
-async function commitProspects({ table }: World, companyId: number, ids: readonly number[]): Promise<number[]> {
+async function commitProspects({ table }: ApiContext, companyId: number, ids: readonly number[]): Promise<number[]> {
   const now = iso(Date.now());
   const rowOf = (id: number) => ({ ...prospectRow(companyId, id), createdAt: now, updatedAt: now });
   await table.batchPut(ids.map((id) => ({ ...keys.prospect(companyId, id), ...rowOf(id) })));

@@ -1,6 +1,7 @@
 /** What one delivered event costs of the table: from the committed row to the settled delivery, with a receiver that takes it. */
-import { loadDictionary } from "#shared/companies/dictionary.ts";
+
 import { metered } from "#shared/db/meter.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { drain, newScene, publish, type Scene } from "../fault/event-scene.ts";
 import type { FaultyDynamoDb } from "../fault/faulty-dynamodb.ts";
 import type { Budget } from "./budget.ts";

@@ -1,10 +1,10 @@
 /** Budgets 1, 3 and 6, as far as they are about writes: what they cost at once, what they add to reads, and what follows in the background. */
 import { prospectDelta } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
-import { RETIRED_MS } from "#shared/company-index/sweep.ts";
+import { RETIRED_MS } from "#shared/company-index/garbage-collection.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
-import { listProspects } from "#shared/prospects/list.ts";
+import { listProspects } from "#shared/prospects/list/list.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { type Budget, sizeOf } from "./budget.ts";
@@ -25,23 +25,23 @@ const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix"
 const UNFLUSHED = 56;
 
 /** Leaves `UNFLUSHED` prospects and a few of their changes unflushed. */
-export async function writeBudgets({ company, caller, world }: Stage): Promise<Budget[]> {
+export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const size = sizeOf(company.count);
   const list = async () =>
-    (await metered(() => listProspects(world, caller, listQuery(company, "one rep")))).usage.readUnits;
+    (await metered(() => listProspects(context, caller, listQuery(company, "one rep")))).usage.readUnits;
   const before = await list();
-  const { id } = await createProspect(world, caller, atTheDoor(company, 0));
-  const create = await metered(() => createProspect(world, caller, atTheDoor(company, 1)));
+  const { id } = await createProspect(context, caller, atTheDoor(company, 0));
+  const create = await metered(() => createProspect(context, caller, atTheDoor(company, 1)));
   const assignedToUserId = company.repIds[0];
-  const assigned = await metered(() => createProspect(world, caller, { ...atTheDoor(company, 2), assignedToUserId }));
+  const assigned = await metered(() => createProspect(context, caller, { ...atTheDoor(company, 2), assignedToUserId }));
   const whole = { ...atTheDoor(company, 3), assignedToUserId, address: ADDRESS };
-  await createProspect(world, caller, { address: ADDRESS });
-  const all = await metered(() => createProspect(world, caller, whole));
-  for (let made = 5; made < UNFLUSHED; made++) await createProspect(world, caller, atTheDoor(company, made));
+  await createProspect(context, caller, { address: ADDRESS });
+  const all = await metered(() => createProspect(context, caller, whole));
+  for (let made = 5; made < UNFLUSHED; made++) await createProspect(context, caller, atTheDoor(company, made));
   const after = await list();
   const currentStatusId = company.statuses[1]?.id;
-  const patch = await metered(() => updateProspect(world, caller, id, { currentStatusId }));
-  const removal = await metered(() => deleteProspect(world, caller, id));
+  const patch = await metered(() => updateProspect(context, caller, id, { currentStatusId }));
+  const removal = await metered(() => deleteProspect(context, caller, id));
   const line = (number: number, text: string, limit: number, measured: number): Budget => ({
     number,
     text,
@@ -69,8 +69,8 @@ export async function writeBudgets({ company, caller, world }: Stage): Promise<B
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { id, count } = stage.company;
   // What the import left behind is not theirs to remove.
-  for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.world.ids.takeProspects(id, FLUSH_ENTRIES));
-  const ids = await stage.world.ids.takeProspects(id, creates);
+  for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
+  const ids = await stage.context.ids.takeProspects(id, creates);
   let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES))).writeUnits;
@@ -81,11 +81,11 @@ export async function backgroundBudgets(stage: Stage, creates: number): Promise<
   return [{ number: 6, text, size: sizeOf(count), limit, measured: writeUnits / creates }];
 }
 
-async function flushCreates({ company, world, clock }: Stage, ids: readonly number[]): Promise<Usage> {
+async function flushCreates({ company, context, clock }: Stage, ids: readonly number[]): Promise<Usage> {
   const entries = ids.flatMap((id) =>
     prospectDelta(company.id, { ...indexRow(makeProspect(company, id % company.count).prospect), id }),
   );
-  await world.table.batchPut(entries.flatMap((write) => ("put" in write ? [write.put] : [])));
+  await context.table.batchPut(entries.flatMap((write) => ("put" in write ? [write.put] : [])));
   clock.ms += RETIRED_MS + 1;
-  return (await metered(() => flush(world, company.id, { settleMs: 0 }))).usage;
+  return (await metered(() => flush(context, company.id, { settleMs: 0 }))).usage;
 }

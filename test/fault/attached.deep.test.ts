@@ -3,24 +3,24 @@
  * calendar and its prospect are never apart, and the client's retry ends where an undisturbed request would have.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
+import type { Request } from "#shared/http/request.ts";
 import {
   createAppointment,
   deleteAppointment,
   getAppointment,
   updateAppointment,
-} from "#shared/appointments/appointments.ts";
-import { listAppointments } from "#shared/appointments/calendar.ts";
-import type { Caller } from "#shared/auth/caller.ts";
-import { createCompany } from "#shared/companies/create.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
-import { keys } from "#shared/db/keys.ts";
-import type { Item } from "#shared/db/table.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
-import type { Request } from "#shared/http/request.ts";
-import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/notes/notes.ts";
+} from "#shared/prospects/attached/appointments.ts";
+import { listAppointments } from "#shared/prospects/attached/calendar.ts";
+import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/prospects/attached/notes.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import {
   conflict,
   type Fault,
@@ -55,16 +55,16 @@ let companies = 0;
 async function company(): Promise<Caller> {
   const sub = `attached-${companies++}`;
   const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const made = await createCompany(worldOn(db.direct), { name: "X", owner });
+  const made = await createCompany(contextOn(db.direct), { name: "X", owner });
   return { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] };
 }
 
 async function scene(caller: Caller): Promise<Scene> {
-  const world = worldOn(db.direct);
-  const { id: prospectId } = await createProspect(world, caller, {});
+  const context = contextOn(db.direct);
+  const { id: prospectId } = await createProspect(context, caller, {});
   const [note, appointment] = await Promise.all([
-    createNote(world, caller, prospectId, { body: "first" }),
-    createAppointment(world, caller, prospectId, { title: "first", startAt: JANUARY }),
+    createNote(context, caller, prospectId, { body: "first" }),
+    createAppointment(context, caller, prospectId, { title: "first", startAt: JANUARY }),
   ]);
   const { companyId } = caller;
   const places = [besideKeys.notePlace(companyId, note.id), besideKeys.appointmentPlace(companyId, appointment.id)];
@@ -124,9 +124,9 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
 }
 
 interface Operation {
-  readonly run: (world: World, at: Scene) => Promise<unknown>;
+  readonly run: (context: ApiContext, at: Scene) => Promise<unknown>;
   /** What is true once it is done; `runs` tells how many of its runs may have taken effect. */
-  readonly done: (world: World, at: Scene, runs: { least: number; most: number }) => Promise<void>;
+  readonly done: (context: ApiContext, at: Scene, runs: { least: number; most: number }) => Promise<void>;
 }
 
 const under = ({ prospectId }: Scene): Request => ({
@@ -149,20 +149,20 @@ async function allOf<T>(entries: AsyncIterable<T>): Promise<T[]> {
 
 const whole = { from: Date.parse("2030-01-01"), to: Date.parse("2030-12-31") };
 const made = { title: "new", startAt: JUNE };
-const calendarOf = async (world: World, at: Scene) =>
-  (await allOf(await listAppointments(world, at.caller, whole))).filter(
+const calendarOf = async (context: ApiContext, at: Scene) =>
+  (await allOf(await listAppointments(context, at.caller, whole))).filter(
     ({ prospectId }) => prospectId === at.prospectId,
   );
 const countOf = {
-  notes: async (world: World, at: Scene) => (await allOf(listNotes(world, at.caller, at.prospectId))).length,
-  appointments: async (world: World, at: Scene) => (await calendarOf(world, at)).length,
+  notes: async (context: ApiContext, at: Scene) => (await allOf(listNotes(context, at.caller, at.prospectId))).length,
+  appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 
 /** One more than there was, or with retries that have no key as many more as took effect. */
 const counted =
-  (count: (world: World, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
-  async (world, at, { least, most }) => {
-    const added = (await count(world, at)) - 1;
+  (count: (context: ApiContext, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
+  async (context, at, { least, most }) => {
+    const added = (await count(context, at)) - 1;
     expect(added).toBeGreaterThanOrEqual(least);
     expect(added).toBeLessThanOrEqual(isKeyed ? 1 : most);
   };
@@ -173,50 +173,52 @@ const notFound = { code: "not_found" };
 
 const operations: Readonly<Record<string, Operation>> = {
   "a note is made": {
-    run: (world, at) => createNote(world, at.caller, at.prospectId, { body: "new" }),
+    run: (context, at) => createNote(context, at.caller, at.prospectId, { body: "new" }),
     done: counted(countOf.notes, false),
   },
   "a note is made under an idempotency key": {
-    run: (world, at) =>
-      idempotently(world, at.caller, under(at), (within) =>
+    run: (context, at) =>
+      idempotently(context, at.caller, under(at), (within) =>
         createNote(within, at.caller, at.prospectId, { body: "new" }),
       ),
     done: counted(countOf.notes, true),
   },
   "a note is changed": {
-    run: (world, at) => updateNote(world, at.caller, at.noteId, { body: "changed" }),
-    done: async (world, at) => {
-      expect(await getNote(world, at.caller, at.noteId)).toMatchObject({ body: "changed" });
+    run: (context, at) => updateNote(context, at.caller, at.noteId, { body: "changed" }),
+    done: async (context, at) => {
+      expect(await getNote(context, at.caller, at.noteId)).toMatchObject({ body: "changed" });
       expect(await versionOf(at, "note", at.noteId)).toBe(2);
     },
   },
   "a note is deleted": {
-    run: (world, at) => deleteNote(world, at.caller, at.noteId),
-    done: (world, at) => expect(getNote(world, at.caller, at.noteId)).rejects.toMatchObject(notFound),
+    run: (context, at) => deleteNote(context, at.caller, at.noteId),
+    done: (context, at) => expect(getNote(context, at.caller, at.noteId)).rejects.toMatchObject(notFound),
   },
   "an appointment is made": {
-    run: (world, at) => createAppointment(world, at.caller, at.prospectId, made),
+    run: (context, at) => createAppointment(context, at.caller, at.prospectId, made),
     done: counted(countOf.appointments, false),
   },
   "an appointment is made under an idempotency key": {
-    run: (world, at) =>
-      idempotently(world, at.caller, under(at), (within) => createAppointment(within, at.caller, at.prospectId, made)),
+    run: (context, at) =>
+      idempotently(context, at.caller, under(at), (within) =>
+        createAppointment(within, at.caller, at.prospectId, made),
+      ),
     done: counted(countOf.appointments, true),
   },
   "an appointment moves to another month": {
-    run: (world, at) => updateAppointment(world, at.caller, at.appointmentId, { startAt: JUNE }),
-    done: async (world, at) => {
-      const [entry, ...more] = await calendarOf(world, at);
+    run: (context, at) => updateAppointment(context, at.caller, at.appointmentId, { startAt: JUNE }),
+    done: async (context, at) => {
+      const [entry, ...more] = await calendarOf(context, at);
       expect(more).toEqual([]);
       expect(entry).toMatchObject({ id: at.appointmentId, startAt: JUNE });
       expect(await versionOf(at, "appointment", at.appointmentId)).toBe(2);
     },
   },
   "an appointment is deleted": {
-    run: (world, at) => deleteAppointment(world, at.caller, at.appointmentId),
-    done: async (world, at) => {
-      await expect(getAppointment(world, at.caller, at.appointmentId)).rejects.toMatchObject(notFound);
-      expect(await calendarOf(world, at)).toEqual([]);
+    run: (context, at) => deleteAppointment(context, at.caller, at.appointmentId),
+    done: async (context, at) => {
+      await expect(getAppointment(context, at.caller, at.appointmentId)).rejects.toMatchObject(notFound);
+      expect(await calendarOf(context, at)).toEqual([]);
       expect(await versionOf(at, "appointment", at.appointmentId)).toBe(2);
     },
   },
@@ -244,7 +246,7 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
   if (operation === undefined || planAt === undefined) throw new Error("no such case");
   const caller = await company();
   db.plan(() => pass);
-  await operation.run(worldOn(db.table), await scene(caller));
+  await operation.run(contextOn(db.table), await scene(caller));
   const calls = [...db.calls];
   const possible = [...calls.entries()].filter(([, call]) => fault !== "a conflict" || isTransaction(call));
   for (const strike of strikesOf(possible.length, turn)) {
@@ -252,18 +254,18 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
     const place = `call ${index + 1} of ${calls.join(", ")}`;
     const here = await scene(caller);
     db.plan(watching(here, planAt(index + 1)));
-    const [{ status }] = await Promise.allSettled([operation.run(worldOn(db.table), here)]);
+    const [{ status }] = await Promise.allSettled([operation.run(contextOn(db.table), here)]);
     await expectWhole(here, place);
     if (RIDDEN_OUT.includes(fault)) expect(status, place).toBe("fulfilled");
     db.plan(watching(here, () => pass));
     if (status === "rejected") await retried(operation, here);
     await expectWhole(here, place);
-    await operation.done(worldOn(db.direct), here, { least: 1, most: status === "fulfilled" ? 1 : 2 });
+    await operation.done(contextOn(db.direct), here, { least: 1, most: status === "fulfilled" ? 1 : 2 });
   }
 });
 
 /** As the client does it, once the run that holds its key must be dead. What is gone already is as good as deleted. */
 async function retried({ run }: Operation, at: Scene): Promise<void> {
-  const world = worldOn(db.table, { now: () => Date.now() + 31_000 });
-  await run(world, at).catch((error: unknown) => expect(error).toMatchObject(notFound));
+  const context = contextOn(db.table, { now: () => Date.now() + 31_000 });
+  await run(context, at).catch((error: unknown) => expect(error).toMatchObject(notFound));
 }

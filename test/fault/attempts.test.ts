@@ -1,10 +1,10 @@
 /** Attempts that delivered something and were answered in few words stand in the delivery's row, all others by themselves: none is missing. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { readDelivery } from "#shared/deliveries/log.ts";
-import { redeliver } from "#shared/deliveries/redeliver.ts";
-import { cancel } from "#shared/deliveries/settle.ts";
-import { worldOn } from "#shared/world.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
+import { cancel } from "#shared/webhooks/settle.ts";
 import { expectBalanced } from "./balance.ts";
 import { deliveries, drain, newScene, publish, type Scene } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.stop());
 
-const api = (at: Scene) => ({ ...worldOn(db.direct, { now: () => at.clock }), commit: db.direct.transact });
+const api = (at: Scene) => ({ ...contextOn(db.direct, { now: () => at.clock }), commit: db.direct.transact });
 
 async function only(at: Scene) {
   const [delivery] = await deliveries(at);
@@ -46,7 +46,7 @@ test("failed, delivered, delivered again and again: each attempt is told with wh
   await drain(at);
   for (let again = 0; again < 2; again++) {
     at.clock += 60_000;
-    await redeliver(api(at), at.world.queue, at.companyId, at.webhookId, (await only(at)).id);
+    await redeliver(api(at), at.context.queue, at.companyId, at.webhookId, (await only(at)).id);
     await drain(at);
   }
   const { attempts, status, attemptCount } = await shown(at);
@@ -64,7 +64,7 @@ test("sent again and again, its row does not grow without end", async () => {
   await drain(at);
   for (let again = 0; again < 8; again++) {
     at.clock += 60_000;
-    await redeliver(api(at), at.world.queue, at.companyId, at.webhookId, (await only(at)).id);
+    await redeliver(api(at), at.context.queue, at.companyId, at.webhookId, (await only(at)).id);
     await drain(at);
   }
   expect((await only(at)).successes).toHaveLength(5);
@@ -76,16 +76,16 @@ test("sent again and again, its row does not grow without end", async () => {
 test("an attempt that ends when its delivery has been cancelled is told all the same", async () => {
   const at = await newScene(db);
   await publish(at);
-  const { post } = at.world;
-  const world = {
-    ...at.world,
+  const { post } = at.context;
+  const context = {
+    ...at.context,
     post: async (sent: Parameters<typeof post>[0]) => {
       const exchange = await post(sent);
-      await cancel(at.world, [await only(at)]);
+      await cancel(at.context, [await only(at)]);
       return exchange;
     },
   };
-  await drain({ ...at, world });
+  await drain({ ...at, context });
   const { attempts, status } = await shown(at);
   expect(status).toBe("cancelled");
   expect(attempts).toMatchObject([{ number: 1, status: 200 }]);

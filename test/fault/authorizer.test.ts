@@ -1,7 +1,7 @@
 /** The authorizer of the whole service: which functions a request costs, and what a caller sees while nobody can be looked up. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
-import { routes } from "../../infra/routes.ts";
+import { routes } from "../../infra/routes/routes.ts";
 import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;

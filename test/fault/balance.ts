@@ -1,6 +1,6 @@
 /** The books of a company in the tests' hands: they balance and nothing is at fault, whatever was done to it. */
 import { expect } from "vitest";
-import { type Books, reconcile } from "#shared/deliveries/books.ts";
+import { type Books, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 interface Kept {

@@ -1,8 +1,8 @@
 /** Batches of stream and queue in the tests' hands: many events told together, many messages handed to one call. */
 import { setImmediate as turn } from "node:timers/promises";
-import { gateKeys } from "#shared/db/gate-keys.ts";
-import { consume } from "#shared/deliveries/consume.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { consume } from "#shared/webhooks/deliver/consume.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { prospectRow, type Scene } from "./event-scene.ts";
 import { Killed, mortal } from "./mortal.ts";
 
@@ -12,9 +12,9 @@ const VISIBILITY_MS = 90_000;
 
 /** New prospects of these ids. */
 export async function publishIds(at: Scene, ids: readonly number[]): Promise<void> {
-  const world = mortal(at.world);
+  const context = mortal(at.context);
   const changes = ids.map((id) => ({ before: undefined, after: prospectRow(at.companyId, id) }));
-  await publishChanges(world, batchReads(world), changes);
+  await publishChanges(context, batchReads(context), changes);
 }
 
 /** The receiver has been quick: one place at the gate does for a whole batch. */
@@ -25,7 +25,7 @@ export async function beQuick({ db, companyId, webhookId }: Scene): Promise<void
 
 /** One call of the function. Killed, it has acknowledged nothing; else what failed comes back. Gives how many did. */
 export async function consumeSome(at: Scene, entries: Scene["queue"]): Promise<number> {
-  const ends = await consume(mortal(at.world), entries);
+  const ends = await consume(mortal(at.context), entries);
   const isKilled = ends.some((end) => end.status === "rejected" && end.reason instanceof Killed);
   const back = entries.filter((_, i) => isKilled || ends[i]?.status !== "fulfilled");
   for (const { message } of back) at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });

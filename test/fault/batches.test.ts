@@ -3,20 +3,20 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { gateKeys } from "#shared/db/gate-keys.ts";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { reconcile } from "#shared/deliveries/books.ts";
-import { consume } from "#shared/deliveries/consume.ts";
-import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
-import { LEASE_MS, slotsOf } from "#shared/deliveries/gate.ts";
-import { markedGate } from "#shared/deliveries/gate-mark.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { lookMessage } from "#shared/deliveries/waiting.ts";
-import { publishStream } from "#shared/events/stream.ts";
-import { createWebhook } from "#shared/webhooks/create.ts";
-import { createRegistration } from "#shared/webhooks/registrations.ts";
-import { worldOn } from "#shared/world.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
+import { consume } from "#shared/webhooks/deliver/consume.ts";
+import { publishStream } from "#shared/webhooks/events/stream.ts";
+import { markedGate } from "#shared/webhooks/limiter/backlog-mark.ts";
+import { LEASE_MS, slotsOf } from "#shared/webhooks/limiter/limiter.ts";
+import { lookMessage } from "#shared/webhooks/limiter/throttled-backlog.ts";
+import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-scene.ts";
 import { deliveries, newScene, prospectRow, type Scene, settleFor } from "./event-scene.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -36,8 +36,8 @@ const timesPosted = (posts: readonly Post[]) =>
   [...Map.groupBy(posts, ({ headers }) => headers["X-Service-Delivery"] ?? "").values()].map(({ length }) => length);
 
 async function expectBalanced(at: Scene, matched: number): Promise<void> {
-  const world = { table: db.direct, clock: { now: () => at.clock } };
-  const books = await reconcile(world, at.companyId, { again: 0, wait: () => Promise.resolve() });
+  const context = { table: db.direct, clock: { now: () => at.clock } };
+  const books = await reconcile(context, at.companyId, { again: 0, wait: () => Promise.resolve() });
   expect(books).toMatchObject({ matched, delivered: matched, faults: [] });
 }
 
@@ -101,7 +101,7 @@ test("calls that are carried out in part, or whose reply is lost: nothing is mis
   await beQuick(at);
   // Half of the attempts have rows of their own.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
-  const disturbed: Scene = { ...at, world: { ...at.world, table: db.table } };
+  const disturbed: Scene = { ...at, context: { ...at.context, table: db.table } };
   const struck = new Map<string, number>();
   const batches = ["BatchExecuteStatement", "BatchWriteItem", "BatchGetItem"];
   db.plan((operation) => {
@@ -129,7 +129,7 @@ function held(at: Scene, isHeld: (post: Post) => boolean) {
     if (isHeld(sent)) await answer.promise;
     return { status: 200, error: null, answer: "", retryAfter: undefined, latencyMs: isHeld(sent) ? 10_000 : 1 };
   };
-  return { world: { ...at.world, post }, answer };
+  return { context: { ...at.context, post }, answer };
 }
 
 const untilDelivered = (at: Scene, count: number) =>
@@ -140,7 +140,7 @@ const untilDelivered = (at: Scene, count: number) =>
 describe("a receiver that hangs among nine good ones", () => {
   test("of other webhooks: all that the good ones got is recorded and settled meanwhile", async () => {
     const at = await newScene(db, "prospect.deleted");
-    const plain = worldOn(db.direct, { now: () => at.clock });
+    const plain = contextOn(db.direct, { now: () => at.clock });
     const hooks: number[] = [];
     for (const i of TEN) {
       const url = `http://127.0.0.1:1/${i === 5 ? "hangs" : i}`;
@@ -150,10 +150,10 @@ describe("a receiver that hangs among nine good ones", () => {
       hooks.push(id);
     }
     await publishIds(at, [1]);
-    const { world, answer } = held(at, ({ url }) => url.endsWith("hangs"));
+    const { context, answer } = held(at, ({ url }) => url.endsWith("hangs"));
     const batch = at.queue.splice(0);
     expect(batch).toHaveLength(10);
-    const ends = consume(world, batch);
+    const ends = consume(context, batch);
     for (const webhookId of hooks.filter((_, i) => i !== 4)) await untilDelivered({ ...at, webhookId }, 1);
     expect((await deliveries({ ...at, webhookId: hooks[4] ?? 0 }))[0]?.state).toBe("waiting");
     answer.resolve();
@@ -165,8 +165,8 @@ describe("a receiver that hangs among nine good ones", () => {
     const at = await newScene(db);
     await beQuick(at);
     await publishIds(at, TEN);
-    const { world, answer } = held(at, ({ body }) => JSON.parse(body).data.prospect.id === 5);
-    const ends = consume(world, at.queue.splice(0));
+    const { context, answer } = held(at, ({ body }) => JSON.parse(body).data.prospect.id === 5);
+    const ends = consume(context, at.queue.splice(0));
     await untilDelivered(at, 9);
     answer.resolve();
     expect((await ends).map(({ status }) => status)).toEqual(TEN.map(() => "fulfilled"));
@@ -183,7 +183,7 @@ test("a delivery at a gate that nobody looks after is not taken for looked after
   // Whoever put it there died before the mark. Other senders have all places for a moment.
   const dueShard = keys.gatedShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
-  const places = Array.from({ length: slotsOf(at.world.senders, false) }, (_, i) => [
+  const places = Array.from({ length: slotsOf(at.context.senders, false) }, (_, i) => [
     `dlv_other${i}`,
     `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
   ]);
@@ -205,7 +205,7 @@ test("a row that cannot be read fails its own message and no other", async () =>
   const update = keys.delivery(at.companyId, at.webhookId, bad.id);
   await db.direct.write({ update, change: { set: { body: Buffer.of(9, 9) } } });
   const batch = at.queue.splice(0);
-  const ends = await consume(at.world, batch);
+  const ends = await consume(at.context, batch);
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
@@ -220,7 +220,7 @@ test("a row that cannot be read fails its own message and no other", async () =>
     await db.direct.write({ update: key, change: { set: { body: Buffer.of(9, 9) } } });
   }
   at.clock += 60_000;
-  await expect(sweep(at.world, { assume: "messages-kept" })).rejects.toThrow("not known");
+  await expect(sweep(at.context, { assume: "messages-kept" })).rejects.toThrow("not known");
   expect(at.queue.filter(({ message }) => "webhookId" in message && message.webhookId === at.webhookId)).toHaveLength(
     10,
   );
@@ -231,13 +231,13 @@ const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "objec
 test("a record that cannot be read is parked by itself, and the others of its batch are told", async () => {
   const at = await newScene(db);
   const parked: unknown[] = [];
-  const world = { ...at.world, park: async (record: unknown) => void parked.push(record) };
+  const context = { ...at.context, park: async (record: unknown) => void parked.push(record) };
   const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
     z.parse(StreamRecord, { dynamodb: { SequenceNumber, NewImage: marshall(row) } });
   const broken = record("2", { type: "prospect", companyId: at.companyId });
   const [one, two] = [1, 2].map((id) => record(String(id), prospectRow(at.companyId, id)));
   if (one === undefined || two === undefined) throw new Error("no records");
-  const { batchItemFailures } = await publishStream(() => world)({ Records: [one, broken, two] });
+  const { batchItemFailures } = await publishStream(() => context)({ Records: [one, broken, two] });
   expect(batchItemFailures).toEqual([]);
   expect(parked).toEqual([broken]);
   await drainBatches(at);

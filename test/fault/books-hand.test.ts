@@ -2,22 +2,22 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
-import { gateKeys } from "#shared/db/gate-keys.ts";
+import { contextOn } from "#shared/context.ts";
+import { ledgerKeys } from "#shared/db/expected-keys.ts";
 import { keys } from "#shared/db/keys.ts";
-import { ledgerKeys } from "#shared/db/ledger-keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
-import { packedBody } from "#shared/deliveries/body.ts";
-import { deliveryItem, type StoredDelivery } from "#shared/deliveries/schema.ts";
-import { startReplay } from "#shared/deliveries/start-replay.ts";
-import { StoredWindowEvent } from "#shared/deliveries/window.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { pressAction } from "#shared/webhooks/actions.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
-import { createRegistration } from "#shared/webhooks/registrations.ts";
-import { tryOut } from "#shared/webhooks/try-out.ts";
-import { worldOn } from "#shared/world.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { StoredWindowEvent } from "#shared/webhooks/debounce-window.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { packedBody } from "#shared/webhooks/delivery-body.ts";
+import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { tryOut } from "#shared/webhooks/events/test-delivery.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { booksOf, expectBalanced } from "./balance.ts";
 import { deliveries, drain, newScene, prospectRow, type Scene } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -31,7 +31,7 @@ afterAll(() => db.stop());
 
 const MINUTE = 60_000;
 const PROSPECT = 4_711;
-const api = (at: Scene) => worldOn(db.direct, { now: () => at.clock });
+const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
 /** The company's owner. */
 async function callerOf({ companyId }: Scene): Promise<Caller> {
   const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
@@ -49,7 +49,7 @@ interface Staged {
 
 async function stage(): Promise<Staged> {
   const at = await newScene(db, "prospect.updated", 10);
-  const { companyId, webhookId, world } = at;
+  const { companyId, webhookId, context } = at;
   const { id } = await createRegistration(api(at), companyId, webhookId, {
     event: "prospect.updated",
     filter: null,
@@ -65,12 +65,12 @@ async function stage(): Promise<Staged> {
   const [first] = rows;
   if (first === undefined) throw new Error("no row");
   await db.direct.batchPut([{ ...keys.prospect(companyId, PROSPECT), ...prospectItem(first) }]);
-  const reads = batchReads(world);
+  const reads = batchReads(context);
   for (const [i, before] of rows.slice(0, -1).entries())
-    await publishChanges(world, reads, [{ before, after: rows[i + 1] }]);
+    await publishChanges(context, reads, [{ before, after: rows[i + 1] }]);
   const caller = await callerOf(at);
-  const press = await pressAction(api(at), world, caller, PROSPECT, id);
-  const trial = await tryOut(api(at), world.queue, caller, webhookId);
+  const press = await pressAction(api(at), context, caller, PROSPECT, id);
+  const trial = await tryOut(api(at), context.queue, caller, webhookId);
   const found = await deliveries(at);
   const one = (wanted: (delivery: StoredDelivery) => boolean): StoredDelivery => {
     const [delivery, ...more] = found.filter(wanted);
@@ -165,7 +165,7 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
   },
   "nobody goes on with a release": async ({ at }) => {
     await pauseWebhook(api(at), at.companyId, at.webhookId);
-    await resumeWebhook(api(at), at.world.queue, at.companyId, at.webhookId);
+    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
     at.clock += 16 * MINUTE;
     return `webhook ${at.webhookId}: its release has been due for a quarter of an hour`;
   },
@@ -173,7 +173,7 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
     const { companyId, webhookId } = at;
     await drain(at);
     const range = { from: iso(0), to: undefined, deliveries: "all" } as const;
-    expect(await startReplay(api(at), at.world.queue, companyId, webhookId, range)).toEqual({ count: 3 });
+    expect(await startReplay(api(at), at.context.queue, companyId, webhookId, range)).toEqual({ count: 3 });
     expect(await db.direct.get(replayKeys.replay(companyId, webhookId))).toHaveProperty("dueAt");
     at.clock += 16 * MINUTE;
     return `webhook ${webhookId}: its replay has been due for a quarter of an hour`;

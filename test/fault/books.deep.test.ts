@@ -7,15 +7,15 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { gateKeys } from "#shared/db/gate-keys.ts";
+import { contextOn } from "#shared/context.ts";
+import { ledgerKeys } from "#shared/db/expected-keys.ts";
+import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import { ledgerKeys } from "#shared/db/ledger-keys.ts";
-import type { Item } from "#shared/db/table.ts";
-import { reconcile } from "#shared/deliveries/books.ts";
-import { deliveryItem, type StoredDelivery } from "#shared/deliveries/schema.ts";
-import { pauseWebhook } from "#shared/webhooks/pause.ts";
-import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { deliveriesOf, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "./faulty-dynamodb.ts";
 import { type Hook, Senders } from "./senders.ts";
@@ -57,7 +57,7 @@ afterAll(() => db.stop());
 
 const Key = z.object({ pk: z.string(), sk: z.string() });
 
-const api = () => worldOn(db.direct, { now: () => senders.clock });
+const api = () => contextOn(db.direct, { now: () => senders.clock });
 const books = (again = 0) =>
   reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {
     again,
@@ -227,7 +227,7 @@ test("the command prints the table of counts and ends with 1 where it finds a fa
   const address = outputs.address();
   const PORT = String(typeof address === "object" ? address?.port : "");
   const run = async (...args: string[]) => {
-    const child = spawn(process.execPath, ["infra/webhooks.ts", ...args], {
+    const child = spawn(process.execPath, ["infra/cli/webhooks.ts", ...args], {
       cwd: fileURLToPath(new URL("../..", import.meta.url)),
       env: { ...process.env, PORT },
     });

@@ -1,10 +1,10 @@
 /** An answer that Lambda does not carry: known before its effect is committed, and nothing is written. */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { assertCarried, carriedBytes, committingCarried } from "#shared/http/carried.ts";
 import { limits } from "#shared/limits.ts";
-import { worldOn } from "#shared/world.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;
@@ -41,13 +41,13 @@ test("what fits is what the whole JSON of the function's answer says, escapes an
 });
 
 test("an effect is not committed with an answer that could not be given", async () => {
-  const world = committingCarried(worldOn(db.direct));
+  const context = committingCarried(contextOn(db.direct));
   const row = { ...keys.company(1), type: "company", name: "X" };
   const writes = [{ put: row }];
   // Quotation marks take two bytes in the answer, and four in what the function gives.
   const answer = { name: '"'.repeat(limits.bufferedAnswerBytes / 4) };
-  await expect(world.commit(writes, answer)).rejects.toMatchObject({ code: "internal" });
-  expect(await world.table.get(keys.company(1))).toBeUndefined();
-  await world.commit(writes, { name: "X" });
-  expect(await world.table.get(keys.company(1))).toMatchObject({ name: "X" });
+  await expect(context.commit(writes, answer)).rejects.toMatchObject({ code: "internal" });
+  expect(await context.table.get(keys.company(1))).toBeUndefined();
+  await context.commit(writes, { name: "X" });
+  expect(await context.table.get(keys.company(1))).toMatchObject({ name: "X" });
 });

@@ -1,25 +1,25 @@
 /** What a create costs, part by part: two write units for each row of its transaction and for the check of what it names. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
 import { createProspect } from "#shared/prospects/write.ts";
-import type { World } from "#shared/world.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
 
 let db: FaultyDynamoDb;
-let world: World;
+let context: ApiContext;
 let company: Company;
 let currentStatusId: number | undefined;
 beforeAll(async () => {
   db = await startFaultyDynamoDb();
-  world = warmFunction(db, systemClock);
-  company = await newCompany(world);
-  [currentStatusId] = (await loadDictionary(world.table, company.caller.companyId)).statuses.keys();
+  context = warmFunction(db, systemClock);
+  company = await newCompany(context);
+  [currentStatusId] = (await loadDictionary(context.table, company.caller.companyId)).statuses.keys();
   // From here on ids and names are in memory.
-  await createProspect(world, company.caller, { currentStatusId, address });
+  await createProspect(context, company.caller, { currentStatusId, address });
 });
 afterAll(() => db.stop());
 
@@ -47,6 +47,6 @@ const creates: [what: string, input: () => NewProspect, writeUnits: number][] = 
 ];
 
 test.each(creates)("with %s", async (_, input, writeUnits) => {
-  const { usage } = await metered(() => createProspect(world, company.caller, input()));
+  const { usage } = await metered(() => createProspect(context, company.caller, input()));
   expect(usage).toMatchObject({ writeUnits, rounds: 1 });
 });

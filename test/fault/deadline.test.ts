@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { post } from "#shared/deliveries/exchange.ts";
 import { limits } from "#shared/limits.ts";
-import type { Resolve } from "#shared/webhooks/names.ts";
+import type { Resolve } from "#shared/outbound/names.ts";
+import { post } from "#shared/outbound/post.ts";
 
 let deadlines: { readonly ms: number; readonly end: () => void }[];
 const cleanUps: (() => void)[] = [];

@@ -1,15 +1,15 @@
 /** A webhook or registration is deleted while deliveries wait: each is cancelled once, nothing more is sent, and the log says so at once. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { gateKeys } from "#shared/db/gate-keys.ts";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { BREAKER_FAILURES } from "#shared/deliveries/gate.ts";
-import { listDeliveries, readDelivery } from "#shared/deliveries/log.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
-import { ApiError } from "#shared/http/problem.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
-import { createRegistration, deleteRegistration } from "#shared/webhooks/registrations.ts";
-import { deleteWebhook, readWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
+import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { expectBalanced } from "./balance.ts";
 import {
   consume,
@@ -34,14 +34,14 @@ afterAll(() => db.stop());
 
 const MINUTE = 60_000;
 const COUNT = 2;
-const api = (at: Scene) => worldOn(db.direct, { now: () => at.clock });
+const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
 const idsOf = async (at: Scene): Promise<number[]> =>
   (await readWebhook(api(at), at.companyId, at.webhookId)).registrations.map(({ id }) => id).toSorted((a, b) => a - b);
 
 async function publish(at: Scene): Promise<void> {
-  const reads = batchReads(at.world);
+  const reads = batchReads(at.context);
   for (let id = 1; id <= COUNT; id++) {
-    await publishChanges(at.world, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
+    await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
   }
 }
 
@@ -97,11 +97,11 @@ async function stage(wait: () => Promise<Scene>, what: "webhook" | "registration
   const at = await wait();
   const { companyId, webhookId } = at;
   const [registration = 0] = await idsOf(at);
-  const world = { ...worldOn(at.world.table, { now: () => at.clock }), commit: at.world.table.transact };
+  const context = { ...contextOn(at.context.table, { now: () => at.clock }), commit: at.context.table.transact };
   const ask = () =>
     what === "webhook"
-      ? deleteWebhook(world, companyId, webhookId)
-      : deleteRegistration(world, companyId, webhookId, registration);
+      ? deleteWebhook(context, companyId, webhookId)
+      : deleteRegistration(context, companyId, webhookId, registration);
   async function remove(): Promise<void> {
     for (;;) {
       try {
@@ -120,7 +120,7 @@ async function stage(wait: () => Promise<Scene>, what: "webhook" | "registration
 /** What a pause keeps is looked at when the webhook is resumed. */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
-  if (isKept) await resumeWebhook(api(at), at.world.queue, at.companyId, at.webhookId).catch(() => undefined);
+  if (isKept) await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId).catch(() => undefined);
   await settleFor(at, 3);
 }
 
@@ -248,7 +248,7 @@ describe("a registration that is deleted", () => {
     await settleFor(at, 2);
     const held = { dueShard: keys.heldShard(at.companyId, at.webhookId), state: "waiting" };
     expect(await deliveries(at)).toMatchObject([held, held]);
-    await resumeWebhook(api(at), at.world.queue, at.companyId, at.webhookId);
+    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
     await settleFor(at, 2);
     expect((await deliveries(at)).map(({ state }) => state)).toEqual(["cancelled", "cancelled"]);
     expect(at.posts).toEqual([]);

@@ -1,8 +1,8 @@
 /** What a delivered event takes of the table, in write units, and how large its row is. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
-import { packedBody, unpackedBody } from "#shared/deliveries/body.ts";
-import { deliveryItem } from "#shared/deliveries/schema.ts";
+import { deliveryItem } from "#shared/webhooks/delivery.ts";
+import { packedBody, unpackedBody } from "#shared/webhooks/delivery-body.ts";
 import { deliveries, drain, newScene, prospectRow, publish } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 

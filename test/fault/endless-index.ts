@@ -1,7 +1,8 @@
 /** Tables whose due index holds as many deliveries of one company as a test wants: its pages are made when they are read. */
 import { iso } from "#shared/clock.ts";
+import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item, Table } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 import { START } from "./event-scene.ts";
 
 /** So many paused webhooks of one company, each of which keeps so many deliveries. */

@@ -1,5 +1,5 @@
 /** A process that posts to an endless receiver: what its memory is at rest and at most. */
-import { post } from "#shared/deliveries/exchange.ts";
+import { post } from "#shared/outbound/post.ts";
 
 const [, , url = ""] = process.argv;
 const send = (path: string) => post({ url: `${url}${path}`, body: "{}", headers: {} }, "local");

@@ -1,18 +1,18 @@
 /** The body of a delivery is fixed when it is first written: what is published again reads other rows and changes nothing. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { createAppointment, updateAppointment } from "#shared/appointments/appointments.ts";
 import type { Caller } from "#shared/auth/caller.ts";
-import { createCompany } from "#shared/companies/create.ts";
+import type { EventContext } from "#shared/context.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/item.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import type { Item } from "#shared/db/table.ts";
-import { StoredDelivery } from "#shared/deliveries/schema.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
-import type { EventWorld } from "#shared/events/world.ts";
+import { createAppointment, updateAppointment } from "#shared/prospects/attached/appointments.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createWebhook } from "#shared/webhooks/create.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;
@@ -28,21 +28,21 @@ const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
 /** A prospect before and after a change of its name, with an appointment in each. */
 async function scene() {
   let now = NOW;
-  const world: World = worldOn(db.direct, { now: () => now });
+  const context: ApiContext = contextOn(db.direct, { now: () => now });
   const owner = { email: "body@x.test", firstName: "A", lastName: "B", sub: "body" };
-  const { company, owner: made } = await createCompany(world, { name: "X", owner });
+  const { company, owner: made } = await createCompany(context, { name: "X", owner });
   const caller: Caller = { companyId: company.id, userId: made.id, role: "owner", permissions: [] };
   const registration = { filter: null, delayMinutes: 0, manualTriggerButtonText: null };
   const registrations = [{ ...registration, event: "prospect.updated", triggerMode: "automatic" as const }];
-  await createWebhook(world, company.id, { name: "x", url: "http://127.0.0.1:1/", registrations });
-  const { id } = await createProspect(world, caller, { name: "Ada" });
-  const appointment = await createAppointment(world, caller, id, { title: "first", startAt: hour(2) });
+  await createWebhook(context, company.id, { name: "x", url: "http://127.0.0.1:1/", registrations });
+  const { id } = await createProspect(context, caller, { name: "Ada" });
+  const appointment = await createAppointment(context, caller, id, { title: "first", startAt: hour(2) });
   const before = await db.direct.get(keys.prospect(company.id, id));
   now += 60_000;
-  await updateProspect(world, caller, id, { name: "Bea" });
+  await updateProspect(context, caller, id, { name: "Bea" });
   const after = await db.direct.get(keys.prospect(company.id, id));
   now += 60_000;
-  return { world, caller, id, appointmentId: appointment.id, change: { before, after } };
+  return { context, caller, id, appointmentId: appointment.id, change: { before, after } };
 }
 
 async function deliveriesOf({ companyId }: Caller): Promise<StoredDelivery[]> {
@@ -57,20 +57,20 @@ async function deliveriesOf({ companyId }: Caller): Promise<StoredDelivery[]> {
 }
 
 test("an appointment that is made or moved after the event was told is not in it", async () => {
-  const { world, caller, id, appointmentId, change } = await scene();
-  const events: EventWorld = {
+  const { context, caller, id, appointmentId, change } = await scene();
+  const events: EventContext = {
     table: db.direct,
-    clock: world.clock,
+    clock: context.clock,
     timeScale: 1,
     senders: 10,
     secrets: { open: () => Promise.reject(new Error("nothing is signed here")) },
-    rest: async () => undefined,
+    wait: async () => undefined,
     queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("nothing is taken here")) },
     post: () => Promise.reject(new Error("nothing is posted here")),
     park: () => Promise.reject(new Error("nothing is parked here")),
   };
   // Sooner than the first one, and there before the event is told, but made after what it tells of.
-  await createAppointment(world, caller, id, { title: "second", startAt: hour(1) });
+  await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.webhooks(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
@@ -80,7 +80,7 @@ test("an appointment that is made or moved after the event was told is not in it
   expect(more).toEqual([]);
   expect(JSON.parse(told?.body ?? "")).toMatchObject({ data: { prospect: { appointments: [{ title: "first" }] } } });
 
-  await updateAppointment(world, caller, appointmentId, { title: "changed" });
+  await updateAppointment(context, caller, appointmentId, { title: "changed" });
   await publishChanges(events, batchReads(events), [change]);
   expect(await deliveriesOf(caller)).toEqual([told]);
 });

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
-import { keepEventData, readEventData } from "#shared/deliveries/event-data.ts";
+import { keepEventData, readEventData } from "#shared/webhooks/event-data.ts";
 import { START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 

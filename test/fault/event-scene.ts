@@ -1,21 +1,22 @@
 /** The way of an event in the tests' hands: a real table, a queue that hands out messages in order, a receiver, a clock, and kills. */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
+import type { Queued } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
-import { createCompany } from "#shared/companies/create.ts";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
-import { consume as consumeBatch } from "#shared/deliveries/consume.ts";
-import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
-import { type QueueMessage, StoredDelivery } from "#shared/deliveries/schema.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
-import type { EventWorld } from "#shared/events/world.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import type { Queued } from "#shared/queue.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import { secretsOn } from "#shared/secrets/provider.ts";
-import { createWebhook } from "#shared/webhooks/create.ts";
-import { createRegistration } from "#shared/webhooks/registrations.ts";
-import { worldOn } from "#shared/world.ts";
+import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
+import { type QueueMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { calledBy, Killed, mortal } from "./mortal.ts";
 
@@ -38,7 +39,7 @@ export interface Scene {
   readonly companyId: number;
   readonly webhookId: number;
   readonly change: RowChange;
-  readonly world: EventWorld;
+  readonly context: EventContext;
   /** Waiting messages with the time they become visible and whether they were handed out before. */
   readonly queue: { message: QueueMessage; at: number; isRepeat: boolean }[];
   readonly posts: Post[];
@@ -58,7 +59,7 @@ let subjects = 0;
 /** A company with one registration, and the change of a prospect that it wants to hear of. */
 export async function newScene(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Scene> {
   const time = { now: () => made.clock };
-  const plain = worldOn(db.direct, { now: () => START });
+  const plain = contextOn(db.direct, { now: () => START });
   const sub = `events-${subjects++}`;
   const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
   const { company } = await createCompany(plain, { name: "Acme", owner });
@@ -73,17 +74,17 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
   const queue: Scene["queue"] = [];
   const posts: Post[] = [];
   const calls: string[] = [];
-  const world: EventWorld = {
+  const context: EventContext = {
     table: calledBy((work, name) => strike(name, work), db.direct),
     // Whose calls are struck in secrets.test.ts.
     secrets: secretsOn(db.direct),
     clock: time,
-    rest: () => turn(),
+    wait: () => turn(),
     timeScale: 1,
     senders: 10,
     queue: {
       returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
-      send: (entries) => strike("send", async () => enqueue(entries)),
+      send: (entries: readonly Queued<QueueMessage>[]) => strike("send", async () => enqueue(entries)),
     },
     post: (post) =>
       strike("post", async () => {
@@ -104,7 +105,7 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     companyId: company.id,
     webhookId: webhook.id,
     change: { before: undefined, after: prospectRow(company.id, 4_711) },
-    world,
+    context,
     queue,
     posts,
     calls,
@@ -116,7 +117,7 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
   };
   return made;
 
-  function enqueue(entries: readonly Queued[]): void {
+  function enqueue(entries: readonly Queued<QueueMessage>[]): void {
     for (const { message, delaySeconds } of entries) {
       queue.push({ message, at: made.clock + delaySeconds * 1_000, isRepeat: false });
     }
@@ -170,8 +171,8 @@ export function prospectRow(companyId: number, id: number): StoredProspect {
 }
 
 export async function publish(at: Scene): Promise<void> {
-  const world = mortal(at.world);
-  await publishChanges(world, batchReads(world), [at.change]);
+  const context = mortal(at.context);
+  await publishChanges(context, batchReads(context), [at.change]);
 }
 
 /** The stream gives a record again until it has been published. */
@@ -186,8 +187,8 @@ export async function publishUntilDone(at: Scene): Promise<void> {
 }
 
 /** As the queue's function does it, with a batch of one. */
-export async function consume(at: Pick<Scene, "world">, message: QueueMessage, isRepeat: boolean): Promise<void> {
-  const [end] = await consumeBatch(mortal(at.world), [{ message, isRepeat }]);
+export async function consume(at: Pick<Scene, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
+  const [end] = await consumeBatch(mortal(at.context), [{ message, isRepeat }]);
   if (end?.status === "rejected") throw end.reason;
 }
 
@@ -231,7 +232,7 @@ export async function settleFor(at: Scene, minutes: number, empty = drain): Prom
   for (let minute = 0; minute < minutes; minute++) {
     await empty(at);
     at.clock += 60_000;
-    await sweep(at.world, { assume: "messages-kept" }).catch((error: unknown) => {
+    await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
     // What other tests of the table have left is none of this one's.

@@ -1,9 +1,9 @@
 /** From a committed change to the receiver, with the functions killed at every call they make: lost 0, twice only where a fault forces it. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Post } from "#shared/deliveries/exchange.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Post } from "#shared/outbound/post.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { expectBalanced } from "./balance.ts";
 import { consume, deliveries, drain, newScene, publish, publishUntilDone, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -125,7 +125,7 @@ describe("repeats and reordering", () => {
     await publish(at);
     const message = at.queue[0]?.message;
     if (message === undefined) throw new Error("no message");
-    const { table } = at.world;
+    const { table } = at.context;
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
       const items = await table.batchGet(keys);
@@ -133,7 +133,7 @@ describe("repeats and reordering", () => {
       if (++reads === 2) await consume(at, message, false);
       return items;
     };
-    await consume({ ...at, world: { ...at.world, table: { ...table, batchGet } } }, message, false);
+    await consume({ ...at, context: { ...at.context, table: { ...table, batchGet } } }, message, false);
     expect(reads).toBe(3);
     expect(at.posts).toHaveLength(1);
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);
@@ -182,20 +182,20 @@ describe("time", () => {
     const at = await scene();
     await publish(at);
     at.queue.length = 0;
-    expect(await sweep(at.world, { assume: "messages-kept" })).toBe(0);
+    expect(await sweep(at.context, { assume: "messages-kept" })).toBe(0);
     at.clock += 60_000;
-    expect(await sweep(at.world, { assume: "messages-kept" })).toBe(1);
-    expect(await sweep(at.world, { assume: "messages-kept" })).toBe(0);
+    expect(await sweep(at.context, { assume: "messages-kept" })).toBe(1);
+    expect(await sweep(at.context, { assume: "messages-kept" })).toBe(0);
     await drain(at);
     expect(at.posts).toHaveLength(1);
-    expect(await sweep(at.world, { assume: "messages-lost" })).toBe(0);
+    expect(await sweep(at.context, { assume: "messages-lost" })).toBe(0);
   });
 
   test("after the queue was lost everything that waits is queued again, whenever it is due", async () => {
     const at = await scene("prospect.created", 60);
     await publish(at);
     at.queue.length = 0;
-    expect(await sweep(at.world, { assume: "messages-lost" })).toBe(1);
+    expect(await sweep(at.context, { assume: "messages-lost" })).toBe(1);
     await drain(at);
     expect(at.posts).toHaveLength(1);
     expect(at.clock).toBeGreaterThanOrEqual(START + 3_600_000);
@@ -211,7 +211,7 @@ test("a sender that died with its message: the next one waits for the lease and 
   await expect(consume(at, message, false)).rejects.toBeInstanceOf(Killed);
   expect(at.calls.at(-1)).toBe("post");
   at.clock += 1_000;
-  expect(await sweep(at.world, { assume: "messages-lost" })).toBe(1);
+  expect(await sweep(at.context, { assume: "messages-lost" })).toBe(1);
   await drain(at);
   expect(at.posts).toHaveLength(1);
   expect((await deliveries(at))[0]?.state).toBe("delivered");
@@ -222,7 +222,7 @@ describe("what is gone", () => {
   test("a webhook deleted before the attempt cancels the delivery", async () => {
     const at = await scene();
     await publish(at);
-    await deleteWebhook(worldOn(db.direct), at.companyId, at.webhookId);
+    await deleteWebhook(contextOn(db.direct), at.companyId, at.webhookId);
     await drain(at);
     expect(at.posts).toHaveLength(0);
     expect((await deliveries(at))[0]?.state).toBe("cancelled");

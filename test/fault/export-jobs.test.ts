@@ -2,20 +2,20 @@
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
+import type { JobMessage } from "#shared/aws/job-queue.ts";
 import { keys } from "#shared/db/keys.ts";
-import { beginExport } from "#shared/exports/begin.ts";
-import { GzipPart, gzipBegin } from "#shared/exports/gzip-parts.ts";
-import { runExport } from "#shared/exports/job.ts";
-import { exportKeys } from "#shared/exports/places.ts";
-import type { NewExport } from "#shared/exports/schema.ts";
-import { StoredExport } from "#shared/exports/stored.ts";
-import { importFile } from "#shared/imports/import.ts";
-import { HOLD_MS } from "#shared/jobs/held.ts";
-import type { JobMessage } from "#shared/jobs/queue.ts";
-import { exportProspects } from "#shared/prospects/export.ts";
+import { beginExport } from "#shared/jobs/export/begin.ts";
+import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
+import { runExport } from "#shared/jobs/export/job.ts";
+import { exportKeys } from "#shared/jobs/export/s3-keys.ts";
+import type { NewExport } from "#shared/jobs/export/schema.ts";
+import { StoredExport } from "#shared/jobs/export/stored.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
+import { HOLD_MS } from "#shared/jobs/lease.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { createProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/users/write.ts";
+import { updateUser } from "#shared/reference/write-user.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type JobScene, jobScene } from "./job-scene.ts";
 import { strikesOf } from "./strikes.ts";
@@ -58,9 +58,9 @@ async function streamed({ caller }: Pick<Company, "caller">, query: Record<strin
 /** A company of prospects with names that do not pack. */
 async function newFilled(count: number): Promise<Company> {
   const company = await newCompany(scene.sound());
-  const world = scene.sound();
+  const context = scene.sound();
   for (let i = 0; i < count; i++)
-    await createProspect(world, company.caller, {
+    await createProspect(context, company.caller, {
       name: `n${i}`,
       assignedToUserId: i % 2 === 0 ? company.repId : null,
     });

@@ -1,14 +1,14 @@
 /** The export on a table that others write meanwhile, whose copies are behind, and that fails: whole or broken off, never short. */
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
 import { addImported } from "#shared/company-index/imported.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createNote } from "#shared/notes/notes.ts";
-import { exportProspects } from "#shared/prospects/export.ts";
+import { createNote } from "#shared/prospects/attached/notes.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { denver } from "../../infra/local/demo-data.ts";
 import { type DemoCompany, demoRows } from "../../infra/local/demo-prospects.ts";
 import { sized } from "../tier.ts";
@@ -24,18 +24,18 @@ afterAll(() => db.stop());
 beforeEach(() => db.plan(() => pass));
 
 const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
-const newFunction = (): World => warmFunction(db, clock);
+const newFunction = (): ApiContext => warmFunction(db, clock);
 
 /** What a file holds, by column. `meanwhile` runs once, after its first piece. */
 async function exported(
-  world: World,
+  context: ApiContext,
   { caller }: Pick<Company, "caller">,
   query: Record<string, string> = {},
   meanwhile: () => Promise<unknown> = async () => undefined,
 ): Promise<Record<string, string>[]> {
   let text = "";
   let isFirst = true;
-  for await (const piece of await exportProspects(world, caller, ProspectFilter.parse(query))) {
+  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse(query))) {
     text += piece;
     if (isFirst) await meanwhile();
     isFirst = false;
@@ -49,10 +49,10 @@ const names = (rows: readonly Record<string, string>[]) => rows.map(({ name }) =
 async function demoCompany(
   count: number,
 ): Promise<Company & { readonly ids: readonly number[]; readonly bytes: number }> {
-  const world = newFunction();
-  const company = await newCompany(world);
+  const context = newFunction();
+  const company = await newCompany(context);
   const { companyId, userId } = company.caller;
-  const { statuses } = await loadDictionary(world.table, companyId);
+  const { statuses } = await loadDictionary(context.table, companyId);
   const plan: DemoCompany = {
     id: companyId,
     place: denver,
@@ -61,15 +61,15 @@ async function demoCompany(
     repIds: [company.repId],
     ownerId: userId,
   };
-  const ids = await world.ids.takeProspects(companyId, count);
+  const ids = await context.ids.takeProspects(companyId, count);
   let seed = 1;
   const random = (): number => {
     seed = (seed * 16_807) % 2_147_483_647;
     return seed / 2_147_483_647;
   };
-  const { rows, indexed } = await demoRows(world, plan, ids, random);
-  await world.table.batchPut(rows);
-  await addImported(world, companyId, indexed);
+  const { rows, indexed } = await demoRows(context, plan, ids, random);
+  await context.table.batchPut(rows);
+  await addImported(context, companyId, indexed);
   const stored = rows.filter(({ pk }) => pk.startsWith(`C#${companyId}#P#`));
   return { ...company, ids, bytes: stored.reduce((sum, row) => sum + bytesOf(row), 0) };
 }
@@ -77,19 +77,19 @@ async function demoCompany(
 describe("a whole company", () => {
   test("is read once, at the price of its bytes, in list order", async () => {
     const company = await demoCompany(3_000);
-    const world = newFunction();
+    const context = newFunction();
     // The names and the index are in memory.
-    await exported(world, company, { dateFrom: "2031-01-01" });
-    const { result, usage } = await metered(() => exported(world, company));
+    await exported(context, company, { dateFrom: "2031-01-01" });
+    const { result, usage } = await metered(() => exported(context, company));
     expect(result.map(({ id }) => Number(id))).toEqual(company.ids);
-    const index = (await metered(() => exported(world, company, { dateFrom: "2031-01-01" }))).usage.readUnits;
+    const index = (await metered(() => exported(context, company, { dateFrom: "2031-01-01" }))).usage.readUnits;
     expect(usage.readUnits - index).toBeLessThanOrEqual((1.05 * company.bytes) / 8_192);
   });
 
   test("a few of it are read one by one", async () => {
     const company = await demoCompany(1_000);
-    const world = newFunction();
-    const { result, usage } = await metered(() => exported(world, company, { search: "alvarez" }));
+    const context = newFunction();
+    const { result, usage } = await metered(() => exported(context, company, { search: "alvarez" }));
     expect(result.length).toBeLessThan(100);
     expect(usage.readUnits).toBeLessThan(company.bytes / 8_192 / 2);
     expect(result.every(({ name }) => name?.includes("Alvarez"))).toBe(true);
@@ -100,14 +100,14 @@ describe("a whole company", () => {
     ["one by one", 20],
   ])("%s: the newest note of each, whatever copy is asked first", async (_, count) => {
     const company = await demoCompany(count);
-    const world = newFunction();
+    const context = newFunction();
     const [first = 0, second = 0] = company.ids;
-    for (const body of ["old", "new"]) await createNote(world, company.caller, first, { body });
-    await updateProspect(world, company.caller, second, { name: "written since" });
-    const whole = await exported(world, company);
+    for (const body of ["old", "new"]) await createNote(context, company.caller, first, { body });
+    await updateProspect(context, company.caller, second, { name: "written since" });
+    const whole = await exported(context, company);
     expect(whole.find(({ id }) => id === String(first))?.notes).toBe("new");
     db.plan(behind);
-    const again = await exported(worldOn(db.table, clock), company);
+    const again = await exported(contextOn(db.table, clock), company);
     expect(again).toEqual(whole);
     expect(names(again)).toContain("written since");
   });
@@ -122,14 +122,14 @@ const behind: FaultPlan = (_, __, body) => {
 
 test("what others write meanwhile is written as it is then, and left out where it is gone or out of sight", async () => {
   const company = await demoCompany(2_000);
-  const world = newFunction();
+  const context = newFunction();
   const others = newFunction();
   const [changed = 0, deleted = 0, moved = 0] = company.ids.slice(-3);
   for (const id of [changed, deleted, moved])
     await updateProspect(others, company.caller, id, { assignedToUserId: company.repId });
   const rep = { caller: { ...company.caller, userId: company.repId, role: "sales" as const } };
-  const before = (await exported(world, rep)).length;
-  const rows = await exported(world, rep, {}, async () => {
+  const before = (await exported(context, rep)).length;
+  const rows = await exported(context, rep, {}, async () => {
     await updateProspect(others, company.caller, changed, { name: "changed" });
     await deleteProspect(others, company.caller, deleted);
     await updateProspect(others, company.caller, moved, { assignedToUserId: null });
@@ -143,19 +143,19 @@ test("what others write meanwhile is written as it is then, and left out where i
 
 test("a table that fails for good breaks the file off, at whatever call", { tags: "sized" }, async () => {
   const company = await demoCompany(1_500);
-  const world = worldOn(db.table, clock);
-  const whole = await exported(world, company);
+  const context = contextOn(db.table, clock);
+  const whole = await exported(context, company);
   let calls = 0;
   db.plan((operation) => {
     if (operation === "Query") calls++;
     return pass;
   });
-  expect(await exported(world, company)).toEqual(whole);
+  expect(await exported(context, company)).toEqual(whole);
   const all = calls;
   expect(all).toBeGreaterThan(5);
   for (let last = 0; last < all; last += sized({ short: 9, wide: 1 })) {
     let seen = 0;
     db.plan((operation) => (operation === "Query" && seen++ >= last ? throttle : pass));
-    await expect(exported(world, company), `after ${last} calls`).rejects.toThrow();
+    await expect(exported(context, company), `after ${last} calls`).rejects.toThrow();
   }
 });

@@ -1,16 +1,17 @@
 /** An event that many registrations want, in the tests' hands: as many as the limits allow, and a territory of as many points. */
 import { iso } from "#shared/clock.ts";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item, Table, Write } from "#shared/db/table.ts";
-import type { RowChange } from "#shared/events/publish.ts";
-import type { EventWorld } from "#shared/events/world.ts";
+import type { Table } from "#shared/db/table.ts";
 import type { StoredTerritory } from "#shared/territories/schema.ts";
 import { packed } from "#shared/territories/territories.ts";
-import type { StoredRegistration } from "#shared/webhooks/schema.ts";
-import { sealedSecret } from "#shared/webhooks/sealed.ts";
-import { readWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { sealedSecret } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { consume, newScene, type Scene, START } from "./event-scene.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { Killed } from "./mortal.ts";
@@ -36,15 +37,15 @@ export async function newManyScene(
 ): Promise<ManyScene> {
   const at = await newScene(db, "webhook.test");
   const { companyId } = at;
-  const world = worldOn(db.direct);
-  const { webhook } = await readWebhook(world, companyId, at.webhookId);
+  const context = contextOn(db.direct);
+  const { webhook } = await readWebhook(context, companyId, at.webhookId);
   const rows: (Key & Item)[] = [];
   const webhookIds: number[] = [];
   for (let i = 0; i < webhooks; i++) {
     const webhookId = nextId++;
     webhookIds.push(webhookId);
     // A secret opens in the row that it was sealed for and in no other.
-    const secret = await sealedSecret(world.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
+    const secret = await sealedSecret(context.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
     const hook = { ...webhook, ...secret, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
     rows.push({ ...keys.webhook(companyId, webhookId), ...hook });
     for (let j = 0; j < each; j++) rows.push(registrationRow(companyId, webhookId, delayMinutes, filter));
@@ -129,7 +130,7 @@ export interface Handed {
 }
 
 /** What is handed to the table: rows that are put, and the bytes of all calls. */
-export function counted(world: EventWorld): { world: EventWorld; handed: Handed } {
+export function counted(context: EventContext): { context: EventContext; handed: Handed } {
   const handed: Handed = { rows: 0, bytes: 0, mostBytes: 0 };
   const count = (items: readonly object[]): void => {
     const bytes = items.reduce((sum, item) => sum + sizeOf(item), 0);
@@ -137,7 +138,7 @@ export function counted(world: EventWorld): { world: EventWorld; handed: Handed 
     handed.bytes += bytes;
     handed.mostBytes = Math.max(handed.mostBytes, bytes);
   };
-  const { table } = world;
+  const { table } = context;
   const seen: Table = {
     ...table,
     insert: (items) => {
@@ -157,7 +158,7 @@ export function counted(world: EventWorld): { world: EventWorld; handed: Handed 
       return table.transact(writes);
     },
   };
-  return { world: { ...world, table: seen }, handed };
+  return { context: { ...context, table: seen }, handed };
 }
 
 const contentOf = (write: Write): object =>

@@ -4,9 +4,9 @@ import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Table } from "#shared/db/table.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
 import { limits } from "#shared/limits.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { booksOf, expectBalanced } from "./balance.ts";
 import { consume, deliveriesOf } from "./event-scene.ts";
 import { expandAll, type ManyScene, newManyScene, territoryChange } from "./fan-out-scene.ts";
@@ -33,8 +33,8 @@ async function publish(at: ManyScene, ...versions: number[]): Promise<void> {
   for (const version of versions) {
     for (;;) {
       try {
-        const world = mortal(at.world);
-        await publishChanges(world, batchReads(world), [territoryChange(at.companyId, version, 3, version)]);
+        const context = mortal(at.context);
+        await publishChanges(context, batchReads(context), [territoryChange(at.companyId, version, 3, version)]);
         break;
       } catch (error) {
         if (!(error instanceof Killed)) throw error;
@@ -100,7 +100,7 @@ describe("killed at each call, before and after it takes effect", () => {
       for (let minute = 0; minute < 13; minute++) {
         queued.push(...(await expandOnce(at)));
         at.clock += 60_000;
-        await sweep({ ...at.world, table: ownIndex(at) }, { assume: "messages-kept" });
+        await sweep({ ...at.context, table: ownIndex(at) }, { assume: "messages-kept" });
       }
       await expectAll(at, queued, String(number));
     }
@@ -147,7 +147,7 @@ test("a function that was taken for dead and goes on beside another: each match 
     if (message === undefined) throw new Error("no message");
     const work = async (): Promise<void> => {
       at.clock += 25_000;
-      await consume({ world: { ...at.world, table: db.direct } }, message, true);
+      await consume({ context: { ...at.context, table: db.direct } }, message, true);
     };
     at.meanwhile = { at: number, work };
     await expectAll(at, await expandAll(at), `${calm.calls[number - 1]} (${number})`);
@@ -159,10 +159,10 @@ test("batches with other borders, in any order and twice: each match is told onc
   const [first, second, third] = [2, 3, 4].map((version) => territoryChange(at.companyId, version, 3, version));
   if (first === undefined || second === undefined || third === undefined) throw new Error("no changes");
   for (const batch of [[first, second], [third], [second, third, first], [first]]) {
-    await publishChanges(at.world, batchReads(at.world), batch);
+    await publishChanges(at.context, batchReads(at.context), batch);
   }
   const queued = await expandAll(at);
-  await publishChanges(at.world, batchReads(at.world), [third, first]);
+  await publishChanges(at.context, batchReads(at.context), [third, first]);
   await expandAll(at);
   expect(new Set(queued).size).toBe(3 * MATCHES);
   expect(await idsOf(at)).toHaveLength(3 * MATCHES);

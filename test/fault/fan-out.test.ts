@@ -3,18 +3,19 @@ import { deflateRawSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
 import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
 import { keys } from "#shared/db/keys.ts";
-import { packedBody } from "#shared/deliveries/body.ts";
-import { StoredEventData } from "#shared/deliveries/event-data.ts";
-import { readDelivery } from "#shared/deliveries/log.ts";
-import type { StoredDelivery } from "#shared/deliveries/schema.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { PER_MESSAGE, PER_MESSAGE_BYTES } from "#shared/events/expand.ts";
-import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
 import { limits } from "#shared/limits.ts";
-import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { packedBody } from "#shared/webhooks/delivery-body.ts";
+import { StoredEventData } from "#shared/webhooks/event-data.ts";
+import { PER_MESSAGE, PER_MESSAGE_BYTES } from "#shared/webhooks/events/expand.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { booksOf, expectBalanced } from "./balance.ts";
 import { consume, deliveriesOf, drain } from "./event-scene.ts";
 import { counted, expandAll, type ManyScene, newManyScene, registrationRow, territoryChange } from "./fan-out-scene.ts";
@@ -27,8 +28,8 @@ beforeAll(async () => {
 });
 afterAll(() => db.stop());
 
-const publish = ({ world }: Pick<ManyScene, "world">, ...changes: RowChange[]) =>
-  publishChanges(world, batchReads(world), changes);
+const publish = ({ context }: Pick<ManyScene, "context">, ...changes: RowChange[]) =>
+  publishChanges(context, batchReads(context), changes);
 
 async function allDeliveries({ companyId, webhookIds }: ManyScene): Promise<StoredDelivery[]> {
   const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
@@ -40,8 +41,8 @@ const Body = z.object({ registrationId: z.int(), data: z.unknown() });
 describe("the publisher", () => {
   test("hands the table three rows and 300 KB for the largest event of 2 000 registrations, and sends one message", async () => {
     const at = await newManyScene(db, { webhooks: 40, each: 50 });
-    const { world, handed } = counted(at.world);
-    await publish({ world }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
+    const { context, handed } = counted(at.context);
+    await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
     expect(handed.rows).toBe(3);
     expect(handed.bytes).toBeLessThan(300_000);
     expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
@@ -59,9 +60,9 @@ describe("the publisher", () => {
   test("hands over as little for each of thirty such events, and publishes another company's beside them at once", async () => {
     const at = await newManyScene(db, { webhooks: 10, each: 20 });
     const other = await newManyScene(db, { webhooks: 1, each: 1 });
-    const { world, handed } = counted(at.world);
+    const { context, handed } = counted(at.context);
     const changes = Array.from({ length: 30 }, (_, i) => territoryChange(at.companyId, i + 2, limits.polygonPointsMax));
-    await publish({ world }, ...changes, territoryChange(other.companyId, 2));
+    await publish({ context }, ...changes, territoryChange(other.companyId, 2));
     expect(handed.rows).toBeLessThanOrEqual(3 * 30 + 2);
     expect(handed.mostBytes).toBeLessThan(200_000);
     const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
@@ -71,8 +72,8 @@ describe("the publisher", () => {
 
   test("makes few deliveries of many events of a company itself: the rest are left to the queue", async () => {
     const at = await newManyScene(db, { webhooks: 2, each: 45 });
-    const { world, handed } = counted(at.world);
-    await publish({ world }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
+    const { context, handed } = counted(at.context);
+    await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
     // Two events at once, with an entry in the ledger; data, entry and row of each of the others.
     expect(handed.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
@@ -82,8 +83,8 @@ describe("the publisher", () => {
 
   test("keeps large data once, also for few matches", async () => {
     const at = await newManyScene(db, { webhooks: 1, each: 10 });
-    const { world, handed } = counted(at.world);
-    await publish({ world }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
+    const { context, handed } = counted(at.context);
+    await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
     expect(handed.rows).toBe(1 + 1 + 10);
     expect(handed.bytes).toBeLessThan(250_000);
     await drain(at);
@@ -130,7 +131,7 @@ test("every match is one delivery in the bytes that it would have by itself, at 
   expect(registered.size).toBe(120);
   const [one] = made;
   if (one === undefined) throw new Error("no delivery");
-  const shown = await readDelivery(worldOn(db.direct), at.companyId, one.webhookId, one.id);
+  const shown = await readDelivery(contextOn(db.direct), at.companyId, one.webhookId, one.id);
   expect([shown.body]).toEqual([...(bodies.get(one.id) ?? [])]);
   expect(at.posts.length).toBeGreaterThan(120);
   expect(await expectBalanced(at)).toMatchObject({ matched: 120, delivered: 120, attempts: at.posts.length });
@@ -155,7 +156,7 @@ describe("with a delay", () => {
     expect(made).toHaveLength(120);
     expect(await expectBalanced(at)).toMatchObject({ matched: 120, waiting: 120, expanding: 0 });
     at.clock += 11 * 60_000;
-    await sweep(at.world, { assume: "messages-kept" });
+    await sweep(at.context, { assume: "messages-kept" });
     at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
     await drain(at, 5_000);
     expect(at.posts).toHaveLength(120);
@@ -193,8 +194,8 @@ describe("repeats and changes meanwhile", () => {
     await publish(at, change);
     await publish(at, change);
     await expandAll(at);
-    const { world, handed } = counted(at.world);
-    await publish({ world }, change);
+    const { context, handed } = counted(at.context);
+    await publish({ context }, change);
     // Its data and its entry, which stand there already.
     expect(handed.rows).toBe(2);
     expect(at.queue).toEqual([]);
@@ -230,7 +231,7 @@ describe("repeats and changes meanwhile", () => {
     const at = await newManyScene(db, { webhooks: 3, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
     const [gone = 0] = at.webhookIds;
-    await deleteWebhook(worldOn(db.direct), at.companyId, gone);
+    await deleteWebhook(contextOn(db.direct), at.companyId, gone);
     await drain(at, 5_000);
     expect(at.posts).toHaveLength(100);
     expect(at.posts.some(({ url }) => url.endsWith(`/${gone}`))).toBe(false);
@@ -287,14 +288,14 @@ describe("one at a time", () => {
       const again = await newManyScene(db, { webhooks: 3, each: 50 });
       await publish(again, territoryChange(again.companyId, 2));
       const work = async (): Promise<void> => {
-        const plain = { ...again.world, table: db.direct };
+        const plain = { ...again.context, table: db.direct };
         await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
         // Its message comes at once, and finds the other at work.
         const own = again.queue.splice(
           again.queue.findLastIndex(({ message }) => "fanOut" in message),
           1,
         );
-        for (const { message } of own) await consume({ world: plain }, message, false);
+        for (const { message } of own) await consume({ context: plain }, message, false);
       };
       again.meanwhile = { at: again.calls.length + step, work };
       await expandAll(again);
@@ -309,7 +310,7 @@ describe("the sweeper", () => {
     for (const version of [2, 3, 4]) await publish(at, territoryChange(at.companyId, version));
     at.queue.length = 0;
     at.clock += 60_000;
-    await sweep(at.world, { assume: "messages-kept" });
+    await sweep(at.context, { assume: "messages-kept" });
     const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
     expect(own.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     at.queue.splice(0, at.queue.length, ...own);

@@ -1,9 +1,9 @@
 /** The gate and its breaker while senders and looks are killed at each call: places come back, probes go on, everything arrives. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
-import { gateKeys } from "#shared/db/gate-keys.ts";
-import { BREAKER_FAILURES, slotsIn } from "#shared/deliveries/gate.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { BREAKER_FAILURES, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { expectBalanced } from "./balance.ts";
 import {
   deliveries,
@@ -40,9 +40,9 @@ async function troubled(): Promise<Scene> {
   const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
   await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...failed }]);
   at.answers = () => ({ status: at.clock < START + DOWN_MS ? 503 : 200 });
-  const reads = batchReads(at.world);
+  const reads = batchReads(at.context);
   for (let id = 1; id <= COUNT; id++) {
-    await publishChanges(at.world, reads, [{ before: undefined, after: prospectRow(companyId, id) }]);
+    await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(companyId, id) }]);
   }
   at.calls.length = 0;
   return at;
@@ -140,9 +140,9 @@ describe("a sender that dies with its place", () => {
 
   test("keeps it from others until its lease ends: two places, two dead, and nobody is sent before", async () => {
     const at = await newScene(db);
-    const reads = batchReads(at.world);
+    const reads = batchReads(at.context);
     for (let id = 1; id <= COUNT; id++) {
-      await publishChanges(at.world, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
+      await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
     }
     at.answers = (_, number) => {
       if (number <= 2) throw new Killed();

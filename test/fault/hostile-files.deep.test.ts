@@ -1,9 +1,9 @@
 /** Files that mean harm, as they would come through an upload: refused early, with a reason, in memory that does not grow. */
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import type { Dictionary } from "#shared/companies/dictionary.ts";
-import { BadFile } from "#shared/csv/bad-file.ts";
-import { NewTags, readRows } from "#shared/imports/read-file.ts";
+import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
+import { BadFile } from "#shared/prospects/csv/bad-file.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 

@@ -1,34 +1,34 @@
 /** Imports by an upload, on a table and a bucket that fail: after any death and a new run each row is there once, and before none is. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { listAddresses } from "#shared/addresses/list.ts";
 import type { Caller } from "#shared/auth/caller.ts";
-import { BucketUnavailable } from "#shared/aws/file-errors.ts";
-import { csvText } from "#shared/csv/write.ts";
+import type { JobMessage } from "#shared/aws/job-queue.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { LOOK_MS } from "#shared/imports/begin.ts";
-import { cancelImport } from "#shared/imports/cancel.ts";
-import { importFile } from "#shared/imports/import.ts";
-import { fileKeys } from "#shared/imports/places.ts";
-import { findImport, summaryOf } from "#shared/imports/read.ts";
-import { HOLD_MS } from "#shared/jobs/held.ts";
-import type { JobMessage } from "#shared/jobs/queue.ts";
-import { sweepJobs } from "#shared/jobs/sweep.ts";
-import { getNote } from "#shared/notes/notes.ts";
-import { checkIndex } from "#shared/prospects/index-check.ts";
-import { ListQuery, listProspects } from "#shared/prospects/list.ts";
-import { readAllProspects } from "#shared/prospects/plain-reading.ts";
-import { updateUser } from "#shared/users/write.ts";
-import type { World } from "#shared/world.ts";
+import { BucketUnavailable } from "#shared/errors.ts";
+import { LOOK_MS } from "#shared/jobs/import/begin.ts";
+import { cancelImport } from "#shared/jobs/import/cancel.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/read.ts";
+import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
+import { HOLD_MS } from "#shared/jobs/lease.ts";
+import { sweepJobs } from "#shared/jobs/sweep-jobs.ts";
+import { listAddresses } from "#shared/prospects/addresses/list.ts";
+import { getNote } from "#shared/prospects/attached/notes.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { readAllProspects } from "#shared/prospects/index/plain-reading.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { updateUser } from "#shared/reference/write-user.ts";
 import { sized } from "../tier.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type JobScene, jobScene } from "./job-scene.ts";
 import { strikes, strikesOf } from "./strikes.ts";
 import { type Company, newCompany } from "./warm-function.ts";
 
-async function addressesOf(world: World, companyId: number): Promise<readonly unknown[]> {
+async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
   const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
-  return (await listAddresses(world, owner, { after: 0, limit: 500 })).addresses;
+  return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
 }
 
 let db: FaultyDynamoDb;
@@ -60,26 +60,27 @@ const fileOf = (count: number, faults = 0): Buffer =>
     ]),
   );
 
-const list = (world: World, { caller }: Company) => listProspects(world, caller, ListQuery.parse({ pageSize: "500" }));
+const list = (context: ApiContext, { caller }: Company) =>
+  listProspects(context, caller, ListQuery.parse({ pageSize: "500" }));
 const told = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(scene.sound(), companyId, id));
 
 async function expectOnce(company: Company, count: number): Promise<void> {
-  const world = scene.sound();
+  const context = scene.sound();
   const { companyId } = company.caller;
-  const { items, total } = await list(world, company);
+  const { items, total } = await list(context, company);
   expect(total).toBe(count);
   expect(items.map(({ name }) => name)).toEqual(Array.from({ length: count }, (_, i) => `n${i}`).slice(0, 500));
-  expect((await readAllProspects(world.table, companyId)).prospects).toHaveLength(count);
-  expect(await checkIndex(world.table, companyId)).toEqual([]);
-  expect(await addressesOf(world, companyId)).toHaveLength(Math.min(count, 500));
+  expect((await readAllProspects(context.table, companyId)).prospects).toHaveLength(count);
+  expect(await checkIndex(context.table, companyId)).toEqual([]);
+  expect(await addressesOf(context, companyId)).toHaveLength(Math.min(count, 500));
 }
 
 async function expectNothing(company: Company): Promise<void> {
-  const world = scene.sound();
+  const context = scene.sound();
   const { companyId } = company.caller;
-  expect((await list(world, company)).total).toBe(0);
-  expect((await readAllProspects(world.table, companyId)).prospects).toEqual([]);
-  expect(await addressesOf(world, companyId)).toEqual([]);
+  expect((await list(context, company)).total).toBe(0);
+  expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);
+  expect(await addressesOf(context, companyId)).toEqual([]);
 }
 
 /** Everything of a company but its reference data, its imports' own rows and unused leases. */
@@ -234,7 +235,7 @@ describe("hand-over", () => {
 test("a run that dies far into a slow file, when it has told how far it is: each row counts once", async () => {
   const company = await newCompany(scene.sound());
   const job = await scene.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
-  const world = scene.sound();
+  const context = scene.sound();
   const breaking = async function* (key: string, etag: string): AsyncGenerator<Uint8Array> {
     let pieces = 0;
     for await (const piece of scene.bucket.read(key, etag)) {
@@ -243,7 +244,7 @@ test("a run that dies far into a slow file, when it has told how far it is: each
       yield piece;
     }
   };
-  expect(await scene.run({ ...world, objects: { ...scene.bucket, read: breaking } }, job)).toBe(false);
+  expect(await scene.run({ ...context, objects: { ...scene.bucket, read: breaking } }, job)).toBe(false);
   expect((await told(job)).processed).toBeGreaterThan(2_000);
   await scene.settle();
   expect(await told(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });

@@ -2,37 +2,37 @@
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { listAddresses } from "#shared/addresses/list.ts";
 import type { Caller } from "#shared/auth/caller.ts";
-import { BucketUnavailable } from "#shared/aws/file-errors.ts";
-import { loadDictionary } from "#shared/companies/dictionary.ts";
+import { openLinks } from "#shared/aws/links.ts";
 import { flush } from "#shared/company-index/flush.ts";
-import { csvText } from "#shared/csv/write.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import type { Item } from "#shared/db/table.ts";
+import { BucketUnavailable } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
-import { type ImportWorld, importFile } from "#shared/imports/import.ts";
-import { readImport } from "#shared/imports/read.ts";
+import { type ImportContext, importFile } from "#shared/jobs/import/import.ts";
+import { readImport } from "#shared/jobs/import/read.ts";
 import { limits } from "#shared/limits.ts";
-import { openLinks } from "#shared/links.ts";
-import { createNote, getNote } from "#shared/notes/notes.ts";
-import { readProspect } from "#shared/prospects/detail.ts";
-import { exportProspects } from "#shared/prospects/export.ts";
+import { listAddresses } from "#shared/prospects/addresses/list.ts";
+import { createNote, getNote } from "#shared/prospects/attached/notes.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { checkIndex } from "#shared/prospects/index-check.ts";
-import { ListQuery, listProspects } from "#shared/prospects/list.ts";
-import { readAllProspects } from "#shared/prospects/plain-reading.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { readAllProspects } from "#shared/prospects/index/plain-reading.ts";
+import { readProspect } from "#shared/prospects/list/detail.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { sized } from "../tier.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { strikesOf } from "./strikes.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
 
-async function addressesOf(world: World, companyId: number): Promise<readonly unknown[]> {
+async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
   const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
-  return (await listAddresses(world, owner, { after: 0, limit: 500 })).addresses;
+  return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
 }
 
 let db: FaultyDynamoDb;
@@ -47,14 +47,14 @@ const clock = { now: () => now.ms };
 
 /** The bucket: what it was given, and a refusal when that is wanted. */
 const bucket = { files: new Map<string, Uint8Array>(), refuses: false };
-const objects: ImportWorld["objects"] = {
+const objects: ImportContext["objects"] = {
   put: async (key, bytes) => {
     if (bucket.refuses) throw new BucketUnavailable("as planned");
     bucket.files.set(key, bytes);
   },
 };
-const newFunction = (): ImportWorld => ({ ...warmFunction(db, clock), objects });
-const faultyFunction = (): ImportWorld => ({ ...worldOn(db.table, clock), objects });
+const newFunction = (): ImportContext => ({ ...warmFunction(db, clock), objects });
+const faultyFunction = (): ImportContext => ({ ...contextOn(db.table, clock), objects });
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
 /** With an address each, a status and two tags; every third with a note. */
@@ -69,11 +69,11 @@ const fileOf = (count: number, name = "n"): Buffer =>
     ]),
   );
 
-const list = (world: World, { caller }: Company, query: Record<string, string> = {}) =>
-  listProspects(world, caller, ListQuery.parse({ pageSize: "500", ...query }));
+const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
+  listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
 
 /** As the endpoint does it under an idempotency key. */
-const posted = (world: World, caller: Caller, bytes: Buffer) => {
+const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
   const request = {
     requestId: "r",
     method: "POST",
@@ -85,7 +85,7 @@ const posted = (world: World, caller: Caller, bytes: Buffer) => {
     queryParameters: new Map<string, string[]>(),
     body: "the digest of the file",
   };
-  return idempotently(world, caller, request, (own) => importFile({ ...own, objects }, caller, bytes));
+  return idempotently(context, caller, request, (own) => importFile({ ...own, objects }, caller, bytes));
 };
 
 /** Everything of a company but its reference data, its idempotency keys and the journal of its imports. */
@@ -95,14 +95,14 @@ async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
 }
 
 async function expectOnce(company: Company, count: number): Promise<void> {
-  const world = newFunction();
+  const context = newFunction();
   const { companyId } = company.caller;
-  const { items, total } = await list(world, company);
+  const { items, total } = await list(context, company);
   expect(total).toBe(count);
   expect(new Set(items.map(({ name }) => name)).size).toBe(count);
-  expect((await readAllProspects(world.table, companyId)).prospects).toHaveLength(count);
-  expect(await checkIndex(world.table, companyId)).toEqual([]);
-  expect(await addressesOf(world, companyId)).toHaveLength(count);
+  expect((await readAllProspects(context.table, companyId)).prospects).toHaveLength(count);
+  expect(await checkIndex(context.table, companyId)).toEqual([]);
+  expect(await addressesOf(context, companyId)).toHaveLength(count);
 }
 
 describe("killed", () => {
@@ -147,21 +147,21 @@ describe("killed", () => {
   );
 
   async function expectNothingSeen(company: Company): Promise<void> {
-    const world = newFunction();
+    const context = newFunction();
     const { companyId } = company.caller;
-    expect((await readAllProspects(world.table, companyId)).prospects).toEqual([]);
-    expect(await addressesOf(world, companyId)).toEqual([]);
+    expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);
+    expect(await addressesOf(context, companyId)).toEqual([]);
     const prospects = (await db.keysOf(`C#${companyId}#P#`)).filter(({ sk }) => sk.startsWith("P#"));
     for (const { sk } of prospects.slice(0, 2)) {
       const id = Number(sk.slice(2));
-      await expect(readProspect(world, company.caller, id)).rejects.toThrow("no such prospect");
-      await expect(updateProspect(world, company.caller, id, { name: "x" })).rejects.toThrow("no such prospect");
-      await expect(createNote(world, company.caller, id, { body: "x" })).rejects.toThrow("no such prospect");
+      await expect(readProspect(context, company.caller, id)).rejects.toThrow("no such prospect");
+      await expect(updateProspect(context, company.caller, id, { name: "x" })).rejects.toThrow("no such prospect");
+      await expect(createNote(context, company.caller, id, { body: "x" })).rejects.toThrow("no such prospect");
     }
     const notes = (await db.keysOf(`C#${companyId}#P#`)).filter(({ sk }) => sk.startsWith("N#"));
     for (const { sk } of notes.slice(0, 1)) {
       const id = Number(sk.split("#").at(-1));
-      await expect(getNote(world, company.caller, id)).rejects.toThrow("no such note");
+      await expect(getNote(context, company.caller, id)).rejects.toThrow("no such note");
     }
   }
 
@@ -241,9 +241,9 @@ function contentOf(text: string): Record<string, string>[] {
   return rows.map(({ id: _, createdBy: __, createdAt: ___, ...row }) => row);
 }
 
-async function exportOf(world: World, { caller }: Company): Promise<string> {
+async function exportOf(context: ApiContext, { caller }: Company): Promise<string> {
   let text = "";
-  for await (const piece of await exportProspects(world, caller, ProspectFilter.parse({}))) text += piece;
+  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse({}))) text += piece;
   return text;
 }
 
@@ -297,18 +297,18 @@ test("what is exported from one company and imported into an empty one is the sa
     note: fc.oneof(awkward(200), fc.constant("x\n".repeat(5_000))),
   });
   const holds = async (prospects: (typeof prospect extends fc.Arbitrary<infer T> ? T : never)[]): Promise<void> => {
-    const world = newFunction();
-    const [one, two] = [await newCompany(world), await newCompany(world)];
+    const context = newFunction();
+    const [one, two] = [await newCompany(context), await newCompany(context)];
     await copyNames(one, two);
-    const { statuses } = await loadDictionary(world.table, one.caller.companyId);
+    const { statuses } = await loadDictionary(context.table, one.caller.companyId);
     for (const { isAssigned, status, note, ...input } of prospects) {
       const currentStatusId = [...statuses.keys()][status] ?? null;
-      const { id } = await createProspect(world, one.caller, {
+      const { id } = await createProspect(context, one.caller, {
         ...input,
         currentStatusId,
         assignedToUserId: isAssigned ? one.repId : null,
       });
-      if (note !== "") await createNote(world, one.caller, id, { body: note });
+      if (note !== "") await createNote(context, one.caller, id, { body: note });
       now.ms++;
     }
     const text = await exportOf(newFunction(), one);

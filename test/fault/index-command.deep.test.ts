@@ -6,9 +6,9 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
-import { createCompany } from "#shared/companies/create.ts";
 import { flush } from "#shared/company-index/flush.ts";
-import { worldOn } from "#shared/world.ts";
+import { contextOn } from "#shared/context.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "./faulty-dynamodb.ts";
 import { indexInHand, pieceOf } from "./index-damage.ts";
 import { IndexedCompany } from "./indexed-company.ts";
@@ -36,7 +36,7 @@ afterAll(async () => {
 async function run(...args: string[]) {
   const address = outputs.address();
   const PORT = String(typeof address === "object" ? address?.port : "");
-  const child = spawn(process.execPath, ["infra/company-index.ts", ...args], {
+  const child = spawn(process.execPath, ["infra/cli/company-index.ts", ...args], {
     cwd: root,
     env: { ...process.env, PORT },
   });
@@ -46,7 +46,7 @@ async function run(...args: string[]) {
 
 test("verifies and rebuilds; faults end it with 1, wrong usage and an unknown company with 2", async () => {
   const owner = { email: "owner@index.test", firstName: "", lastName: "", sub: "owner" };
-  const made = await createCompany(worldOn(db.direct), { name: "Index", owner });
+  const made = await createCompany(contextOn(db.direct), { name: "Index", owner });
   const company = new IndexedCompany(made.company.id, db.direct);
   const N = String(company.id);
   await company.stage(({ id }) => flush({ table: db.direct, clock: systemClock }, id, { least: 1, settleMs: 0 }));

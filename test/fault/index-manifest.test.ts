@@ -3,20 +3,21 @@
  * 250 lines: all of it is about the same few runs.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { takeRest } from "#shared/company-index/compaction-lock.ts";
 import { openCompanyIndex } from "#shared/company-index/company-index.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { CAUGHT_UP, flush } from "#shared/company-index/flush.ts";
+import { RETIRED_MS, retiredIn } from "#shared/company-index/garbage-collection.ts";
 import { addImported } from "#shared/company-index/imported.ts";
 import { rebuild } from "#shared/company-index/rebuild.ts";
-import { takeRest } from "#shared/company-index/rest.ts";
 import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
-import { RETIRED_MS, retiredIn } from "#shared/company-index/sweep.ts";
+import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import type { Item, Table } from "#shared/db/table.ts";
-import { checkIndex } from "#shared/prospects/index-check.ts";
-import { indexRecords } from "#shared/prospects/index-records.ts";
-import { verifyIndex } from "#shared/prospects/verify-index.ts";
+import type { Table } from "#shared/db/table.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { indexRecords } from "#shared/prospects/index/index-records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { IndexedCompany } from "./indexed-company.ts";
 import { strikes } from "./strikes.ts";

@@ -4,16 +4,17 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { REST_MS } from "#shared/company-index/compaction-lock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
+import { retiredIn } from "#shared/company-index/garbage-collection.ts";
 import { HEAD_TYPE } from "#shared/company-index/head.ts";
 import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
-import { REST_MS } from "#shared/company-index/rest.ts";
 import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
-import { retiredIn } from "#shared/company-index/sweep.ts";
-import type { Item, Table } from "#shared/db/table.ts";
-import { checkIndex } from "#shared/prospects/index-check.ts";
-import { indexRecords } from "#shared/prospects/index-records.ts";
+import type { Item } from "#shared/db/item.ts";
+import type { Table } from "#shared/db/table.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { indexRecords } from "#shared/prospects/index/index-records.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { IndexedCompany, type Staged } from "./indexed-company.ts";
 import { strikes, strikesOf } from "./strikes.ts";

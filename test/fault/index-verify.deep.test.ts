@@ -5,18 +5,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
+import { RETIRED_MS } from "#shared/company-index/garbage-collection.ts";
 import { sheetOf } from "#shared/company-index/manifest.ts";
 import { rebuild } from "#shared/company-index/rebuild.ts";
 import type { Records } from "#shared/company-index/records.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { sheetItem } from "#shared/company-index/store.ts";
-import { RETIRED_MS } from "#shared/company-index/sweep.ts";
 import type { Zone } from "#shared/company-index/zone.ts";
 import { keys } from "#shared/db/keys.ts";
-import { indexRecords } from "#shared/prospects/index-records.ts";
+import { indexRecords } from "#shared/prospects/index/index-records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
 import { indexEntry } from "#shared/prospects/indexed.ts";
-import { verifyIndex } from "#shared/prospects/verify-index.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import {
   corrupt,
@@ -39,8 +39,8 @@ beforeEach(() => db.plan(() => pass));
 let companies = 0;
 const newCompany = (): IndexedCompany => new IndexedCompany(1_000 + companies++, db.direct);
 const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
-const world = () => ({ table: db.direct, clock });
-const flushAll = ({ id }: IndexedCompany) => flush(world(), id, { least: 1, settleMs: 0 });
+const context = () => ({ table: db.direct, clock });
+const flushAll = ({ id }: IndexedCompany) => flush(context(), id, { least: 1, settleMs: 0 });
 const verify = ({ id }: IndexedCompany, pauseMs = 1) =>
   verifyIndex(db.direct, indexRecords(db.direct), id, { pauseMs });
 
@@ -221,7 +221,7 @@ describe("a check", () => {
     const { faults } = await verify(company);
     const told = fault.replace(/\{(.)\}/g, (__, letter: string) => String(staged.ids[letter.charCodeAt(0) - 97]));
     expect(faults).toContainEqual(expect.stringMatching(told));
-    await rebuild(world(), indexRecords(db.direct), company.id, { settleMs: 0 });
+    await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     await company.expectListsExact();
     // The damaged manifest goes too, when its time has come.
     clock.ms += RETIRED_MS + 1;
@@ -246,7 +246,7 @@ describe("a check", () => {
         `prospect ${created} is missing from the index`,
       ].sort(),
     );
-    await rebuild(world(), indexRecords(db.direct), company.id, { settleMs: 0 });
+    await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     expect((await verify(company)).faults).toEqual([]);
   });
 
@@ -289,7 +289,7 @@ describe("a check", () => {
     };
     const check = async (): Promise<void> => {
       for (let i = 0; i < 3; i++) expect((await verify(company, 30)).faults).toEqual([]);
-      await rebuild(world(), indexRecords(db.direct), company.id, { settleMs: 100 });
+      await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 100 });
       expect((await verify(company, 30)).faults).toEqual([]);
     };
     await Promise.all([

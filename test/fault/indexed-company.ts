@@ -3,13 +3,14 @@ import { expect } from "vitest";
 import { openCompanyIndex } from "#shared/company-index/company-index.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
 import { pageOf } from "#shared/company-index/page.ts";
-import { besideKeys } from "#shared/db/beside-keys.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
+import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Table, Write } from "#shared/db/table.ts";
-import { StoredNote } from "#shared/notes/schema.ts";
+import type { Table } from "#shared/db/table.ts";
+import { type CompanyProspects, readAllProspects } from "#shared/prospects/index/plain-reading.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
-import { type CompanyProspects, readAllProspects } from "#shared/prospects/plain-reading.ts";
+import { StoredNote } from "#shared/prospects/note-schema.ts";
 import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/row-writes.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 

@@ -1,15 +1,15 @@
 /** One receiver's trouble is its own: what it may take of the senders, what waits at its gate, and what others notice of it. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { gateKeys } from "#shared/db/gate-keys.ts";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { BREAKER_FAILURES, slotsOf } from "#shared/deliveries/gate.ts";
-import { listDeliveries } from "#shared/deliveries/log.ts";
-import { retryGapsMs } from "#shared/deliveries/plan.ts";
-import { LOOK_AFTER_MS, LOOKS } from "#shared/deliveries/through-gate.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
-import { deleteWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { listDeliveries } from "#shared/webhooks/deliver/log.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { LOOK_AFTER_MS, LOOKS } from "#shared/webhooks/deliver/through-limiter.ts";
+import { BREAKER_FAILURES, slotsOf } from "#shared/webhooks/limiter/limiter.ts";
+import { retryGapsMs } from "#shared/webhooks/retry-plan.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { expectBalanced } from "./balance.ts";
 import { deliveriesOf, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -40,7 +40,7 @@ async function stage(timeScale = 1) {
   staged.push(senders);
   const hook = await senders.hook();
   const gate = () => db.direct.get(gateKeys.gate(hook.companyId, hook.webhookId));
-  const api = worldOn(db.direct, { now: () => senders.clock });
+  const api = contextOn(db.direct, { now: () => senders.clock });
   const states = async () => (await deliveriesOf(db, hook)).map(({ state }) => state);
   const query = { limit: 100 };
   const shown = async () => (await listDeliveries(api, hook.companyId, hook.webhookId, query)).items;
@@ -192,7 +192,7 @@ describe("what waits at the gate", () => {
     );
     expect(new Set((await shown()).map(({ heldBy }) => heldBy))).toEqual(new Set(["pause"]));
     senders.answers = () => ({ ms: 10 });
-    await resumeWebhook(api, senders.world.queue, hook.companyId, hook.webhookId);
+    await resumeWebhook(api, senders.context.queue, hook.companyId, hook.webhookId);
     await senders.runUntil(START + 20 * MINUTE);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });

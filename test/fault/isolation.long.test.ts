@@ -1,7 +1,7 @@
 /** One receiver in trouble under 10 000 events, beside another company's steady events: none of those comes later for it. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { reconcile } from "#shared/deliveries/books.ts";
-import { slotsOf } from "#shared/deliveries/gate.ts";
+import { slotsOf } from "#shared/webhooks/limiter/limiter.ts";
+import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { isolate } from "./isolation-scene.ts";
 
@@ -25,7 +25,7 @@ test.each([
     const found = await isolate(db, { events: EVENTS, others: 600, trouble, wasQuick });
     expect(found.worstLatenessMs).toBe(0);
     expect(found.sendersHeld).toBeLessThanOrEqual(slotsOf(10, !wasQuick));
-    const { clock } = found.senders.world;
+    const { clock } = found.senders.context;
     const again = { again: 0, wait: () => Promise.resolve() };
     for (const { companyId } of [found.troubled, found.good]) {
       expect((await reconcile({ table: db.direct, clock }, companyId, again)).faults).toEqual([]);

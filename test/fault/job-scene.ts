@@ -1,20 +1,20 @@
 /** Imports and exports as jobs, on a table and a bucket that fail: what S3 and the queue would do, the test does. */
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
-import { BucketUnavailable, FileGone } from "#shared/aws/file-errors.ts";
+import type { JobMessage } from "#shared/aws/job-queue.ts";
+import type { Links } from "#shared/aws/links.ts";
+import type { Objects } from "#shared/aws/objects.ts";
 import type { Clock } from "#shared/clock.ts";
-import { runExport } from "#shared/exports/job.ts";
-import { beginImport } from "#shared/imports/begin.ts";
-import { runImport } from "#shared/imports/job.ts";
-import type { NewImport } from "#shared/imports/new-import.ts";
-import { fileKeys } from "#shared/imports/places.ts";
-import { HOLD_MS, JobLost } from "#shared/jobs/held.ts";
-import type { JobMessage } from "#shared/jobs/queue.ts";
-import { sweepJobs } from "#shared/jobs/sweep.ts";
-import type { JobWorld } from "#shared/jobs/world.ts";
-import type { Links } from "#shared/links.ts";
-import type { Objects } from "#shared/objects.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import type { JobContext } from "#shared/context.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { BucketUnavailable, FileGone } from "#shared/errors.ts";
+import { runExport } from "#shared/jobs/export/job.ts";
+import { beginImport } from "#shared/jobs/import/begin.ts";
+import { runImport } from "#shared/jobs/import/job.ts";
+import type { NewImport } from "#shared/jobs/import/new-import.ts";
+import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
+import { HOLD_MS, JobLost } from "#shared/jobs/lease.ts";
+import { sweepJobs } from "#shared/jobs/sweep-jobs.ts";
 import { type FaultyDynamoDb, pass } from "./faulty-dynamodb.ts";
 import { warmFunction } from "./warm-function.ts";
 
@@ -106,12 +106,12 @@ export interface JobScene {
   /** Messages that nobody has taken yet. */
   readonly queue: JobMessage[];
   /** One that fails as the table and the bucket are planned to. */
-  faulty(): JobWorld;
-  sound(): JobWorld;
+  faulty(): JobContext;
+  sound(): JobContext;
   /** Begins an import, and puts its file where it belongs. */
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
   /** One run; where it fails, false, and its message is back in the queue. */
-  run(world: JobWorld, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
+  run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
   /** Runs what the queue and the sweeper bring, until there is nothing left. */
   settle(): Promise<void>;
 }
@@ -126,12 +126,12 @@ export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
     send: async (message: JobMessage) => void queue.push(message),
     returnIn: async () => undefined,
   };
-  const on = (world: World): JobWorld => ({ ...world, objects: bucket, jobs });
-  const sound = (): JobWorld => on(warmFunction(db, clock));
+  const on = (context: ApiContext): JobContext => ({ ...context, objects: bucket, jobs });
+  const sound = (): JobContext => on(warmFunction(db, clock));
 
-  async function run(world: JobWorld, job: JobMessage, remainingMs = ample): Promise<boolean> {
+  async function run(context: JobContext, job: JobMessage, remainingMs = ample): Promise<boolean> {
     try {
-      await (job.kind === "import" ? runImport : runExport)(world, job, remainingMs);
+      await (job.kind === "import" ? runImport : runExport)(context, job, remainingMs);
       return true;
     } catch (error) {
       if (error instanceof JobLost) return true;
@@ -144,7 +144,7 @@ export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
     bucket,
     queue,
     sound,
-    faulty: () => on(worldOn(db.table, clock)),
+    faulty: () => on(contextOn(db.table, clock)),
     run,
     uploaded: async (caller, bytes, input = {}) => {
       const { id } = await beginImport(sound(), links, caller, input);

@@ -1,10 +1,10 @@
 /** What the log says for the metrics: how late deliveries are, whatever holds them, by company; attempts by result; what is missing. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { pauseWebhook } from "#shared/webhooks/pause.ts";
-import { worldOn } from "#shared/world.ts";
+import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { deliveriesOf, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { Senders } from "./senders.ts";
@@ -35,7 +35,7 @@ test("paused and throttled deliveries count among the late ones, by company; wha
   const senders = new Senders(db, 10);
   senders.sweeps = false;
   const [paused, down, idle] = [await senders.hook(), await senders.hook(), await senders.hook()];
-  const api = worldOn(db.direct, { now: () => senders.clock });
+  const api = contextOn(db.direct, { now: () => senders.clock });
   await pauseWebhook(api, paused.companyId, paused.webhookId);
   senders.answers = () => ({ ms: 10, status: 503 });
   await senders.publish(paused, 1, 3);
@@ -46,7 +46,7 @@ test("paused and throttled deliveries count among the late ones, by company; wha
   senders.queue.length = 0;
   senders.clock = START + 2 * MINUTE;
   lines.length = 0;
-  await sweep(senders.world, { assume: "messages-kept" });
+  await sweep(senders.context, { assume: "messages-kept" });
   // Of those that were tried, the next attempt was due 5 s after the first, or comes later.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
@@ -61,7 +61,7 @@ test("paused and throttled deliveries count among the late ones, by company; wha
 
 test("nothing waits: zeros, and no company", async () => {
   const senders = new Senders(db, 10);
-  await sweep(senders.world, { assume: "messages-kept" });
+  await sweep(senders.context, { assume: "messages-kept" });
   expect(of("deliveries waiting")).toEqual([
     { waiting: 0, held: 0, overdueSeconds: 0, oldestDueSeconds: 0, fanOuts: 0 },
   ]);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";
 import { afterEach } from "vitest";
-import { post } from "#shared/deliveries/exchange.ts";
+import { post } from "#shared/outbound/post.ts";
 
 const cleanUps: (() => void)[] = [];
 

@@ -4,19 +4,19 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import { flush } from "#shared/company-index/flush.ts";
 import { type Run, sheetOf } from "#shared/company-index/manifest.ts";
 import { readManifest, sheetItem } from "#shared/company-index/store.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { createNote } from "#shared/notes/notes.ts";
-import { ListQuery, listProspects } from "#shared/prospects/list.ts";
-import { mapPins } from "#shared/prospects/pins.ts";
+import { createNote } from "#shared/prospects/attached/notes.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { mapPins } from "#shared/prospects/list/pins.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
 import { setTags } from "#shared/prospects/tags.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createStatus, deactivateStatus, updateStatus } from "#shared/statuses/statuses.ts";
-import { createTag, deleteTag, updateTag } from "#shared/tags/tags.ts";
-import { disableUser, updateUser } from "#shared/users/write.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
+import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
+import { disableUser, updateUser } from "#shared/reference/write-user.ts";
 import { type FaultPlan, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { type Company, newCompany, warmFunction } from "./warm-function.ts";
 
@@ -30,12 +30,12 @@ beforeEach(() => db.plan(() => pass));
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
 
-const newFunction = (): World => warmFunction(db, clock);
-const list = (world: World, { caller }: Company, query: Record<string, string> = {}) =>
-  listProspects(world, caller, ListQuery.parse(query));
-const create = (world: World, { caller }: Company, input: NewProspect) => createProspect(world, caller, input);
-const newStatus = (world: World, { caller }: Company, value: string) =>
-  createStatus(world, caller.companyId, { value });
+const newFunction = (): ApiContext => warmFunction(db, clock);
+const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
+  listProspects(context, caller, ListQuery.parse(query));
+const create = (context: ApiContext, { caller }: Company, input: NewProspect) => createProspect(context, caller, input);
+const newStatus = (context: ApiContext, { caller }: Company, value: string) =>
+  createStatus(context, caller.companyId, { value });
 
 /** Eventual reads find no prospect, as in a copy of the table that has not heard of them. */
 const behind: FaultPlan = (_, __, body) => {
@@ -51,13 +51,13 @@ describe("the rows of a page", () => {
     const company = await newCompany(newFunction());
     for (let i = 0; i < count; i++) await create(newFunction(), company, { name: `n${i}` });
     db.plan(behind);
-    const { result, usage } = await metered(() => list(worldOn(db.table, clock), company));
+    const { result, usage } = await metered(() => list(contextOn(db.table, clock), company));
     expect(result.items).toHaveLength(count);
     expect(result.total).toBe(count);
     // The moment, the copy that is behind, the rows themselves.
     expect(usage.rounds).toBe(3);
     db.plan(() => pass);
-    expect((await metered(() => list(worldOn(db.table, clock), company))).usage.rounds).toBe(2);
+    expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
   });
 
   test("that are written after the moment are looked up at a later one", async () => {
@@ -74,24 +74,24 @@ describe("the rows of a page", () => {
       () => updateProspect(others, company.caller, first ?? 0, { currentStatusId: closed.id }),
       () => deleteProspect(others, company.caller, second ?? 0),
     ];
-    const world = worldOn(db.table, clock);
-    await list(world, company);
+    const context = contextOn(db.table, clock);
+    await list(context, company);
     const meanwhile = async () => {
       for (const write of writes.splice(0)) await write();
     };
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
-    const page = await list(world, company, { status: "Open" });
+    const page = await list(context, company, { status: "Open" });
     expect(writes).toEqual([]);
     expect(page.items.map(({ id }) => id)).toEqual([third]);
     expect(page.total).toBe(1);
   });
 
   test("that are written after each moment are read once, and what has changed at the next", async () => {
-    const { company, ids, world, others } = await fortyListed();
+    const { company, ids, context, others } = await fortyListed();
     let writes = 0;
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
-    const { result, usage } = await metered(() => list(world, company));
+    const { result, usage } = await metered(() => list(context, company));
     // As it was at the second moment: a write that comes after it is another list's.
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
@@ -99,11 +99,11 @@ describe("the rows of a page", () => {
   });
 
   test("that others write before and after each moment are shown as they are, once two moments have passed", async () => {
-    const { company, ids, world, others } = await fortyListed();
+    const { company, ids, context, others } = await fortyListed();
     let writes = 0;
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) || isOfRows(body) ? { kind: "late", meanwhile } : pass));
-    const { result, usage } = await metered(() => list(world, company));
+    const { result, usage } = await metered(() => list(context, company));
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("5");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
     expect([result.total, writes, usage.rounds]).toEqual([40, 6, 6]);
@@ -115,7 +115,7 @@ describe("the rows of a page", () => {
       const company = await newCompany(newFunction());
       const open = await newStatus(newFunction(), company, "Open");
       const closed = await newStatus(newFunction(), company, "Closed");
-      const others = worldOn(db.direct, clock);
+      const others = contextOn(db.direct, clock);
       const { id: a } = await create(others, company, { currentStatusId: open.id });
       const { id: b } = await create(others, company, { currentStatusId: closed.id });
       await createNote(others, company.caller, a, { body: "a zebra" });
@@ -131,9 +131,9 @@ describe("the rows of a page", () => {
       const meanwhile = filter === "status" ? swap : rename;
       db.plan((operation, _, body) => (isLook(operation, body) || isOfRows(body) ? { kind: "late", meanwhile } : pass));
       const query = filter === "status" ? { status: "Open" } : { search: "zebra" };
-      await expect(list(worldOn(db.table, clock), company, query)).rejects.toThrow("keeps changing");
+      await expect(list(contextOn(db.table, clock), company, query)).rejects.toThrow("keeps changing");
       db.plan(() => pass);
-      const items = (await list(worldOn(db.table, clock), company, query)).items;
+      const items = (await list(contextOn(db.table, clock), company, query)).items;
       expect(items.map(({ id }) => id)).toEqual([filter === "status" ? isOpen : a]);
     },
   );
@@ -177,12 +177,12 @@ describe("the rows of a page", () => {
 /** A company that a warm function has listed, and others that write to it. */
 async function fortyListed() {
   const company = await newCompany(newFunction());
-  const others = worldOn(db.direct, clock);
+  const others = contextOn(db.direct, clock);
   const ids: number[] = [];
   for (let i = 0; i < 40; i++) ids.push((await create(others, company, { name: "0" })).id);
-  const world = worldOn(db.table, clock);
-  await list(world, company);
-  return { company, ids, world, others };
+  const context = contextOn(db.table, clock);
+  await list(context, company);
+  return { company, ids, context, others };
 }
 
 const isOfRows = (body: unknown): boolean => /"C#\d+#P#/.test(JSON.stringify(body));
@@ -286,14 +286,14 @@ const damages: [string, (table: Table, companyId: number, run: Run) => Promise<u
 test.each(damages)("an index is answered as unavailable when %s", async (_, inflict) => {
   const company = await newCompany(newFunction());
   const { companyId } = company.caller;
-  const world = newFunction();
-  for (let i = 0; i < 3; i++) await create(world, company, { lat: i, lng: i });
-  await flush(world, companyId, { least: 1, settleMs: 0 });
-  const { head } = await readUnflushed(world.table, companyId);
-  const { runs } = await readManifest(world.table, companyId, head.manifest);
+  const context = newFunction();
+  for (let i = 0; i < 3; i++) await create(context, company, { lat: i, lng: i });
+  await flush(context, companyId, { least: 1, settleMs: 0 });
+  const { head } = await readUnflushed(context.table, companyId);
+  const { runs } = await readManifest(context.table, companyId, head.manifest);
   const [run] = runs;
   if (run === undefined) throw new Error("there is no run");
-  await inflict(world.table, companyId, run);
+  await inflict(context.table, companyId, run);
   const refused = { code: "unavailable", cause: { name: "IndexUnreadable" } };
   await expect(list(newFunction(), company)).rejects.toMatchObject(refused);
   await expect(mapPins(newFunction(), company.caller, {})).rejects.toMatchObject(refused);

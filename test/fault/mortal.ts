@@ -1,11 +1,13 @@
 /** A process that is killed at one call makes no other: what runs beside that call ends there too. */
-import type { Item, Table } from "#shared/db/table.ts";
-import type { EventWorld } from "#shared/events/world.ts";
+
+import type { EventContext } from "#shared/context.ts";
+import type { Item } from "#shared/db/item.ts";
+import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
 
 /** The world of one run: after a call that threw Killed, all that it is asked for throws likewise. */
-export function mortal(world: EventWorld): EventWorld {
+export function mortal(context: EventContext): EventContext {
   let isDead = false;
   async function call<T>(work: () => Promise<T>): Promise<T> {
     if (isDead) throw new Killed();
@@ -17,10 +19,10 @@ export function mortal(world: EventWorld): EventWorld {
     }
   }
   return {
-    ...world,
-    table: calledBy(call, world.table),
-    queue: { ...world.queue, send: (entries) => call(() => world.queue.send(entries)) },
-    post: (post) => call(() => world.post(post)),
+    ...context,
+    table: calledBy(call, context.table),
+    queue: { ...context.queue, send: (entries) => call(() => context.queue.send(entries)) },
+    post: (post) => call(() => context.post(post)),
   };
 }
 

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Exchange, post } from "#shared/deliveries/exchange.ts";
 import { limits } from "#shared/limits.ts";
-import { NoAddress, NotLookedUp, nameResolver, type Resolve } from "#shared/webhooks/names.ts";
+import { NoAddress, NotLookedUp, nameResolver, type Resolve } from "#shared/outbound/names.ts";
+import { type Exchange, post } from "#shared/outbound/post.ts";
 import { closeAfterEach, http } from "./listening.ts";
 import { type NameServer, startNameServer } from "./name-server.ts";
 

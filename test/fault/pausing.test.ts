@@ -1,11 +1,11 @@
 /** Paused webhooks: nothing is sent, nothing is lost, and what was kept goes out in order of time once they are resumed. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
-import { StoredWebhook } from "#shared/webhooks/schema.ts";
-import { worldOn } from "#shared/world.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { expectBalanced } from "./balance.ts";
 import {
   deliveries,
@@ -28,9 +28,9 @@ beforeAll(async () => {
 afterAll(() => db.stop());
 
 /** The API's functions, which no kill strikes. */
-const api = (at: Scene) => worldOn(db.direct, { now: () => at.clock });
+const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
 const pause = (at: Scene) => pauseWebhook(api(at), at.companyId, at.webhookId);
-const resume = (at: Scene) => resumeWebhook(api(at), at.world.queue, at.companyId, at.webhookId);
+const resume = (at: Scene) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
 const webhookRow = async ({ companyId, webhookId }: Scene) =>
   StoredWebhook.parse(await db.direct.get(keys.webhook(companyId, webhookId)));
 
@@ -40,7 +40,7 @@ async function change(at: Scene, first: number, count: number): Promise<void> {
     at.clock += 1_000;
     const createdAt = new Date(at.clock).toISOString();
     const after = { ...prospectRow(at.companyId, first + i), createdAt, updatedAt: createdAt };
-    await publishChanges(at.world, batchReads(at.world), [{ before: undefined, after }]);
+    await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
   }
 }
 
@@ -52,7 +52,7 @@ async function settle(at: Scene): Promise<void> {
   for (let minute = 0; minute < 2; minute++) {
     await drain(at);
     at.clock += 60_000;
-    await sweep(at.world, { assume: "messages-kept" }).catch((error: unknown) => {
+    await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
   }
@@ -145,11 +145,11 @@ test("a delivery that is put aside while its webhook is resumed goes on by itsel
   const at = await newScene(db);
   await pause(at);
   await publishUntilDone(at);
-  const { table } = at.world;
+  const { table } = at.context;
   // The resumption, with all that it releases, comes between the look at the paused webhook and the holding.
   let isResumed = false;
-  const world = {
-    ...at.world,
+  const context = {
+    ...at.context,
     table: {
       ...table,
       write: async (entry: Parameters<typeof table.write>[0]) => {
@@ -165,7 +165,7 @@ test("a delivery that is put aside while its webhook is resumed goes on by itsel
       },
     },
   };
-  await drain({ ...at, world });
+  await drain({ ...at, context });
   await drain(at);
   expect(at.posts).toHaveLength(1);
   await expectBalanced(at);

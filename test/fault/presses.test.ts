@@ -1,12 +1,12 @@
 /** A button pressed by somebody whose request is killed at every call, and who presses again: one delivery, and it arrives. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { pressAction } from "#shared/webhooks/actions.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
-import { createRegistration } from "#shared/webhooks/registrations.ts";
-import { worldOn } from "#shared/world.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { expectBalanced } from "./balance.ts";
 import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -28,7 +28,7 @@ interface Button {
 
 async function newButton(delayMinutes = 0): Promise<Button> {
   const at = await newScene(db, "prospect.deleted");
-  const { id } = await createRegistration(worldOn(db.direct), at.companyId, at.webhookId, {
+  const { id } = await createRegistration(contextOn(db.direct), at.companyId, at.webhookId, {
     event: "prospect.updated",
     filter: null,
     delayMinutes,
@@ -37,9 +37,9 @@ async function newButton(delayMinutes = 0): Promise<Button> {
   });
   const row = prospectRow(at.companyId, PROSPECT);
   await db.direct.write({ put: { ...keys.prospect(at.companyId, PROSPECT), ...prospectItem(row) } });
-  const world = { ...worldOn(at.world.table, { now: () => at.clock }), commit: at.world.table.transact };
+  const context = { ...contextOn(at.context.table, { now: () => at.clock }), commit: at.context.table.transact };
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
-  const press = async () => (await pressAction(world, at.world, caller, PROSPECT, id)).deliveryId;
+  const press = async () => (await pressAction(context, at.context, caller, PROSPECT, id)).deliveryId;
   return { at, press };
 }
 
@@ -55,7 +55,7 @@ test.each(["before", "after"] as const)("killed at each call, %s it takes effect
     for (let minute = 0; minute < 2; minute++) {
       await drain(at);
       at.clock += 60_000;
-      await sweep({ ...at.world, table: db.direct }, { assume: "messages-kept" });
+      await sweep({ ...at.context, table: db.direct }, { assume: "messages-kept" });
       at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
     }
     await drain(at);
@@ -96,12 +96,12 @@ test("waits for the registration's delay, is kept while the webhook is paused, a
   const { at, press } = await newButton(100);
   at.answers = () => ({ status: 500 });
   const told = await press();
-  const api = worldOn(db.direct, { now: () => at.clock });
+  const api = contextOn(db.direct, { now: () => at.clock });
   await pauseWebhook(api, at.companyId, at.webhookId);
   await drain(at);
   expect(at.posts).toEqual([]);
   expect(at.clock).toBe(START + 100 * 60_000);
-  await resumeWebhook(api, at.world.queue, at.companyId, at.webhookId);
+  await resumeWebhook(api, at.context.queue, at.companyId, at.webhookId);
   await drain(at);
   expect(at.posts).toHaveLength(10);
   expect(await deliveries(at)).toMatchObject([{ id: told, state: "exhausted", attempt: 10 }]);

@@ -5,8 +5,8 @@ import type { DynamoDBRecord } from "aws-lambda";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openTable } from "#shared/db/table.ts";
-import { publishStream } from "#shared/events/stream.ts";
-import { imageOf } from "../../infra/dead-letters/stream-records.ts";
+import { publishStream } from "#shared/webhooks/events/stream.ts";
+import { imageOf } from "../../infra/cli/stream-records.ts";
 import { START } from "./event-scene.ts";
 import { territoryChange } from "./fan-out-scene.ts";
 import { patient, TABLE } from "./faulty-dynamodb.ts";
@@ -21,7 +21,7 @@ let messages = 0;
 const handler = publishStream(() => ({
   table: openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient })),
   clock: { now: () => START },
-  rest: never,
+  wait: never,
   timeScale: 1,
   senders: 10,
   secrets: { open: never },

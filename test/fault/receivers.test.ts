@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { nextGapMs } from "#shared/deliveries/plan.ts";
 import { limits } from "#shared/limits.ts";
+import { nextGapMs } from "#shared/webhooks/retry-plan.ts";
 import { closeAfterEach, http, send, tcp } from "./listening.ts";
 
 closeAfterEach();

@@ -1,12 +1,12 @@
 /** A replay of more deliveries than a request has time for: counted exactly, made due by the queue, ten in a second. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { deliveryId } from "#shared/deliveries/identity.ts";
-import { newDelivery } from "#shared/deliveries/new-delivery.ts";
-import { startReplay } from "#shared/deliveries/start-replay.ts";
-import { readWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import { deliveryId } from "#shared/webhooks/delivery-id.ts";
+import { newDelivery } from "#shared/webhooks/new-delivery.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { consume, deliveries, newScene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
@@ -23,7 +23,7 @@ afterAll(() => db.stop());
 test(`${COUNT} deliveries, of which every fourth was delivered`, { timeout: 1_800_000 }, async () => {
   const at = await newScene(db);
   const { companyId, webhookId } = at;
-  const api = worldOn(db.direct, { now: () => at.clock });
+  const api = contextOn(db.direct, { now: () => at.clock });
   const { registrations } = await readWebhook(api, companyId, webhookId);
   const registrationId = registrations[0]?.id ?? 0;
   const rows = Array.from({ length: COUNT }, (_, i) => {
@@ -39,7 +39,7 @@ test(`${COUNT} deliveries, of which every fourth was delivered`, { timeout: 1_80
   at.clock = START + COUNT * 1_000;
   const range = { from: iso(START), to: undefined, deliveries: "undelivered" } as const;
   const started = performance.now();
-  const { count } = await startReplay(api, at.world.queue, companyId, webhookId, range);
+  const { count } = await startReplay(api, at.context.queue, companyId, webhookId, range);
   console.info(`counted ${count} of ${COUNT} in ${Math.round(performance.now() - started)} ms`);
   expect(count).toBe((COUNT / 4) * 3);
 

@@ -1,17 +1,17 @@
 /** Replays: what failed is sent again, each once, oldest first and no faster than it should; kills lose and double nothing. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
-import { gateKeys } from "#shared/db/gate-keys.ts";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { ReplayRange } from "#shared/deliveries/replay-schema.ts";
-import type { StoredAttempt, StoredDelivery } from "#shared/deliveries/schema.ts";
-import { startReplay } from "#shared/deliveries/start-replay.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
-import { deleteRegistration } from "#shared/webhooks/registrations.ts";
-import { readWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import type { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import type { ReplayRange } from "#shared/webhooks/replay-schema.ts";
+import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { expectBalanced } from "./balance.ts";
 import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -28,10 +28,10 @@ const HOUR = 3_600_000;
 /** An hour after the start every delivery has had its first attempt, and no second one. */
 const LATER = START + HOUR;
 
-const api = (at: Scene) => worldOn(db.direct, { now: () => at.clock });
+const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
 const everything: ReplayRange = { from: iso(START - HOUR), to: undefined, deliveries: "undelivered" };
 const replay = (at: Scene, range: Partial<ReplayRange> = {}) =>
-  startReplay(api(at), at.world.queue, at.companyId, at.webhookId, { ...everything, ...range });
+  startReplay(api(at), at.context.queue, at.companyId, at.webhookId, { ...everything, ...range });
 
 type Fate = "delivered" | "exhausted" | "failing";
 
@@ -43,7 +43,7 @@ async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
     at.clock = START + i * 1_000;
     at.queue.length = 0;
     const after = { ...prospectRow(at.companyId, i + 1), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
-    await publishChanges(at.world, batchReads(at.world), [{ before: undefined, after }]);
+    await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
     const message = at.queue.shift();
     if (message !== undefined) await drain({ ...at, queue: [message] }, 0).catch(() => undefined);
   }
@@ -127,13 +127,13 @@ test("takes what was made between the two times, both included, and nothing else
 test("what has not been tried, is kept for a paused webhook or has lost its registration is left alone", async () => {
   const at = await sceneOf(["exhausted", "failing"]);
   const after = { ...prospectRow(at.companyId, 3), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
-  await publishChanges(at.world, batchReads(at.world), [{ before: undefined, after }]);
+  await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
   await pauseWebhook(api(at), at.companyId, at.webhookId);
   expect(await replay(at)).toEqual({ count: 2 });
   await drain(at);
   expect(at.posts).toEqual([]);
   expect(await replay(at)).toEqual({ count: 0 });
-  await resumeWebhook(api(at), at.world.queue, at.companyId, at.webhookId);
+  await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
   await drain(at);
   expect(sent(at).toSorted()).toEqual([1, 2, 3]);
   expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3 });
@@ -150,10 +150,10 @@ function unlessKilled(error: unknown): void {
 
 /** Who gets no answer asks again. */
 async function startUntilAnswered(at: Scene): Promise<void> {
-  const world = { ...api(at), table: at.world.table, commit: at.world.table.transact };
+  const context = { ...api(at), table: at.context.table, commit: at.context.table.transact };
   for (;;) {
     try {
-      await startReplay(world, at.world.queue, at.companyId, at.webhookId, { ...everything, deliveries: "all" });
+      await startReplay(context, at.context.queue, at.companyId, at.webhookId, { ...everything, deliveries: "all" });
       return;
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
@@ -172,7 +172,7 @@ describe("killed at each call, before and after it takes effect", () => {
         for (let minute = 0; minute < 3; minute++) {
           await drain(at);
           at.clock += 60_000;
-          await sweep({ ...at.world, table: db.direct }, { assume: "messages-kept" }).catch(unlessKilled);
+          await sweep({ ...at.context, table: db.direct }, { assume: "messages-kept" }).catch(unlessKilled);
           at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
         }
         await drain(at);

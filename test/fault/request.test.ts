@@ -7,10 +7,10 @@ import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { post } from "#shared/deliveries/exchange.ts";
-import { headerValue, requestOf } from "#shared/deliveries/request.ts";
-import { NewRegistration, SecretChoice, WebhookPatch } from "#shared/webhooks/schema.ts";
-import { assertTarget } from "#shared/webhooks/target.ts";
+import { post } from "#shared/outbound/post.ts";
+import { assertTarget } from "#shared/outbound/public-url.ts";
+import { headerValue, requestOf } from "#shared/webhooks/deliver/request.ts";
+import { NewRegistration, SecretChoice, WebhookPatch } from "#shared/webhooks/subscriptions/schema.ts";
 
 interface Got {
   readonly headers: NodeJS.Dict<string | string[]>;

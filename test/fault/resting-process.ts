@@ -1,5 +1,5 @@
 /** A sender that rests and has nothing else to wait for. */
-import { eventWorld } from "#shared/events/world.ts";
+import { eventContext } from "#shared/webhooks/context.ts";
 
-await eventWorld().rest(20);
+await eventContext().wait(20);
 console.log("rested");

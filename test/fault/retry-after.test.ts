@@ -1,8 +1,8 @@
 /** Every form of Retry-After with the answers that may bring it: the next attempt comes when the receiver asked for it, within limits. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { nextGapMs } from "#shared/deliveries/plan.ts";
-import { resumeWebhook } from "#shared/webhooks/pause.ts";
-import { worldOn } from "#shared/world.ts";
+import { contextOn } from "#shared/context.ts";
+import { resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { nextGapMs } from "#shared/webhooks/retry-plan.ts";
 import { expectBalanced } from "./balance.ts";
 import { deliveries, drain, newScene, publish, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -66,7 +66,7 @@ test.each([
     await drain(at);
     if (status === 410) {
       expect(at.posts, place).toHaveLength(1);
-      await resumeWebhook(worldOn(db.direct, { now: () => at.clock }), at.world.queue, at.companyId, at.webhookId);
+      await resumeWebhook(contextOn(db.direct, { now: () => at.clock }), at.context.queue, at.companyId, at.webhookId);
       await drain(at);
     }
     expect(at.posts, place).toHaveLength(2);

@@ -8,22 +8,22 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { openKms } from "#shared/aws/kms.ts";
-import { createCompany } from "#shared/companies/create.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { secretKeys } from "#shared/db/secret-keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { signatureHeaders } from "#shared/deliveries/signature.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import { limits } from "#shared/limits.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import { open, seal } from "#shared/secrets/envelope.ts";
 import { openSecrets, type Secrets } from "#shared/secrets/secrets.ts";
-import { createWebhook } from "#shared/webhooks/create.ts";
-import { encryptSecrets } from "#shared/webhooks/encrypt.ts";
-import { openedSecrets } from "#shared/webhooks/sealed.ts";
-import { rotateSecret } from "#shared/webhooks/update.ts";
-import { getWebhook, listWebhooks, readWebhook } from "#shared/webhooks/webhooks.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { signatureHeaders } from "#shared/webhooks/deliver/signature.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { encryptSecrets } from "#shared/webhooks/subscriptions/encrypt.ts";
+import { openedSecrets } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { rotateSecret } from "#shared/webhooks/subscriptions/update.ts";
+import { getWebhook, listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { type KeyServer, startKms } from "../../infra/local/kms.ts";
 import { keyArn } from "../../infra/local/names.ts";
 import { deliveries, drain, newScene, publish } from "./event-scene.ts";
@@ -52,8 +52,8 @@ const service = () => openKms(ARN, { endpoint: kms.endpoint, region: "us-east-1"
 let clock = 0;
 /** Those of one warm function. */
 const secretsOn = (table: Table): Secrets => openSecrets(table, service, () => clock);
-const worldWith = (table: Table, secrets = secretsOn(table)): World => ({
-  ...worldOn(table),
+const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
+  ...contextOn(table),
   secrets,
   commit: (writes) => table.transact(writes),
 });
@@ -62,7 +62,7 @@ let companies = 0;
 async function newCompany(): Promise<number> {
   const sub = `secrets-${companies++}`;
   const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  return (await createCompany(worldOn(db.direct), { name: "Acme", owner })).company.id;
+  return (await createCompany(contextOn(db.direct), { name: "Acme", owner })).company.id;
 }
 const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };
 const OLD = "a secret of before encryption";
@@ -89,7 +89,7 @@ async function allOf(companyId: number): Promise<string> {
 }
 
 const secretsIn = async (companyId: number, id: number, secrets = secretsOn(db.direct)) =>
-  openedSecrets(secrets, (await readWebhook(worldOn(db.direct), companyId, id)).webhook);
+  openedSecrets(secrets, (await readWebhook(contextOn(db.direct), companyId, id)).webhook);
 
 test("what is sealed opens with its key at its place, and is refused where either, or a bit of it, is another", () => {
   const [key, other] = [createSecretKey(randomBytes(32)), createSecretKey(randomBytes(32))];
@@ -156,15 +156,15 @@ describe("in the table", () => {
 
   test("stands no secret, neither in the webhook's row nor in the answer that is kept for a repeated request", async () => {
     const companyId = await newCompany();
-    const ask = (path: string, work: (world: World) => Promise<{ id: number; secretKey: string }>) =>
+    const ask = (path: string, work: (context: ApiContext) => Promise<{ id: number; secretKey: string }>) =>
       idempotently(worldWith(db.direct), caller(companyId), request(path), work, { holdsSecret: true });
     const secretKey = "a secret that nobody may read";
-    const create = () => ask("/api/webhooks", (world) => createWebhook(world, companyId, { ...input, secretKey }));
+    const create = () => ask("/api/webhooks", (context) => createWebhook(context, companyId, { ...input, secretKey }));
     const { value } = await create();
-    const [webhook] = await listWebhooks(worldOn(db.direct), companyId);
+    const [webhook] = await listWebhooks(contextOn(db.direct), companyId);
     const rotated = "another that nobody may read";
     const rotate = () =>
-      ask("/rotate", (world) => rotateSecret(world, companyId, webhook?.id ?? 0, { secretKey: rotated }));
+      ask("/rotate", (context) => rotateSecret(context, companyId, webhook?.id ?? 0, { secretKey: rotated }));
     const second = await rotate();
     const found = await allOf(companyId);
     for (const secret of [secretKey, rotated]) expect(found).not.toContain(secret);
@@ -193,7 +193,7 @@ describe("in the table", () => {
       await createWebhook(worldWith(db.direct), own, input),
       await createWebhook(worldWith(db.direct), foreign, input),
     ];
-    const { sealedSecret } = (await readWebhook(worldOn(db.direct), own, a.id)).webhook;
+    const { sealedSecret } = (await readWebhook(contextOn(db.direct), own, a.id)).webhook;
     for (const { companyId, id } of [b, c]) {
       await db.direct.write({ update: keys.webhook(companyId, id), change: { set: { sealedSecret } } });
       await expect(secretsIn(companyId, id)).rejects.toThrow();
@@ -211,17 +211,17 @@ describe("a row of before encryption", () => {
     const set = { secretKey: OLD };
     const change = { set, remove: ["sealedSecret", "secretMask"] };
     await db.direct.write({ update: keys.webhook(at.companyId, at.webhookId), change });
-    const world = worldOn(db.direct, { now: () => at.clock });
-    expect(await getWebhook(world, at.companyId, at.webhookId)).toMatchObject({ secretKey: "••••tion" });
+    const context = contextOn(db.direct, { now: () => at.clock });
+    expect(await getWebhook(context, at.companyId, at.webhookId)).toMatchObject({ secretKey: "••••tion" });
     await publish(at);
     await drain(at);
     const { body = "", headers = {} } = at.posts[0] ?? {};
     const signed = signatureHeaders({ secretKey: OLD }, (await deliveries(at))[0]?.id ?? "", body, at.clock);
     expect(headers).toMatchObject({ "X-Service-Signature": signed["X-Service-Signature"] });
-    const { secretKey } = await rotateSecret(world, at.companyId, at.webhookId, {});
-    const { webhook } = await readWebhook(world, at.companyId, at.webhookId);
+    const { secretKey } = await rotateSecret(context, at.companyId, at.webhookId, {});
+    const { webhook } = await readWebhook(context, at.companyId, at.webhookId);
     expect(webhook).not.toHaveProperty("secretKey");
-    expect(await openedSecrets(world.secrets, webhook)).toMatchObject({
+    expect(await openedSecrets(context.secrets, webhook)).toMatchObject({
       secretKey,
       previousSecret: { secretKey: OLD },
     });
@@ -261,7 +261,7 @@ describe("a row of before encryption", () => {
           const opened = await secretsIn(companyId, id);
           expect(opened.secretKey).toBe(OLD);
           expect(opened.previousSecret?.secretKey).toBe(i === 0 ? "the one before the old one" : undefined);
-          expect(await getWebhook(worldOn(db.direct), companyId, id)).toMatchObject({ secretKey: "••••tion" });
+          expect(await getWebhook(contextOn(db.direct), companyId, id)).toMatchObject({ secretKey: "••••tion" });
         }
         expect(await encryptSecrets(db.direct, secretsOn(db.direct), companyId)).toEqual({ webhooks: 2, encrypted: 0 });
         expect((await allOf(companyId)) === rows).toBe(true);
@@ -280,7 +280,7 @@ describe("a row of before encryption", () => {
     const address = outputs.address();
     const PORT = String(typeof address === "object" ? address?.port : "");
     const run = async (): Promise<string> => {
-      const args = ["infra/webhooks.ts", "encrypt-secrets", "--company", String(companyId)];
+      const args = ["infra/cli/webhooks.ts", "encrypt-secrets", "--company", String(companyId)];
       const child = spawn(process.execPath, args, {
         env: { ...process.env, PORT },
         stdio: ["ignore", "pipe", "inherit"],
@@ -333,7 +333,7 @@ describe("while the key service refuses", () => {
     const at = await newScene(db);
     await publish(at);
     refuse();
-    const own = { ...at, world: { ...at.world, secrets: secretsOn(db.direct) } };
+    const own = { ...at, context: { ...at.context, secrets: secretsOn(db.direct) } };
     await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
     expect(at.posts).toEqual([]);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);

@@ -1,18 +1,19 @@
 /** Simulated senders: a fair queue, so many functions at once, receivers that take their time, and a clock that only waiting moves. */
 
 import { setImmediate as turn } from "node:timers/promises";
+import type { Queued } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
-import { createCompany } from "#shared/companies/create.ts";
-import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
-import type { QueueMessage } from "#shared/deliveries/schema.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChanges } from "#shared/events/publish.ts";
-import type { EventWorld } from "#shared/events/world.ts";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import { secretsOn } from "#shared/secrets/provider.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
-import { createWebhook } from "#shared/webhooks/create.ts";
-import { createRegistration } from "#shared/webhooks/registrations.ts";
-import { worldOn } from "#shared/world.ts";
+import type { QueueMessage } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { consume, prospectRow, START } from "./event-scene.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
 import { calledBy } from "./mortal.ts";
@@ -50,7 +51,7 @@ export class Senders {
   readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
   readonly mostInFlight = new Map<string, number>();
-  readonly world: EventWorld;
+  readonly context: EventContext;
   sweeps = true;
   answers: (post: Post, now: number) => Answer = () => ({ ms: 0 });
   readonly #db: FaultyDynamoDb;
@@ -66,17 +67,17 @@ export class Senders {
     this.#secrets = secretsOn(db.direct);
     this.#count = count;
     const table = calledBy((work) => this.#counted(work), db.direct);
-    this.world = {
+    this.context = {
       table,
       // A call of the key service takes no time of this clock.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
-      rest: (ms) => this.#rest(ms),
+      wait: (ms) => this.#rest(ms),
       timeScale,
       senders: count,
       queue: {
         returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
-        send: async (entries) => {
+        send: async (entries: readonly Queued<QueueMessage>[]) => {
           for (const { message, delaySeconds } of entries) {
             this.queue.push({ message, at: this.clock + delaySeconds * 1_000 });
             this.queued++;
@@ -89,7 +90,7 @@ export class Senders {
   }
 
   async hook(): Promise<Hook> {
-    const plain = worldOn(this.#db.direct, { now: () => START });
+    const plain = contextOn(this.#db.direct, { now: () => START });
     const sub = `senders-${hooks++}`;
     const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
     const { company } = await createCompany(plain, { name: sub, owner });
@@ -109,11 +110,11 @@ export class Senders {
 
   /** So many events of the company now. */
   async publish({ companyId }: Hook, first: number, count: number): Promise<void> {
-    const reads = batchReads(this.world);
+    const reads = batchReads(this.context);
     const createdAt = iso(this.clock);
     for (let i = 0; i < count; i++) {
       const after = { ...prospectRow(companyId, first + i), createdAt, updatedAt: createdAt };
-      await publishChanges(this.world, reads, [{ before: undefined, after }]);
+      await publishChanges(this.context, reads, [{ before: undefined, after }]);
     }
   }
 
@@ -129,7 +130,7 @@ export class Senders {
       const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;
       this.clock = Math.max(this.clock, next);
-      if (next === sweepAt) await sweep(this.world, { assume: "messages-kept" });
+      if (next === sweepAt) await sweep(this.context, { assume: "messages-kept" });
       for (const timer of this.#timers.filter(({ at }) => at <= this.clock)) {
         this.#timers.splice(this.#timers.indexOf(timer), 1);
         timer.ring();
@@ -163,7 +164,7 @@ export class Senders {
     const { companyId } = message;
     this.#running++;
     raise(this.#busy, companyId, 1, this.busiest);
-    await consume({ world: this.world }, message, false);
+    await consume({ context: this.context }, message, false);
     raise(this.#busy, companyId, -1);
     this.#running--;
   }

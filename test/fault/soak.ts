@@ -3,19 +3,20 @@ import { createHmac } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
+import type { EventContext } from "#shared/context.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { consume as consumeBatch } from "#shared/deliveries/consume.ts";
-import type { Exchange, Post } from "#shared/deliveries/exchange.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
-import type { EventWorld } from "#shared/events/world.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { pressAction } from "#shared/webhooks/actions.ts";
-import { createRegistration } from "#shared/webhooks/registrations.ts";
-import type { NewRegistration } from "#shared/webhooks/schema.ts";
-import { openedSecrets } from "#shared/webhooks/sealed.ts";
-import { readWebhook } from "#shared/webhooks/webhooks.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
+import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { openedSecrets } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { booksOf } from "./balance.ts";
 import { deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import type { FaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -66,7 +67,7 @@ class Failed extends Error {}
 
 interface Stage extends Soak {
   readonly at: Scene;
-  readonly world: EventWorld;
+  readonly context: EventContext;
   readonly registered: Registered;
   readonly secret: string;
   readonly random: () => number;
@@ -86,16 +87,16 @@ export async function soak(db: FaultyDynamoDb, given: Soak): Promise<Outcome> {
 
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
-async function register(world: World, at: Scene, given: Partial<NewRegistration>): Promise<number> {
+async function register(context: ApiContext, at: Scene, given: Partial<NewRegistration>): Promise<number> {
   const input = { event: "prospect.updated", filter: null, delayMinutes: 0, manualTriggerButtonText: null } as const;
   const registration = { ...input, triggerMode: "automatic" as const, ...given };
-  return (await createRegistration(world, at.companyId, at.webhookId, registration)).id;
+  return (await createRegistration(context, at.companyId, at.webhookId, registration)).id;
 }
 
 async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   // What newScene registers for never happens here.
   const at = await newScene(db, "prospect.deleted");
-  const plain = worldOn(db.direct, { now: () => START });
+  const plain = contextOn(db.direct, { now: () => START });
   const registered: Registered = {
     atOnce: await register(plain, at, { filter: { "prospect.id": range(1, AT_ONCE_PROSPECTS) } }),
     delayed: [await register(plain, at, { delayMinutes: 10 }), await register(plain, at, { delayMinutes: 30 })],
@@ -117,14 +118,14 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
     return result;
   }
   const received: Post[] = [];
-  const world: EventWorld = {
-    ...at.world,
+  const context: EventContext = {
+    ...at.context,
     table: calledBy(call, db.direct),
     // What the sweeper finds of another test's company is none of this one's.
     queue: {
-      ...at.world.queue,
+      ...at.context.queue,
       send: (entries) =>
-        call(() => at.world.queue.send(entries.filter(({ message }) => message.companyId === at.companyId))),
+        call(() => at.context.queue.send(entries.filter(({ message }) => message.companyId === at.companyId))),
     },
     post: (post) => call(() => receive(post)),
   };
@@ -134,7 +135,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
     return { status, error: null, answer: "", retryAfter: undefined, latencyMs: 1 };
   }
   const kept = { count, cutOff: new Map<string, number>(), presses: new Map<string, number>(), received };
-  return { ...given, at, world, registered, secret, random, ...kept };
+  return { ...given, at, context, registered, secret, random, ...kept };
 }
 
 /** The nth change: each prospect in its turn, a second after the one before. */
@@ -165,7 +166,7 @@ async function run(stage: Stage): Promise<void> {
     // Once in the middle the queue loses all that it has.
     if (faults > 0 && first === BATCH * Math.floor(changes / BATCH / 2)) {
       at.queue.length = 0;
-      await sweep({ ...stage.world, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);
+      await sweep({ ...stage.context, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);
     }
   }
   for (let hours = 0; hours < 400 && (await isWaiting(stage)); hours++) {
@@ -175,18 +176,18 @@ async function run(stage: Stage): Promise<void> {
 }
 
 /** As the function of the stream does it: together, else one by one; it stops at a record that fails and begins again with it. */
-async function publishBatch({ world }: Stage, batch: readonly RowChange[]): Promise<void> {
+async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Promise<void> {
   let left = [...batch];
   await untilDone(async () => {
-    const reads = batchReads(world);
+    const reads = batchReads(context);
     try {
-      await publishChanges(world, reads, left);
+      await publishChanges(context, reads, left);
       left = [];
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
     }
     for (let next = left[0]; next !== undefined; next = left[0]) {
-      await publishChanges(world, reads, [next]);
+      await publishChanges(context, reads, [next]);
       left.shift();
     }
   });
@@ -194,12 +195,12 @@ async function publishBatch({ world }: Stage, batch: readonly RowChange[]): Prom
 
 /** Who gets no answer presses again, within the ten seconds. */
 async function press(stage: Stage, n: number): Promise<void> {
-  const { at, world, registered } = stage;
-  const api = { ...worldOn(world.table, { now: () => at.clock }), commit: world.table.transact };
+  const { at, context, registered } = stage;
+  const api = { ...contextOn(context.table, { now: () => at.clock }), commit: context.table.transact };
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
   const id = (n % PROSPECTS) + 1;
   const { deliveryId } = await untilDone(() =>
-    pressAction(api, { ...world, queue: world.queue }, caller, id, registered.button),
+    pressAction(api, { ...context, queue: context.queue }, caller, id, registered.button),
   );
   expect(stage.presses.has(deliveryId)).toBe(false);
   stage.presses.set(deliveryId, id);
@@ -207,8 +208,8 @@ async function press(stage: Stage, n: number): Promise<void> {
 }
 
 /** A run that fails is made good by the next one. */
-async function sweepOnce({ world }: Stage): Promise<void> {
-  await sweep(world, { assume: "messages-kept" }).catch((error: unknown) => {
+async function sweepOnce({ context }: Stage): Promise<void> {
+  await sweep(context, { assume: "messages-kept" }).catch((error: unknown) => {
     if (!(error instanceof Failed)) throw error;
   });
 }
@@ -241,15 +242,15 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 
 /** A look at what waits sends many: whichever of them the receiver had taken when it was cut off may come again. */
 async function take(stage: Stage, entries: Scene["queue"]): Promise<void> {
-  const { at, world, cutOff, received } = stage;
+  const { at, context, cutOff, received } = stage;
   const timesReceived = (id: string) => received.filter((post) => idOf(post) === id).length;
   const before = new Map<string, number>();
   const post = (sent: Post) => {
     const id = idOf(sent);
     before.set(id, before.get(id) ?? timesReceived(id));
-    return world.post(sent);
+    return context.post(sent);
   };
-  const ends = await consumeBatch({ ...world, post }, entries);
+  const ends = await consumeBatch({ ...context, post }, entries);
   const failed = entries.filter((_, i) => ends[i]?.status === "rejected");
   for (const end of ends) if (end.status === "rejected" && !(end.reason instanceof Failed)) throw end.reason;
   const isOf = (id: string) => failed.some(({ message }) => !("deliveryId" in message) || message.deliveryId === id);

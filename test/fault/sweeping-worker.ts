@@ -2,9 +2,9 @@
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { ConditionFailed } from "#shared/db/errors.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { withOverdue } from "./endless-index.ts";
 import { START } from "./event-scene.ts";
 import { patient, TABLE } from "./faulty-dynamodb.ts";
@@ -30,7 +30,7 @@ const queued = await sweep(
   {
     table: { ...withOverdue(table, companyId, count), write },
     clock: { now: () => START + 600_000 },
-    rest: never,
+    wait: never,
     timeScale: 1,
     senders: 10,
     secrets: { open: never },

@@ -4,9 +4,9 @@ import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
+import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Item } from "#shared/db/table.ts";
-import { CAPACITY, sweep } from "#shared/deliveries/sweep.ts";
+import { CAPACITY, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { withKept } from "./endless-index.ts";
 import { deliveries, newScene, publish, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -36,8 +36,8 @@ test("26 paused webhooks that keep 130 000 deliveries stop neither the search fo
   const lines: string[] = [];
   const log = vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
   try {
-    const table = withKept(at.world.table, 900_001, WEBHOOKS, HELD);
-    expect(await sweep({ ...at.world, table }, { assume: "messages-kept" })).toBe(1);
+    const table = withKept(at.context.table, 900_001, WEBHOOKS, HELD);
+    expect(await sweep({ ...at.context, table }, { assume: "messages-kept" })).toBe(1);
   } finally {
     log.mockRestore();
     process.env.LOG_LEVEL = "error";
@@ -51,12 +51,12 @@ test("26 paused webhooks that keep 130 000 deliveries stop neither the search fo
 test("metrics that cannot be read stop nothing and fail no run", async () => {
   const at = await newScene(db);
   await lostIn(at);
-  const { table } = at.world;
+  const { table } = at.context;
   const query: typeof table.query = (spec) => {
     if (spec.pk === keys.pausedShard()) throw new Error("cannot be read");
     return table.query(spec);
   };
-  await sweep({ ...at.world, table: { ...table, query } }, { assume: "messages-kept" });
+  await sweep({ ...at.context, table: { ...table, query } }, { assume: "messages-kept" });
   expect(at.queue.map(({ message }) => message.companyId)).toContain(at.companyId);
 });
 
@@ -79,7 +79,7 @@ test("a million overdue deliveries of one company: bounded writes, a heap of 64 
 test("an entry whose row cannot be written keeps none of the others, and the run fails", async () => {
   const at = await newScene(db);
   await lostIn(at);
-  const { table } = at.world;
+  const { table } = at.context;
   const broken: Item = { ...keys.delivery(900_003, 1, "dlv_x"), dueShard: keys.dueShards()[0], dueAt: iso(START) };
   const query: typeof table.query = async function* (spec) {
     if (spec.pk === broken.dueShard) yield broken;
@@ -89,7 +89,7 @@ test("an entry whose row cannot be written keeps none of the others, and the run
     if ("update" in entry && entry.update.sk === broken.sk) return Promise.reject(new Error("unreadable"));
     return table.write(entry);
   };
-  const swept = sweep({ ...at.world, table: { ...table, query, write } }, { assume: "messages-kept" });
+  const swept = sweep({ ...at.context, table: { ...table, query, write } }, { assume: "messages-kept" });
   await expect(swept).rejects.toThrow("unreadable");
   expect(at.queue.map(({ message }) => message.companyId)).toContain(at.companyId);
 });

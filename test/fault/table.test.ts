@@ -1,12 +1,12 @@
 /** The access layer on a DynamoDB that answers in pieces, throttles, fails and loses replies. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { ConditionFailed, TableBusy } from "#shared/db/errors.ts";
 import { absent, equals, present } from "#shared/db/expression.ts";
 import { leaseIds } from "#shared/db/ids.ts";
+import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import type { Item } from "#shared/db/table.ts";
+import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb, throttle } from "./faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;

@@ -1,13 +1,13 @@
 /** Writers on a table that throttles: they go as fast as it takes their rows, lose none, write none twice, and give up only late. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { TableBusy } from "#shared/db/errors.ts";
+import { contextOn } from "#shared/context.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { withDeadline } from "#shared/deadline.ts";
-import { findImport, summaryOf } from "#shared/imports/read.ts";
-import { checkIndex } from "#shared/prospects/index-check.ts";
-import { readAllProspects } from "#shared/prospects/plain-reading.ts";
-import { worldOn } from "#shared/world.ts";
+import { TableBusy } from "#shared/errors.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/read.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { readAllProspects } from "#shared/prospects/index/plain-reading.ts";
 import { type FaultyDynamoDb, patient, startFaultyDynamoDb, TABLE } from "./faulty-dynamodb.ts";
 import { jobScene } from "./job-scene.ts";
 import { startThrottledDynamoDb, type ThrottledDynamoDb } from "./throttled-dynamodb.ts";
@@ -35,12 +35,12 @@ test.each([
   const job = await scene.uploaded(company.caller, Buffer.from(`name,lat,lng\n${lines.join("\n")}\n`));
   const throttled = await startThrottledDynamoDb(db.directEndpoint, partitions, rate);
   try {
-    const world = { ...scene.sound(), ...worldOn(tableOn(throttled), { now: () => now.ms }) };
+    const context = { ...scene.sound(), ...contextOn(tableOn(throttled), { now: () => now.ms }) };
     // As the queue's consumer runs it.
     expect(
       await withDeadline(
         () => 900_000,
-        () => scene.run(world, job),
+        () => scene.run(context, job),
       ),
     ).toBe(true);
   } finally {

@@ -1,17 +1,17 @@
 /** Requests that never left us use up no attempt, open no breaker and pause nobody; they are tried at a calm pace, and not for ever. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { gateKeys } from "#shared/db/gate-keys.ts";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { deliver } from "#shared/deliveries/deliver.ts";
-import { type Exchange, post } from "#shared/deliveries/exchange.ts";
-import { BREAKER_FAILURES } from "#shared/deliveries/gate.ts";
-import { listDeliveries, readDelivery } from "#shared/deliveries/log.ts";
-import { UNSENT_MS } from "#shared/deliveries/plan.ts";
-import { messageFor } from "#shared/deliveries/schema.ts";
-import { nameResolver } from "#shared/webhooks/names.ts";
-import { updateWebhook } from "#shared/webhooks/update.ts";
-import { getWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { nameResolver } from "#shared/outbound/names.ts";
+import { type Exchange, post } from "#shared/outbound/post.ts";
+import { deliver } from "#shared/webhooks/deliver/deliver.ts";
+import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { messageFor } from "#shared/webhooks/delivery.ts";
+import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
+import { UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
+import { updateWebhook } from "#shared/webhooks/subscriptions/update.ts";
+import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { expectBalanced } from "./balance.ts";
 import {
   deliveries,
@@ -45,7 +45,7 @@ const unsent: Partial<Exchange> = { status: null, error: REASON, isUnsent: true 
 
 const gateOf = ({ companyId, webhookId }: Pick<Scene, "companyId" | "webhookId">) =>
   db.direct.get(gateKeys.gate(companyId, webhookId));
-const api = (at: Pick<Scene, "clock">) => worldOn(db.direct, { now: () => at.clock });
+const api = (at: Pick<Scene, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
 /** Nothing is held against the receiver. */
 async function expectNoBlame(at: Pick<Scene, "companyId" | "webhookId" | "clock">): Promise<void> {
@@ -159,20 +159,20 @@ describe("beside webhooks whose name server is silent", () => {
     const scenes: Scene[] = [];
     for (const name of ["silent1.test", "silent2.test", "good.test"]) {
       const at = await newScene(db);
-      await updateWebhook(worldOn(db.direct), at.companyId, at.webhookId, { url: `http://${name}:${port}/` });
+      await updateWebhook(contextOn(db.direct), at.companyId, at.webhookId, { url: `http://${name}:${port}/` });
       await publish(at);
       scenes.push(at);
     }
     const [first] = scenes;
     if (first === undefined) throw new Error("no scene");
-    const world = {
-      ...first.world,
+    const context = {
+      ...first.context,
       table: db.direct,
       post: (request: Parameters<typeof post>[0]) => post(request, "local", resolve),
     };
     const batch = (await Promise.all(scenes.map(deliveries))).flat();
     const ends = await deliver(
-      world,
+      context,
       batch.map((delivery) => ({ message: messageFor(delivery), isRepeat: false })),
     );
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);

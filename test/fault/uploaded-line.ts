@@ -3,12 +3,12 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod/mini";
+import type { Links } from "#shared/aws/links.ts";
 import { systemClock } from "#shared/clock.ts";
-import { beginImport } from "#shared/imports/begin.ts";
-import { fileKeys } from "#shared/imports/places.ts";
-import { findImport, summaryOf } from "#shared/imports/read.ts";
-import type { ImportSummary } from "#shared/imports/schema.ts";
-import type { Links } from "#shared/links.ts";
+import { beginImport } from "#shared/jobs/import/begin.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/read.ts";
+import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
+import type { ImportSummary } from "#shared/jobs/import/schema.ts";
 import { startQueues } from "../../infra/local/queues.ts";
 import { startFaultyDynamoDb, TABLE } from "./faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "./warm-function.ts";
@@ -38,10 +38,10 @@ const PART_BYTES = 8 * MB;
 export async function importOneLine(megabytes: number): Promise<Outcome> {
   const [db, queues] = [await startFaultyDynamoDb(), await startQueues()];
   try {
-    const world = warmFunction(db, systemClock);
-    const company = await newCompany(world);
+    const context = warmFunction(db, systemClock);
+    const company = await newCompany(context);
     const { companyId } = company.caller;
-    const { id } = await beginImport(world, links, company.caller, {});
+    const { id } = await beginImport(context, links, company.caller, {});
     const key = fileKeys.uploaded(companyId, id);
     await call(`${queues.endpoint}/${BUCKET}`, "PUT");
     await upload(`${queues.endpoint}/${BUCKET}/${key}`, megabytes * MB);
@@ -52,7 +52,7 @@ export async function importOneLine(megabytes: number): Promise<Outcome> {
     const rows = (await db.keysOf(`C#${companyId}#`)).map(({ pk, sk }) => `${pk} ${sk}`);
     const files = [...(await call(`${queues.endpoint}/${BUCKET}?list-type=2`, "GET")).matchAll(/<Key>([^<]+)</g)];
     const left = [...rows.filter((row) => !before.has(row)), ...files.map(([, name = ""]) => name)];
-    return { ...told, told: summaryOf(await findImport(world, companyId, id)), left };
+    return { ...told, told: summaryOf(await findImport(context, companyId, id)), left };
   } finally {
     await queues.stop();
     await db.stop();

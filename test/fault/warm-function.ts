@@ -2,16 +2,16 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import type { Clock } from "#shared/clock.ts";
-import { createCompany } from "#shared/companies/create.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
-import { newUserWrites } from "#shared/users/new-user.ts";
-import { type World, worldOn } from "#shared/world.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { newUserWrites } from "#shared/reference/new-user.ts";
 import { type FaultyDynamoDb, patient, TABLE } from "./faulty-dynamodb.ts";
 
-export function warmFunction(db: FaultyDynamoDb, clock: Clock): World {
+export function warmFunction(db: FaultyDynamoDb, clock: Clock): ApiContext {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const client = dynamoClient({ endpoint: db.directEndpoint, region: "us-east-1", credentials, ...patient });
-  return worldOn(openTable(TABLE, client), clock);
+  return contextOn(openTable(TABLE, client), clock);
 }
 
 export interface Company {
@@ -22,13 +22,13 @@ export interface Company {
 
 let companies = 0;
 
-export async function newCompany(world: World): Promise<Company> {
+export async function newCompany(context: ApiContext): Promise<Company> {
   const sub = `company-${companies++}`;
   const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const made = await createCompany(world, { name: "X", owner });
+  const made = await createCompany(context, { name: "X", owner });
   const companyId = made.company.id;
-  const repId = await world.ids.next();
+  const repId = await context.ids.next();
   const rep = { ...made.owner, id: repId, sub: `${sub}-rep`, email: `${sub}-rep@x.test`, role: "sales" as const };
-  await world.table.transact(newUserWrites(rep));
+  await context.table.transact(newUserWrites(rep));
   return { caller: { companyId, userId: made.owner.id, role: "owner", permissions: [] }, repId };
 }

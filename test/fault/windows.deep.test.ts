@@ -1,17 +1,18 @@
 /** Delays: what happens to a record within one window is one delivery; races, kills, repeats and size lose and double nothing. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { readDelivery } from "#shared/deliveries/log.ts";
-import { StoredDelivery } from "#shared/deliveries/schema.ts";
-import { sweep } from "#shared/deliveries/sweep.ts";
-import { batchReads, publishChanges, type RowChange } from "#shared/events/publish.ts";
-import type { EventWorld } from "#shared/events/world.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/pause.ts";
-import { deleteRegistration } from "#shared/webhooks/registrations.ts";
-import { updateRegistration } from "#shared/webhooks/update.ts";
-import { readWebhook } from "#shared/webhooks/webhooks.ts";
-import { worldOn } from "#shared/world.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { updateRegistration } from "#shared/webhooks/subscriptions/update.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { expectBalanced } from "./balance.ts";
 import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
@@ -41,14 +42,14 @@ function change({ companyId }: Scene, version: number, minutes: number, id = 1, 
   return { before: row(version - 1), after: row(version) };
 }
 
-const tellIn = (world: EventWorld, row: RowChange) => publishChanges(world, batchReads(world), [row]);
+const tellIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
 
 /** The stream repeats a record until it has been published. */
 async function tell(at: Scene, ...rows: RowChange[]): Promise<void> {
   for (const row of rows) {
     for (;;) {
       try {
-        await tellIn(at.world, row);
+        await tellIn(at.context, row);
         break;
       } catch (error) {
         if (!(error instanceof Killed)) throw error;
@@ -152,7 +153,7 @@ describe("a window", () => {
     await tell(at, change(at, 2, 0), change(at, 3, 1));
     const [delivery] = await deliveries(at);
     const shown = async () => {
-      const { body } = await readDelivery(worldOn(db.direct), at.companyId, at.webhookId, delivery?.id ?? "");
+      const { body } = await readDelivery(contextOn(db.direct), at.companyId, at.webhookId, delivery?.id ?? "");
       return namesIn(z.parse(Body, JSON.parse(body)));
     };
     expect(await shown()).toEqual(names(2, 3));
@@ -175,7 +176,7 @@ describe("racing the flush", () => {
       for (const late of [9, 12]) {
         const at = await scene();
         await tell(at, change(at, 2, 0), change(at, 3, 1));
-        const work = () => tellIn({ ...at.world, table: db.direct }, change(at, 4, late));
+        const work = () => tellIn({ ...at.context, table: db.direct }, change(at, 4, late));
         at.meanwhile = { at: number, work };
         await drain(at);
         await expectEachOnce(at, [2, 3, 4], `${late} before ${calm.calls[number - 1]} (${number})`);
@@ -241,11 +242,11 @@ describe("killed at each call, before and after it takes effect", () => {
     await tell(at, change(at, 2, 0), change(at, 3, 1));
     at.queue.length = 0;
     at.clock = START + DELAY * MINUTE;
-    await sweep(at.world, { assume: "messages-kept" });
+    await sweep(at.context, { assume: "messages-kept" });
     const own = () => at.queue.filter(({ message }) => message.companyId === at.companyId);
     expect(own()).toEqual([]);
     at.clock += MINUTE;
-    await sweep(at.world, { assume: "messages-kept" });
+    await sweep(at.context, { assume: "messages-kept" });
     expect(own()).toHaveLength(1);
     // What other tests have left is none of this one's.
     at.queue.splice(0, at.queue.length, ...own());
@@ -258,9 +259,9 @@ test("more events than a body may hold: bodies within their limit, due together,
   const at = await scene();
   const filler = "x".repeat(20_000);
   const versions = Array.from({ length: 120 }, (_, i) => i + 2);
-  const reads = batchReads(at.world);
+  const reads = batchReads(at.context);
   const changes = versions.map((version) => change(at, version, version / 1_000, 1, filler));
-  await publishChanges(at.world, reads, changes);
+  await publishChanges(at.context, reads, changes);
   await drain(at);
   await expectEachOnce(at, versions);
   const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
@@ -284,10 +285,10 @@ test("days are made of hops, and the delivery is kept as long after them as any 
 
 describe("what changes meanwhile", () => {
   const registrationOf = async (at: Scene) => {
-    const { registrations } = await readWebhook(worldOn(db.direct), at.companyId, at.webhookId);
+    const { registrations } = await readWebhook(contextOn(db.direct), at.companyId, at.webhookId);
     return registrations[0]?.id ?? 0;
   };
-  const api = (at: Scene) => worldOn(db.direct, { now: () => at.clock });
+  const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
 
   test("a registration that is deleted cancels what is waiting", async () => {
     const at = await scene();
@@ -310,7 +311,7 @@ describe("what changes meanwhile", () => {
     await drain(at);
     expect(at.posts).toEqual([]);
     expect(await expectBalanced(at)).toMatchObject({ matched: 2, held: 2 });
-    await resumeWebhook(api(at), at.world.queue, at.companyId, at.webhookId);
+    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
     await drain(at);
     expect(bodies(at).map(namesIn)).toEqual([names(2, 3), names(4)]);
   });

@@ -8,7 +8,7 @@ import { Stack } from "aws-cdk-lib/core";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { createAlarmTopic } from "../../infra/alarms.ts";
-import { root } from "../../infra/bundle.ts";
+import { root } from "../../infra/build/bundle.ts";
 import { capacityOf } from "../../infra/capacity.ts";
 import { readConfig } from "../../infra/config.ts";
 import { addRulePacks } from "../../infra/rules.ts";

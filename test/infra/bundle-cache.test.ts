@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { builtOnce } from "../../infra/bundle-cache.ts";
+import { builtOnce } from "../../infra/build/bundle-cache.ts";
 
 const root = mkdtempSync(join(tmpdir(), "canvassing-cache-"));
 const outDir = join(root, "out");

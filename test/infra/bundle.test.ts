@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { BUNDLE_BUDGET_BYTES, budgetGroup, bundle } from "../../infra/bundle.ts";
-import type { Bundle } from "../../infra/bundle-cache.ts";
-import { openApiDocument } from "../../infra/openapi.ts";
-import { keyServiceUsers } from "../../infra/routes.ts";
+import { BUNDLE_BUDGET_BYTES, budgetGroup, bundle } from "../../infra/build/bundle.ts";
+import type { Bundle } from "../../infra/build/bundle-cache.ts";
+import { openApiDocument } from "../../infra/openapi/generate.ts";
+import { keyServiceUsers } from "../../infra/routes/routes.ts";
 import { functionFiles } from "../../infra/synth.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-bundle-"));

@@ -7,7 +7,8 @@ import * as z from "zod/mini";
 import { BEARER_PATTERN } from "#shared/auth/bearer.ts";
 import { Problem } from "#shared/http/problem.ts";
 import { ratedRoutes, rateOf } from "../../infra/rates.ts";
-import { authorizer, methodNotAllowed, type Route, routes } from "../../infra/routes.ts";
+import type { Route } from "../../infra/routes/route.ts";
+import { authorizer, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;

@@ -107,7 +107,7 @@ test("a browser's origin is let in, and the commands find the service by HOST an
   expect(allowed.ok).toBe(true);
   expect(allowed.headers.get("access-control-allow-methods")).toContain("PATCH");
   const { port } = new URL(url);
-  const found = run("infra/local/token.ts", ["rep@acme.test"], { HOST: "0.0.0.0", PORT: port });
+  const found = run("infra/cli/token.ts", ["rep@acme.test"], { HOST: "0.0.0.0", PORT: port });
   expect(found.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
   for (const [from, header] of [
     [origin, origin],
@@ -123,7 +123,7 @@ test("a browser's origin is let in, and the commands find the service by HOST an
   }
 
   const company = ["create", "--name", "New", "--owner", "owner@new.test"];
-  expect(run("infra/company.ts", company, { HOST: "0.0.0.0", PORT: port }).stdout).toContain(` on ${url}\n`);
+  expect(run("infra/cli/company.ts", company, { HOST: "0.0.0.0", PORT: port }).stdout).toContain(` on ${url}\n`);
   child.kill("SIGTERM");
   expect(await code).toBe(0);
 });
@@ -135,7 +135,7 @@ test.each([
   [{ HOST: "::1", PORT: "1" }, "no local service answers at http://[::1]:1: start it with npm start\n"],
   [{ HOST: "::", PORT: "1" }, "no local service answers at http://127.0.0.1:1: start it with npm start\n"],
 ])("a token of %j is refused in one line", (env, message) => {
-  expect(run("infra/local/token.ts", ["rep@acme.test"], env)).toMatchObject({ status: 1, stdout: "", stderr: message });
+  expect(run("infra/cli/token.ts", ["rep@acme.test"], env)).toMatchObject({ status: 1, stdout: "", stderr: message });
 });
 
 test("the smoke test looks where the token does", () => {

@@ -7,7 +7,8 @@ import { keys } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { apiClient } from "../../docs/client/client.ts";
 import { sqsAt } from "../../infra/local/aws-json.ts";
-import { type LocalService, type LogLine, startLocal } from "../../infra/local/service.ts";
+import type { LogLine } from "../../infra/local/options.ts";
+import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { matches, selected } from "./filter-pattern.ts";
 import { at, synthesized, type Template, target } from "./template.ts";
 

@@ -4,14 +4,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { OPENAPI_FILE, root } from "../../infra/bundle.ts";
+import { OPENAPI_FILE, root } from "../../infra/build/bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "openapi-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** One process lints all files: it takes longer to start than to lint. */
 function lint(files: readonly string[]): { status: number | null; words: string } {
-  const command = ["lint", "--config", "infra/redocly.yaml", "--format", "checkstyle", ...files];
+  const command = ["lint", "--config", "infra/openapi/redocly.yaml", "--format", "checkstyle", ...files];
   const { status, stdout, stderr } = spawnSync(join(root, "node_modules/.bin/redocly"), command, {
     cwd: root,
     encoding: "utf8",

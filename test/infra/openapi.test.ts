@@ -4,10 +4,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
-import { OPENAPI_FILE } from "../../infra/bundle.ts";
-import { asText, differences, type OpenApiDocument, openApiDocument } from "../../infra/openapi.ts";
-import { examples } from "../../infra/openapi-examples.ts";
-import { routes } from "../../infra/routes.ts";
+import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
+import { examples } from "../../infra/openapi/examples.ts";
+import { asText, differences, type OpenApiDocument, openApiDocument } from "../../infra/openapi/generate.ts";
+import { routes } from "../../infra/routes/routes.ts";
 import { at } from "./template.ts";
 
 let document: OpenApiDocument;

@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
-import type { Access } from "../../infra/access.ts";
-import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../infra/routes.ts";
+import type { Access } from "../../infra/routes/access.ts";
+import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
 import { at, isFields, listed, synthesized, type Template, target } from "./template.ts";
 
 let template: Template;

@@ -21,17 +21,17 @@ const NO_CREDENTIALS =
   "cannot be looked for without AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n";
 
 test.each([
-  ["infra/company-index.ts verify --company 1", {}, 3, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
-  ["infra/company-index.ts rebuild --company 1 --stack Other", {}, 3, `the stack Other ${NO_REGION}`],
-  ["infra/webhooks.ts reconcile --company 1", {}, 3, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
+  ["infra/cli/company-index.ts verify --company 1", {}, 3, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
+  ["infra/cli/company-index.ts rebuild --company 1 --stack Other", {}, 3, `the stack Other ${NO_REGION}`],
+  ["infra/cli/webhooks.ts reconcile --company 1", {}, 3, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
   [
-    "infra/webhooks.ts reconcile --company 1",
+    "infra/cli/webhooks.ts reconcile --company 1",
     { AWS_REGION: "us-east-1" },
     3,
     `${NOT_HERE}the stack Canvassing ${NO_CREDENTIALS}`,
   ],
-  ["infra/company.ts create --name A --owner a@b.test", {}, 1, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
-  ["infra/company.ts create --name A --owner a@b.test --sub x", {}, 1, `the stack Canvassing ${NO_REGION}`],
+  ["infra/cli/company.ts create --name A --owner a@b.test", {}, 1, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
+  ["infra/cli/company.ts create --name A --owner a@b.test --sub x", {}, 1, `the stack Canvassing ${NO_REGION}`],
 ])("%s with %j", (command, env, status, stderr) => {
   expect(run(command, env)).toMatchObject({ status, stdout: "", stderr });
 });

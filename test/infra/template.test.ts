@@ -4,7 +4,8 @@ import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { API_TIMEOUT_SECONDS } from "../../infra/api.ts";
 import { capacityOf } from "../../infra/capacity.ts";
-import { type EventFunction, eventFunctions, routes } from "../../infra/routes.ts";
+import type { EventFunction } from "../../infra/routes/route.ts";
+import { eventFunctions, routes } from "../../infra/routes/routes.ts";
 import { functionFiles } from "../../infra/synth.ts";
 import { at, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { BEARER_PATTERN, bearerToken } from "#shared/auth/bearer.ts";
 import { CallerContext } from "#shared/auth/caller-context.ts";
-import { Permission, Role } from "#shared/users/schema.ts";
+import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { handler } from "../../functions/me.ts";
 import { lambdaContext, proxyEvent } from "./proxy-event.ts";
 

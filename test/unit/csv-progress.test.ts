@@ -4,9 +4,9 @@ import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { csvText } from "#shared/csv/write.ts";
-import { lineOf, openProgress, type Step } from "../../infra/csv/progress.ts";
-import { RowCounter } from "../../infra/csv/rows.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
+import { lineOf, openProgress, type Step } from "../../infra/cli/csv/progress.ts";
+import { RowCounter } from "../../infra/cli/csv/rows.ts";
 
 const step: Step = { name: "writing", done: 30_000, total: 120_000, unit: "rows", errors: 1_234 };
 

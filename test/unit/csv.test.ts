@@ -3,14 +3,14 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import Papa from "papaparse";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BadFile } from "#shared/csv/bad-file.ts";
-import { exportColumns } from "#shared/csv/columns.ts";
-import { decoded } from "#shared/csv/decode.ts";
-import { draftOf } from "#shared/csv/draft.ts";
-import { guarded, unguarded } from "#shared/csv/formula.ts";
-import { readHeader } from "#shared/csv/header.ts";
-import { type CsvRow, csvRows, delimiterOf } from "#shared/csv/read.ts";
-import { csvText, decimal } from "#shared/csv/write.ts";
+import { BadFile } from "#shared/prospects/csv/bad-file.ts";
+import { exportColumns } from "#shared/prospects/csv/columns.ts";
+import { decoded } from "#shared/prospects/csv/decode.ts";
+import { draftOf } from "#shared/prospects/csv/draft.ts";
+import { guarded, unguarded } from "#shared/prospects/csv/formula.ts";
+import { readHeader } from "#shared/prospects/csv/header.ts";
+import { type CsvRow, csvRows, delimiterOf } from "#shared/prospects/csv/read.ts";
+import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
   const rows: CsvRow[] = [];

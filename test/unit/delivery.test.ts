@@ -2,11 +2,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { deliveryId } from "#shared/deliveries/identity.ts";
-import { MAX_ATTEMPTS, nextGapMs } from "#shared/deliveries/plan.ts";
-import { DeliveryMessage } from "#shared/deliveries/schema.ts";
-import { delaySecondsUntil } from "#shared/queue.ts";
-import { EventFilter, matchesFilter } from "#shared/webhooks/filter.ts";
+import { delaySecondsUntil } from "#shared/aws/queue.ts";
+import { DeliveryMessage } from "#shared/webhooks/delivery.ts";
+import { deliveryId } from "#shared/webhooks/delivery-id.ts";
+import { MAX_ATTEMPTS, nextGapMs } from "#shared/webhooks/retry-plan.ts";
+import { EventFilter, matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
 describe("the retry plan", () => {
   test("ten attempts, each gap within a fifth of the decided one, 75 h 35 min in all", () => {

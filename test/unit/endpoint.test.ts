@@ -14,9 +14,9 @@ beforeAll(() => {
 test("an effect whose answer is too large is refused before the table is called", async () => {
   const errors: unknown[] = [];
   const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
-  const handler = endpoint(contract, async ({ world }) => {
+  const handler = endpoint(contract, async ({ context }) => {
     const answer = "x".repeat(limits.bufferedAnswerBytes);
-    await world.commit([{ put: { ...keys.company(1), type: "company" } }], answer).catch((error: unknown) => {
+    await context.commit([{ put: { ...keys.company(1), type: "company" } }], answer).catch((error: unknown) => {
       errors.push(error);
       throw error;
     });

@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { type Names, oracle } from "./filter-oracle.ts";
 import { prospectPredicate } from "./one-prospect.ts";
 

@@ -7,10 +7,10 @@ import { once } from "node:events";
 import { createServer, isIPv6, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Exchange, post } from "#shared/deliveries/exchange.ts";
-import { ApiError } from "#shared/http/problem.ts";
-import type { Resolve } from "#shared/webhooks/names.ts";
-import { assertTarget, parseTarget } from "#shared/webhooks/target.ts";
+import { ApiError } from "#shared/errors.ts";
+import type { Resolve } from "#shared/outbound/names.ts";
+import { type Exchange, post } from "#shared/outbound/post.ts";
+import { assertTarget, parseTarget } from "#shared/outbound/public-url.ts";
 import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.ts";
 
 /** Listens on every address of the machine. */

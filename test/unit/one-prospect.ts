@@ -1,11 +1,11 @@
 /** The filters as a look at one prospect and the texts of its notes: what the laws of filters and search ask. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { caseless } from "#shared/caseless.ts";
-import type { Dictionary } from "#shared/companies/dictionary.ts";
 import { passes } from "#shared/company-index/criteria.ts";
 import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 export function prospectPredicate(filter: ProspectFilter, caller: Caller, dictionary: Dictionary) {
   const criteria = criteriaOf(filter, caller, dictionary);

@@ -2,12 +2,12 @@
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Dictionary } from "#shared/companies/dictionary.ts";
-import { importColumns } from "#shared/csv/columns.ts";
 import { packed } from "#shared/db/packed.ts";
 import { carriedBytes } from "#shared/http/carried.ts";
-import { readFile } from "#shared/imports/read-file.ts";
+import { readFile } from "#shared/jobs/import/read-file.ts";
 import { limits } from "#shared/limits.ts";
+import { importColumns } from "#shared/prospects/csv/columns.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 const nobody: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 

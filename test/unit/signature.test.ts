@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
-import { type SignatureHeaders, signatureHeaders } from "#shared/deliveries/signature.ts";
-import { SecretChoice } from "#shared/webhooks/schema.ts";
-import { maskOf } from "#shared/webhooks/secret.ts";
+import { type SignatureHeaders, signatureHeaders } from "#shared/webhooks/deliver/signature.ts";
+import { SecretChoice } from "#shared/webhooks/subscriptions/schema.ts";
+import { maskOf } from "#shared/webhooks/subscriptions/secret.ts";
 
 const DAY = 86_400_000;
 

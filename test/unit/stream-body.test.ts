@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { begun, jsonArray, writeAnswer } from "#shared/http/stream-body.ts";
-import { MapPin } from "#shared/prospects/pins.ts";
+import { MapPin } from "#shared/prospects/list/pins.ts";
 
 /** The HTTP stream of Lambda's runtime: the one thing that is not real here. */
 class HttpStream extends Writable {

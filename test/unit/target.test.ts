@@ -1,6 +1,6 @@
 /** Which receivers may be called: every way of spelling a private address is found out. */
 import { describe, expect, test } from "vitest";
-import { addressFault, parseTarget } from "#shared/webhooks/target.ts";
+import { addressFault, parseTarget } from "#shared/outbound/public-url.ts";
 
 const refused = [
   "http://example.com/",

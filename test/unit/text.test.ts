@@ -6,7 +6,7 @@ import en from "zod/v4/locales/en.js";
 import { CustomFields } from "#shared/prospects/custom-fields.ts";
 import { dateBound } from "#shared/prospects/filter.ts";
 import { degrees, Email, HexColor, Id, InstantInput, PathId, text, WebUrl } from "#shared/schema.ts";
-import { EventFilter } from "#shared/webhooks/filter.ts";
+import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
 const accepts = (schema: z.ZodMiniType, value: unknown): boolean => z.safeParse(schema, value).success;
 

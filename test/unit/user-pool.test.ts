@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import { userPool } from "#shared/auth/user-pool.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
-import type { IdentityProvider } from "#shared/identity/provider.ts";
-import { userPool } from "#shared/identity/user-pool.ts";
 
 const sub = "11111111-2222-4333-8444-555555555555";
 const attributes = [

@@ -1,0 +1,65 @@
+/** `npm run index -- verify|rebuild --company N`: compares a company's index with its rows, or makes it anew from them. */
+import { systemClock } from "#shared/clock.ts";
+import { RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
+import type { Table } from "#shared/db/table.ts";
+import { indexRecords } from "#shared/prospects/index/index-records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
+import { STACK_NAME } from "../stack-name.ts";
+import { companyCommand, showFaults } from "./company-command.ts";
+
+const usage = `npm run index -- verify|rebuild --company N
+    verify   compares the company's index with its rows, while both are in use
+    rebuild  makes the index anew from the rows, while both are in use
+    [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
+exit code 0: all is well, 1: faults, or a rebuild that was refused, 2: wrong usage or no such company, 3: anything else`;
+
+const PROGRESS_EVERY_MS = 2_000;
+
+async function verify(table: Table, companyId: number): Promise<number> {
+  const tell = progress();
+  const verdict = await verifyIndex(table, indexRecords(table), companyId, {
+    progress: (count) => tell(`${count} prospects compared`),
+  });
+  const { faults, unexamined, ...counts } = verdict;
+  showFaults(faults);
+  if (unexamined > 0) console.log(`and ${unexamined} more records that differed and were not looked at again`);
+  console.log(`company ${companyId}: ${listOf({ ...counts, faults: faults.length + unexamined })}`);
+  return faults.length + unexamined === 0 ? 0 : 1;
+}
+
+async function remake(table: Table, companyId: number): Promise<number> {
+  const tell = progress();
+  try {
+    const { replaced, staying, ...counts } = await rebuild(
+      { table, clock: systemClock },
+      indexRecords(table),
+      companyId,
+      {
+        progress: (step, count) => tell(`${count} prospects ${step === "read" ? "read" : "stored"}`),
+      },
+    );
+    console.log(`company ${companyId}: ${listOf(counts)}, in place of ${replaced} runs; ${staying} newer runs stay`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof RebuildRefused)) throw error;
+    console.error(error.message);
+    return 1;
+  }
+}
+
+const listOf = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(", ");
+
+/** Now and then a line on stderr. */
+function progress(): (line: string) => void {
+  let last = Date.now();
+  return (line) => {
+    if (Date.now() - last < PROGRESS_EVERY_MS) return;
+    last = Date.now();
+    console.error(line);
+  };
+}
+
+await companyCommand(usage, { verify, rebuild: remake });

@@ -1,0 +1,85 @@
+/** `npm run company -- create --name NAME --owner EMAIL`: the first company and its owner, on a deployed stack or the local service. */
+import { parseArgs } from "node:util";
+import * as z from "zod/mini";
+import { directoryOnly } from "#shared/auth/directory-only.ts";
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import { userPool } from "#shared/auth/user-pool.ts";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
+import { cognitoClient } from "#shared/aws/cognito.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ApiError } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { Email, text } from "#shared/schema.ts";
+import { STACK_NAME } from "../stack-name.ts";
+import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
+
+const usage = `npm run company -- create --name NAME --owner EMAIL
+    [--first-name TEXT] [--last-name TEXT]
+    [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
+    [--sub SUBJECT]  the owner's subject at an identity provider of your own`;
+
+const Input = z.object({
+  name: text(limits.name, 1),
+  owner: Email,
+  "first-name": z._default(text(limits.name), ""),
+  "last-name": z._default(text(limits.name), ""),
+  stack: z.optional(z.string()),
+  sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
+});
+
+/** Where the company is made: a table, and who gives its owner a subject. */
+interface Target {
+  readonly label: string;
+  readonly table: Table;
+  readonly identities: IdentityProvider;
+}
+
+/** A subject is of use on a deployed stack alone: the local issuer signs in everybody whom the directory knows. */
+async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
+  if (sub !== undefined) {
+    const identities = { ...directoryOnly, invite: async () => ({ sub }) };
+    return { ...(await deployedTable(stack ?? STACK_NAME)), identities };
+  }
+  const found = await tableInUse(stack);
+  return { ...found, identities: identitiesOf(found) };
+}
+
+const identitiesOf = ({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider =>
+  isLocal ? directoryOnly : ownPool(userPoolId, dynamoDb);
+
+function ownPool(userPoolId: string | undefined, settings: ClientSettings): IdentityProvider {
+  if (userPoolId === undefined) throw new Error("this stack has an identity provider of its own: name --sub");
+  return userPool(userPoolId, cognitoClient(settings));
+}
+
+async function main(): Promise<void> {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: Object.fromEntries(
+      ["name", "owner", "first-name", "last-name", "stack", "sub"].map((name) => [name, { type: "string" as const }]),
+    ),
+  });
+  if (positionals.join(" ") !== "create") throw new Error(`usage: ${usage}`);
+  const input = z.safeParse(Input, values);
+  if (!input.success) {
+    const faults = input.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
+    throw new Error(`${faults.join("\n")}\nusage: ${usage}`);
+  }
+  const { name, owner: email, stack, sub } = input.data;
+  const target = await targetOf(stack, sub);
+  const { table } = target;
+  const owner = { email, firstName: input.data["first-name"], lastName: input.data["last-name"] };
+  const made = await createCompany(contextOn(table), {
+    name,
+    owner: { ...owner, ...(await target.identities.invite(email)) },
+  });
+  console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
+}
+
+main().catch((error: unknown) => {
+  const detail = error instanceof ApiError || error instanceof Error ? error.message : String(error);
+  console.error(detail);
+  process.exitCode = 1;
+});

@@ -1,0 +1,98 @@
+/** The stream records that a message means: the parked one itself, or those at the positions that Lambda leaves behind. */
+import {
+  type AttributeValue,
+  type DynamoDBStreamsClient,
+  GetRecordsCommand,
+  GetShardIteratorCommand,
+  ListStreamsCommand,
+  ResourceNotFoundException,
+  type _Record as SdkRecord,
+  TrimmedDataAccessException,
+} from "@aws-sdk/client-dynamodb-streams";
+import type { DynamoDBRecord, AttributeValue as StreamValue } from "aws-lambda";
+import * as z from "zod/mini";
+
+/** As shared/webhooks/events/poison-records.ts writes it. */
+const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
+const Parked = z.object({ v: z.literal(1), record: AnyRecord });
+/** As Lambda writes what a function did not answer to. */
+const Positions = z.object({
+  DDBStreamBatchInfo: z.object({
+    shardId: z.string(),
+    startSequenceNumber: z.string(),
+    endSequenceNumber: z.string(),
+  }),
+});
+const Body = z.union([Parked, Positions]);
+
+/** Undefined where the stream has forgotten one of them: it does after 24 hours. */
+export async function streamRecords(
+  streams: DynamoDBStreamsClient,
+  tableName: string,
+  body: string,
+): Promise<DynamoDBRecord[] | undefined> {
+  const meant = z.parse(Body, JSON.parse(body));
+  if ("record" in meant) return [meant.record];
+  try {
+    return await readPositions(streams, tableName, meant.DDBStreamBatchInfo);
+  } catch (error) {
+    if (error instanceof TrimmedDataAccessException || error instanceof ResourceNotFoundException) return undefined;
+    throw error;
+  }
+}
+
+type Positions = z.infer<typeof Positions>["DDBStreamBatchInfo"];
+
+async function readPositions(
+  streams: DynamoDBStreamsClient,
+  TableName: string,
+  { shardId, startSequenceNumber, endSequenceNumber }: Positions,
+): Promise<DynamoDBRecord[]> {
+  const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName }));
+  const start = new GetShardIteratorCommand({
+    StreamArn: Streams[0]?.StreamArn,
+    ShardId: shardId,
+    ShardIteratorType: "AT_SEQUENCE_NUMBER",
+    SequenceNumber: startSequenceNumber,
+  });
+  const last = BigInt(endSequenceNumber);
+  const found: DynamoDBRecord[] = [];
+  let { ShardIterator } = await streams.send(start);
+  while (ShardIterator !== undefined) {
+    const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
+    for (const record of Records) {
+      const position = BigInt(record.dynamodb?.SequenceNumber ?? 0);
+      if (position <= last) found.push(lambdaRecord(record));
+      if (position >= last) return found;
+    }
+    ShardIterator = NextShardIterator;
+  }
+  return found;
+}
+
+/** The record as Lambda hands it to a function: binary values are base64 text there. */
+export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
+  return {
+    dynamodb: {
+      ...(SequenceNumber !== undefined && { SequenceNumber }),
+      ...(OldImage !== undefined && { OldImage: imageOf(OldImage) }),
+      ...(NewImage !== undefined && { NewImage: imageOf(NewImage) }),
+    },
+  };
+}
+
+export const imageOf = (item: Readonly<Record<string, AttributeValue>>): Record<string, StreamValue> =>
+  Object.fromEntries(Object.entries(item).map(([name, value]) => [name, attributeOf(value)]));
+
+function attributeOf({ B, BS, M, L, ...value }: AttributeValue): StreamValue {
+  if (B !== undefined) return { B: Buffer.from(B).toString("base64") };
+  if (BS !== undefined) return { BS: BS.map((bytes) => Buffer.from(bytes).toString("base64")) };
+  if (M !== undefined) return { M: imageOf(M) };
+  if (L !== undefined) return { L: L.map(attributeOf) };
+  if (value.S !== undefined) return { S: value.S };
+  if (value.N !== undefined) return { N: value.N };
+  if (value.BOOL !== undefined) return { BOOL: value.BOOL };
+  if (value.SS !== undefined) return { SS: value.SS };
+  if (value.NS !== undefined) return { NS: value.NS };
+  return { NULL: true };
+}

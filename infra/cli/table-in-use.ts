@@ -1,0 +1,100 @@
+/** The table that an admin's command works on: that of the running local service, or of a deployed stack. */
+import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
+import * as z from "zod/mini";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { openKms } from "#shared/aws/kms.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
+import { openSecrets, type Secrets } from "#shared/secrets/secrets.ts";
+import { serviceUrl } from "../local/address.ts";
+import { STACK_NAME } from "../stack-name.ts";
+
+export interface TableInUse {
+  /** For people. */
+  readonly label: string;
+  readonly table: Table;
+  /** Of the stack. */
+  readonly outputs: Readonly<Record<string, unknown>>;
+  /** For calls of the same deployment. */
+  readonly dynamoDb: ClientSettings;
+  readonly sqs: ClientSettings;
+  /** For what runs on its secrets. */
+  readonly secrets: () => Secrets;
+  readonly isLocal: boolean;
+  /** Of the stack's own user pool, if it has one. */
+  readonly userPoolId: string | undefined;
+}
+
+const LocalOutputs = z.looseObject({ TableName: z.string(), DynamoDbEndpoint: z.string(), SqsEndpoint: z.string() });
+const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() });
+const StackKeys = z.object({ SecretsKeyArn: z.string() });
+const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
+
+/** Nobody waits for one answer of an admin's command, and many calls at once may be slow. */
+const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
+
+/** Without a name it is the local service's, or where none runs that of the default stack. */
+export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
+  const local = stackName === undefined ? await localTable() : undefined;
+  try {
+    return local ?? (await deployedTable(stackName ?? STACK_NAME));
+  } catch (error) {
+    if (stackName !== undefined || !(error instanceof NoWayToAws)) throw error;
+    throw new Error(`no local service answers at ${serviceUrl()}: start it with npm start; and ${error.message}`);
+  }
+}
+
+/** Of the local servers. */
+const operator = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } } as const;
+
+/** Undefined where no local service runs. */
+async function localTable(): Promise<TableInUse | undefined> {
+  const base = serviceUrl();
+  const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
+  if (answer === undefined || !answer.ok) return undefined;
+  const outputs = LocalOutputs.parse(await answer.json());
+  const at = (endpoint: string): ClientSettings => ({ ...patient, ...operator, endpoint });
+  const [dynamoDb, sqs] = [at(outputs.DynamoDbEndpoint), at(outputs.SqsEndpoint)];
+  const table = openTable(outputs.TableName, dynamoClient(dynamoDb));
+  const secrets = (): Secrets => {
+    const { SecretsKeyArn, KmsEndpoint } = LocalKeys.parse(outputs);
+    const { region, credentials } = operator;
+    return openSecrets(table, () => openKms(SecretsKeyArn, { endpoint: KmsEndpoint, region, credentials }));
+  };
+  return { label: base, table, outputs, dynamoDb, sqs, secrets, isLocal: true, userPoolId: undefined };
+}
+
+export async function deployedTable(stackName: string): Promise<TableInUse> {
+  const cloud = new CloudFormationClient();
+  const { Stacks } = await describe(cloud, stackName);
+  const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
+  const outputs: Record<string, unknown> = Object.fromEntries(listed);
+  const { TableName, UserPoolId } = StackOutputs.parse(outputs);
+  // The profile or variables that were found for the one are for all.
+  const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
+  const table = openTable(TableName, dynamoClient(settings));
+  const calls = { dynamoDb: settings, sqs: settings };
+  const { region, credentials } = settings;
+  const secrets = (): Secrets =>
+    openSecrets(table, () => openKms(StackKeys.parse(outputs).SecretsKeyArn, { region, credentials }));
+  return { label: `stack ${stackName}`, table, outputs, ...calls, secrets, isLocal: false, userPoolId: UserPoolId };
+}
+
+class NoWayToAws extends Error {}
+
+async function describe(cloud: CloudFormationClient, StackName: string): Promise<DescribeStacksOutput> {
+  try {
+    return await cloud.send(new DescribeStacksCommand({ StackName }));
+  } catch (error) {
+    const missing = error instanceof Error ? missingOf(error) : undefined;
+    if (missing === undefined) throw error;
+    throw new NoWayToAws(`the stack ${StackName} cannot be looked for without ${missing}`, { cause: error });
+  }
+}
+
+/** The words of the SDK tell neither what it is needed for nor what to do. */
+function missingOf({ name, message }: Error): string | undefined {
+  if (message === "Region is missing") return "an AWS region: set AWS_REGION";
+  if (name !== "CredentialsProviderError") return undefined;
+  return "AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+}

@@ -1,0 +1,25 @@
+/** `npm run --silent token -- EMAIL`: prints an access token for a user of the running local service, and nothing else. */
+import { serviceUrl } from "../local/address.ts";
+
+const [email, ...more] = process.argv.slice(2);
+
+async function requestToken(address: string): Promise<string> {
+  const base = serviceUrl();
+  const answer = await fetch(`${base}/local/token`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ email: address }),
+  }).catch(() => undefined);
+  if (answer === undefined) throw new Error(`no local service answers at ${base}: start it with npm start`);
+  const text = (await answer.text()).trim();
+  if (!answer.ok) throw new Error(`${address}: ${text}`);
+  return text;
+}
+
+try {
+  if (email === undefined || more.length > 0) throw new Error("usage: npm run --silent token -- EMAIL");
+  console.log(await requestToken(email));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,147 @@
+/** One operation of the OpenAPI document from a route and its contract. */
+import * as z from "zod/mini";
+import type { Contract } from "#shared/http/contract.ts";
+import type { Route } from "../routes/route.ts";
+import { answerExample } from "./answers.ts";
+import { examples } from "./examples.ts";
+import { parameterInfo } from "./parameters.ts";
+import { problemReferences } from "./problems.ts";
+import { hidden, rights } from "./prose.ts";
+import { type Components, explained, type JsonSchema, type Parameter, parameters } from "./schemas.ts";
+
+/** What a function without a contract says of itself: a public document that is not JSON of the API. */
+export const DocumentInfo = z.object({
+  summary: z.string(),
+  tag: z.string(),
+  mediaType: z.string(),
+  schema: z.record(z.string(), z.unknown()),
+});
+export type DocumentInfo = z.infer<typeof DocumentInfo>;
+
+type Fields = Record<string, unknown>;
+
+/** `prospects/list` -> `prospectsList`. */
+export function operationId(file: string): string {
+  return file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+const requestIdHeader = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
+
+export function documentOperation({ file }: Route, info: DocumentInfo): Fields {
+  const example = answerExample(file, undefined, false);
+  const content = { [info.mediaType]: { schema: info.schema, ...(example !== undefined && { example }) } };
+  return {
+    operationId: operationId(file),
+    summary: info.summary,
+    description: rights.public,
+    tags: [info.tag],
+    security: [],
+    responses: {
+      200: { description: "OK", headers: requestIdHeader, content },
+      ...problemReferences([400]),
+    },
+  };
+}
+
+export function operation(route: Route, contract: Contract, components: Components): Fields {
+  const { path, query, body } = contract;
+  const inPath = path === undefined ? [] : described(route, "path", parameters(components, path));
+  const inQuery = query === undefined ? [] : described(route, "query", parameters(components, query));
+  const inHeader = route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : [];
+  const all = [...inPath, ...inQuery, ...inHeader];
+  assertPlaceholders(
+    route,
+    inPath.map(({ name }) => name),
+  );
+  return {
+    operationId: operationId(route.file),
+    summary: contract.summary,
+    description: [contract.description, path && hidden(contract.tag), rights[contract.allow]]
+      .filter(Boolean)
+      .join("\n\n"),
+    tags: [contract.tag],
+    ...(contract.allow === "public" && { security: [] }),
+    ...(all.length > 0 && { parameters: all }),
+    ...(body !== undefined && {
+      requestBody:
+        contract.upload === undefined ? requestBody(body, components, examples[route.file]) : uploadBody(route.file),
+    }),
+    responses: {
+      [contract.status]: success(route, contract, components),
+      ...problemReferences(problemStatuses(route, contract)),
+    },
+  };
+}
+
+/** With meaning and example; the schema is the one of the prose where that has one. */
+function described({ file }: Route, place: "path" | "query", fields: readonly Parameter[]): (Parameter & Fields)[] {
+  return fields.map((field) => ({ ...field, ...parameterInfo(file, field.name), in: place }));
+}
+
+/** Not required where nothing at all is as good as `{}`. */
+function requestBody(body: z.ZodMiniType, components: Components, example: unknown): Fields {
+  const schema = explained(components.schema(body, "input"), "");
+  const required = !z.safeParse(body, {}).success;
+  return { required, content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
+}
+
+/** A part of a form has its media type beside its schema: the bytes themselves have none. */
+function uploadBody(file: string): Fields {
+  const schema = {
+    type: "object",
+    required: ["file"],
+    properties: { file: { type: "string", format: "binary", description: "The file, in a part of this name." } },
+  };
+  const encoding = { file: { contentType: "text/csv" } };
+  return { required: true, content: { "multipart/form-data": { schema, encoding, example: examples[file] } } };
+}
+
+const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
+
+function success({ method, file }: Route, contract: Contract, components: Components): Fields {
+  const { status, response } = contract;
+  const schema = components.schema(response, "output");
+  const { component, isList } = componentOf(schema);
+  const example = answerExample(file, component, isList);
+  const replayed = { "Idempotency-Replayed": { $ref: "#/components/headers/Idempotency-Replayed" } };
+  const disposition =
+    contract.file === undefined ? {} : { "Content-Disposition": { $ref: "#/components/headers/Content-Disposition" } };
+  const location = status === 201 ? { Location: { $ref: "#/components/headers/Location" } } : {};
+  return {
+    description: statusWords[status],
+    headers: { ...requestIdHeader, ...location, ...(method === "POST" && replayed), ...disposition },
+    content: {
+      [contract.file?.mediaType ?? "application/json"]: { schema, ...(example !== undefined && { example }) },
+    },
+  };
+}
+
+const Reference = z.object({ $ref: z.string() });
+const List = z.object({ items: Reference });
+
+/** Which named schema an answer is, or is a list of. */
+function componentOf(schema: JsonSchema): { component: string | undefined; isList: boolean } {
+  const list = List.safeParse(schema);
+  const reference = list.success ? list.data.items : Reference.safeParse(schema).data;
+  return { component: reference?.$ref.split("/").at(-1), isList: list.success };
+}
+
+/** What follows from the contract; API Gateway itself answers 400 to a request that it cannot read. */
+function problemStatuses({ method }: Route, { allow, path, body }: Contract): number[] {
+  return [
+    400,
+    ...(allow === "public" ? [] : [401]),
+    ...(allow === "public" || allow === "everyone" ? [] : [403]),
+    ...(path === undefined ? [] : [404]),
+    ...(method === "GET" ? [] : [409]),
+    ...(body === undefined ? [] : [413, 415]),
+    ...(method === "POST" ? [422] : []),
+  ];
+}
+
+function assertPlaceholders({ path, file }: Route, described: readonly string[]): void {
+  const placeholders = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  if (placeholders.join() !== described.join()) {
+    throw new Error(`${file}: the path ${path} and the contract name different parameters (${described.join()})`);
+  }
+}

@@ -1,0 +1,63 @@
+/** The problem responses of the OpenAPI document: one component per status, with the headers that come along and an example. */
+
+import { type Fault, ProblemCode } from "#shared/errors.ts";
+import { problemBody, problems } from "#shared/http/problem.ts";
+import type { JsonSchema } from "./schemas.ts";
+
+const text = { type: "string" } as const;
+
+export const headers = {
+  "X-Request-Id": { description: "Names this request in the service's logs.", schema: text },
+  "Idempotency-Replayed": { description: "`true` on an answer that was given before.", schema: text },
+  Location: { description: "Where the new record can be read.", schema: text },
+  "Content-Disposition": { description: "That it is a file, and what it is called.", schema: text },
+  "Retry-After": { description: "Seconds to wait.", schema: { type: "integer", minimum: 0 } },
+  "WWW-Authenticate": { description: "Always `Bearer`.", schema: text },
+} as const satisfies Record<string, JsonSchema>;
+
+const refTo = (...names: readonly (keyof typeof headers)[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+/** Problems that every route may answer: too many requests, our own faults, and those of API Gateway. */
+const always = [429, 500, 502, 503, 504] as const;
+
+/** References to the problems of these statuses and of those that any route may answer. */
+export const problemReferences = (statuses: readonly number[]): Record<string, JsonSchema> =>
+  Object.fromEntries(
+    [...statuses, ...always].map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
+  );
+
+/** The two that only API Gateway gives. */
+const ofGateway: readonly (readonly [number, ProblemCode])[] = [
+  [502, "internal"],
+  [504, "unavailable"],
+];
+
+const requestId = "2f1d6a0e-9d0c-4f6e-8a53-0c6f4b1d7e21";
+const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
+  validation_failed: [{ pointer: "/lat", code: "too_big", message: "Too big: expected number to be <=90" }],
+};
+
+/** One response per status of the closed list. 405 belongs to no operation: it is the answer where there is none. */
+export function problemResponses(): Record<string, JsonSchema> {
+  const codes = new Map<number, ProblemCode>(ofGateway);
+  for (const code of ProblemCode.options) {
+    const { status } = problems[code];
+    if (status !== 405 && !codes.has(status)) codes.set(status, code);
+  }
+  const responses = [...codes].sort(([a], [b]) => a - b);
+  return Object.fromEntries(responses.map(([status, code]) => [`Problem${status}`, response(status, code)]));
+}
+
+function response(status: number, code: ProblemCode): JsonSchema {
+  const { title } = problems[code];
+  // 409 has it where a request under the same Idempotency-Key is still running.
+  const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
+  const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
+  const example = { ...problemBody(code, `${title}.`, requestId, exampleFaults[code] ?? []), status };
+  return {
+    description: title,
+    headers: { ...refTo("X-Request-Id"), ...retry, ...challenge },
+    content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" }, example } },
+  };
+}

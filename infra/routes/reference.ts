@@ -1,0 +1,89 @@
+/** The part of the route table for what names things in a company: users, statuses and tags. */
+import { dictionary, named, namesChange, newIds, type TableAccess } from "./access.ts";
+import type { Route } from "./route.ts";
+
+/** Of rows with a display value, whose claim moves with it. */
+const newValue: TableAccess = {
+  ...newIds,
+  ...namesChange,
+  reference: ["Query", "PutItem", "UpdateItem"],
+};
+const valueWrites: TableAccess = {
+  ...namesChange,
+  reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
+};
+/** A user's rights stand beside the subject's place as well. An invitation claims its address, and is counted. */
+const userWrites: TableAccess = {
+  ...namesChange,
+  reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
+};
+const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
+
+export const referenceRoutes: readonly Route[] = [
+  { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary }, streamed: true },
+  {
+    method: "POST",
+    path: "/api/users",
+    file: "users/create",
+    access: {
+      table: { ...invitationWrites, ...newIds, identity: ["PutItem"] },
+      identityProvider: "invite",
+    },
+  },
+  { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: named } },
+  {
+    method: "PATCH",
+    path: "/api/users/{id}",
+    file: "users/update",
+    access: {
+      table: { ...invitationWrites, identity: ["PutItem", "UpdateItem"] },
+      identityProvider: "invite",
+    },
+  },
+  {
+    method: "DELETE",
+    path: "/api/users/{id}",
+    file: "users/delete",
+    access: {
+      table: {
+        ...userWrites,
+        identity: ["UpdateItem", "DeleteItem"],
+        email: ["GetItem", "DeleteItem"],
+      },
+      identityProvider: "withdraw",
+    },
+  },
+
+  { method: "GET", path: "/api/statuses", file: "statuses/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/statuses",
+    file: "statuses/create",
+    access: { table: newValue },
+  },
+  { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: named } },
+  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: valueWrites } },
+  {
+    method: "DELETE",
+    path: "/api/statuses/{id}",
+    file: "statuses/delete",
+    // It keeps its value, and the claim on it.
+    access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
+  },
+
+  { method: "GET", path: "/api/tags", file: "tags/list", access: { table: dictionary } },
+  {
+    method: "POST",
+    path: "/api/tags",
+    file: "tags/create",
+    access: { table: newValue },
+  },
+  { method: "GET", path: "/api/tags/{id}", file: "tags/get", access: { table: named } },
+  { method: "PATCH", path: "/api/tags/{id}", file: "tags/update", access: { table: valueWrites } },
+  {
+    method: "DELETE",
+    path: "/api/tags/{id}",
+    file: "tags/delete",
+    access: { table: { ...namesChange, reference: ["GetItem", "UpdateItem", "DeleteItem"] } },
+  },
+];

@@ -1,0 +1,141 @@
+/** The part of the route table for webhooks: receivers and what each of them is told. */
+import { named, newIds } from "./access.ts";
+import type { Route } from "./route.ts";
+
+const registrationPath = "/api/webhooks/{id}/registrations";
+
+export const webhookRoutes: readonly Route[] = [
+  {
+    method: "GET",
+    path: "/api/webhooks",
+    file: "webhooks/list",
+    access: { table: { webhooks: ["Query"] } },
+    // 40 webhooks with 50 registrations each, a filter of 4 KB in every one of these.
+    streamed: true,
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks",
+    file: "webhooks/create",
+    access: {
+      table: { ...newIds, webhooks: ["PutItem", "UpdateItem"], dataKeys: ["GetItem", "PutItem"] },
+      secrets: "make",
+      settings: ["WEBHOOK_URL_POLICY"],
+    },
+  },
+  {
+    method: "GET",
+    path: "/api/webhooks/{id}",
+    file: "webhooks/get",
+    access: { table: { webhooks: ["Query"] } },
+  },
+  {
+    method: "PATCH",
+    path: "/api/webhooks/{id}",
+    file: "webhooks/update",
+    access: { table: { webhooks: ["Query", "UpdateItem"] }, settings: ["WEBHOOK_URL_POLICY"] },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/rotate-secret",
+    file: "webhooks/rotate-secret",
+    access: {
+      table: { webhooks: ["Query", "UpdateItem"], dataKeys: ["GetItem", "PutItem"] },
+      secrets: "make",
+    },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/pause",
+    file: "webhooks/pause",
+    access: { table: { webhooks: ["Query", "UpdateItem"] } },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/resume",
+    file: "webhooks/resume",
+    access: { table: { webhooks: ["Query", "UpdateItem"] }, deliveryQueue: "send" },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/test",
+    file: "webhooks/test",
+    access: {
+      table: { ...named, webhooks: ["Query", "ConditionCheckItem"], deliveries: ["PutItem"] },
+      deliveryQueue: "send",
+    },
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/replay",
+    file: "webhooks/replay",
+    access: {
+      table: { webhooks: ["Query", "ConditionCheckItem"], deliveries: ["GetItem", "Query", "PutItem"] },
+      deliveryQueue: "send",
+    },
+  },
+  // Reads nothing: what there is to know of events is in its code.
+  { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: {} } },
+  {
+    method: "DELETE",
+    path: "/api/webhooks/{id}",
+    file: "webhooks/delete",
+    access: {
+      table: { webhooks: ["Query", "UpdateItem", "DeleteItem"], deliveries: ["UpdateItem"] },
+    },
+  },
+  {
+    method: "GET",
+    path: registrationPath,
+    file: "registrations/list",
+    access: { table: { webhooks: ["Query"] } },
+  },
+  {
+    method: "POST",
+    path: registrationPath,
+    file: "registrations/create",
+    access: { table: { ...newIds, webhooks: ["PutItem", "UpdateItem"] } },
+  },
+  {
+    method: "GET",
+    path: `${registrationPath}/{registrationId}`,
+    file: "registrations/get",
+    access: { table: { webhooks: ["GetItem"] } },
+  },
+  {
+    method: "PATCH",
+    path: `${registrationPath}/{registrationId}`,
+    file: "registrations/update",
+    access: { table: { webhooks: ["GetItem", "UpdateItem"] } },
+  },
+  {
+    method: "DELETE",
+    path: `${registrationPath}/{registrationId}`,
+    file: "registrations/delete",
+    access: { table: { webhooks: ["UpdateItem", "DeleteItem"] } },
+  },
+
+  {
+    method: "GET",
+    path: "/api/webhooks/{id}/deliveries",
+    file: "deliveries/list",
+    access: { table: { webhooks: ["Query"], deliveries: ["Query"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/webhooks/{id}/deliveries/{deliveryId}",
+    file: "deliveries/get",
+    access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
+    // A body of a megabyte, whose quotation marks take four bytes each; and an attempt for every time it was sent again.
+    streamed: true,
+  },
+  {
+    method: "POST",
+    path: "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+    file: "deliveries/redeliver",
+    access: {
+      table: { webhooks: ["GetItem", "ConditionCheckItem"], deliveries: ["GetItem", "UpdateItem"] },
+      deliveryQueue: "send",
+    },
+  },
+];

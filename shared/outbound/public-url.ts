@@ -1,0 +1,93 @@
+/** Which receivers may be called: https to public addresses. The rule is asked when a URL is saved and again for each socket. */
+import type { LookupAddress } from "node:dns";
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
+import type { UrlPolicy } from "#shared/config.ts";
+import { ApiError } from "#shared/errors.ts";
+import { nameResolver, type Resolve, withoutDot } from "#shared/outbound/names.ts";
+
+/** Names of this machine count for development alone. */
+const resolvers: Record<UrlPolicy, Resolve> = {
+  public: nameResolver(),
+  local: nameResolver({ hostsFile: "/etc/hosts" }),
+};
+export const resolverFor = (policy: UrlPolicy): Resolve => resolvers[policy];
+
+/** Not public although the library calls them unicast, or better told by a name of their own. */
+const denied: ReadonlyArray<[prefix: string, name: string]> = [
+  ["169.254.169.254/32", "instance metadata"],
+  ["169.254.170.0/24", "container metadata"],
+  ["168.63.129.16/32", "instance metadata"],
+  ["fd00:ec2::/32", "instance metadata"],
+  ["::/96", "IPv4-compatible"],
+  ["64:ff9b::/96", "NAT64"],
+  ["64:ff9b:1::/48", "NAT64"],
+  ["2001::/32", "Teredo"],
+  ["2002::/16", "6to4"],
+  ["fec0::/10", "site-local"],
+];
+const deniedRanges = denied.map(([prefix, name]) => ({ range: ipaddr.parseCIDR(prefix), name }));
+
+/** The only IPv6 addresses that are given out for public use. */
+const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
+
+/** Why this address must not be called, or `undefined` when it may. */
+export function addressFault(address: string, policy: UrlPolicy): string | undefined {
+  const bare = address.replace(/^\[|\]$/g, "").split("%")[0] ?? "";
+  if (!ipaddr.isValid(bare)) return `${address} is no address`;
+  // `process` unwraps IPv4-mapped IPv6 addresses.
+  const parsed = ipaddr.process(bare);
+  const range = parsed.range();
+  if (range === "loopback") return policy === "local" ? undefined : `${bare} is a loopback address`;
+  const known = deniedRanges.find(({ range }) => parsed.kind() === range[0].kind() && parsed.match(range));
+  const isGlobal = !(parsed instanceof ipaddr.IPv6) || parsed.match(GLOBAL_V6);
+  const name = known?.name ?? (range !== "unicast" ? range : isGlobal ? undefined : "not global unicast");
+  return name === undefined ? undefined : `${bare} is not a public address (${name})`;
+}
+
+/** Why a name with these addresses must not be called: one of them is enough. */
+export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
+  addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
+
+/** Names that are only ever of private networks (RFC 6761, RFC 6762, and what ICANN keeps for private use). */
+const privateName = /(?:^|\.)(localhost|local|internal)$/;
+
+/** Why a receiver of this name must not be called, whatever it leads to. */
+function nameFault(host: string, policy: UrlPolicy): string | undefined {
+  const [, ending] = policy === "local" ? [] : (privateName.exec(host) ?? []);
+  if (ending === undefined) return undefined;
+  return ending === "localhost" ? `${host} is a loopback name` : `${host} is a name of private networks (.${ending})`;
+}
+
+/** The URL, parsed, when its form is allowed. Throws validation_failed that names the rule. */
+export function parseTarget(url: string, policy: UrlPolicy): URL {
+  if (!URL.canParse(url)) throw targetError("must be a valid URL");
+  const target = new URL(url);
+  const schemes = policy === "local" ? ["https:", "http:"] : ["https:"];
+  if (!schemes.includes(target.protocol)) throw targetError("must be an https URL");
+  if (target.username !== "" || target.password !== "") throw targetError("must not hold a user name or password");
+  // WHATWG parsing has already turned 127.1, 0x7f.1, 2130706433 and full-width digits into what they name.
+  const host = hostOf(target);
+  const fault = isIP(host) === 0 ? nameFault(host, policy) : addressFault(host, policy);
+  if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
+  return target;
+}
+
+/** Throws when the URL may not be saved. A name that does not resolve now is judged when it is called. */
+export async function assertTarget(
+  url: string,
+  policy: UrlPolicy,
+  resolve: Resolve = resolverFor(policy),
+): Promise<void> {
+  const addresses = await resolve(hostOf(parseTarget(url, policy))).catch(() => []);
+  const fault = addressesFault(addresses, policy);
+  if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
+}
+
+/** Without the brackets of an IPv6 address and without the dot that may end a name. */
+const hostOf = ({ hostname }: URL): string => withoutDot(hostname.replace(/^\[|\]$/g, ""));
+
+const targetError = (message: string): ApiError =>
+  new ApiError("validation_failed", `The url ${message}.`, {
+    faults: [{ pointer: "/url", code: "url_not_allowed", message }],
+  });

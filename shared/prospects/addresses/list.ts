@@ -1,0 +1,117 @@
+/** Lists the addresses of a company in the order of their ids, as far as the caller may see them. */
+import * as z from "zod/mini";
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import { assigneesOf } from "#shared/company-index/assignees.ts";
+import type { ApiContext } from "#shared/context.ts";
+import type { Item } from "#shared/db/item.ts";
+import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { limits } from "#shared/limits.ts";
+import { isPack, unpackAddresses } from "#shared/prospects/address-pack.ts";
+import { type Address, type AddressQuery, StoredAddress } from "#shared/prospects/address-schema.ts";
+import { presentAddress } from "#shared/prospects/addresses.ts";
+import { atMoment } from "#shared/prospects/snapshot.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
+
+/** The largest answer takes four full blocks. */
+const BLOCKS_AT_ONCE = 4;
+const MOST_BLOCKS_AT_ONCE = 32;
+
+export interface AddressPage {
+  readonly addresses: readonly Address[];
+  /** Where to go on, where there may be more. */
+  readonly after: number | undefined;
+}
+
+/**
+ * The company's ranges tell which partitions hold addresses, so nothing but the part is read, and a create writes no index: an address
+ * costs its row alone. For who sees only own prospects, so many blocks are looked through and no more: the rest is left to the
+ * next request, also where nothing was found.
+ */
+export async function listAddresses(
+  context: ApiContext,
+  caller: Caller,
+  { after, limit }: AddressQuery,
+): Promise<AddressPage> {
+  const { table } = context;
+  const { companyId } = caller;
+  const blocks = await blocksFrom(table, companyId, Math.floor((after + 1) / IDS_PER_PARTITION));
+  const isRestricted = visibleAssignee(caller) !== undefined;
+  const allowed = isRestricted ? limits.addressesLookedThrough / IDS_PER_PARTITION : blocks.length;
+  const addresses: StoredAddress[] = [];
+  let [next, atOnce] = [0, BLOCKS_AT_ONCE];
+  while (next < Math.min(blocks.length, allowed) && addresses.length < limit) {
+    const some = blocks.slice(next, Math.min(next + atOnce, allowed));
+    const read = await Promise.all(some.map((block) => readBlock(table, companyId, block)));
+    const found = read.flat().filter(({ id }) => id > after);
+    addresses.push(...(isRestricted ? await visibleOf(context, caller, found) : found));
+    next += some.length;
+    // Little was found: the next look is a wider one.
+    if (isRestricted) atOnce = Math.min(2 * atOnce, MOST_BLOCKS_AT_ONCE);
+  }
+  const shown = addresses.slice(0, limit);
+  const isCut = shown.length < addresses.length || next < blocks.length;
+  const passed = shown.length < limit ? lastOf(blocks[next - 1]) : shown.at(-1)?.id;
+  return { addresses: shown.map(presentAddress), after: isCut ? passed : undefined };
+}
+
+const lastOf = (block: number | undefined): number | undefined =>
+  block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
+
+/**
+ * By what the index says of the prospects that hold them: it is looked at after the addresses were read, so that it knows them. What it
+ * does not know is deleted, or being written: the row tells.
+ */
+async function visibleOf(
+  context: ApiContext,
+  caller: Caller,
+  found: readonly StoredAddress[],
+): Promise<StoredAddress[]> {
+  const own = visibleAssignee(caller);
+  const linked = new Set(found.flatMap(({ prospectIds = new Set<number>() }) => [...prospectIds]));
+  if (own === undefined || linked.size === 0) return [...found];
+  const assignees: Map<number, unknown> = await atMoment(context, caller.companyId, async ({ find }) =>
+    assigneesOf(await find({ words: [] }), linked),
+  );
+  const unknown = [...linked].filter((id) => !assignees.has(id));
+  const deleted = await deletedAmong(context.table, caller.companyId, unknown);
+  return found.filter(({ prospectIds = new Set<number>() }) => {
+    const holders = [...prospectIds].filter((id) => !deleted.has(id));
+    return holders.length === 0 || holders.some((id) => assignees.get(id) === own);
+  });
+}
+
+async function deletedAmong(table: Table, companyId: number, ids: readonly number[]): Promise<ReadonlySet<number>> {
+  const items = await table.batchGet(ids.map((id) => keys.prospect(companyId, id)));
+  const prospects = items.map((item) => StoredProspect.parse(item));
+  return new Set(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map(({ id }) => id));
+}
+
+/** A row of its own holds in place of what stands among the addresses of an import. */
+async function readBlock(table: Table, companyId: number, block: number): Promise<StoredAddress[]> {
+  const addresses = new Map<number, StoredAddress>();
+  const packs: Item[] = [];
+  for await (const item of table.query(keys.addressBlock(companyId, block))) {
+    if (isPack(item)) packs.push(item);
+    else keepFirst(addresses, StoredAddress.parse(item));
+  }
+  for (const pack of packs) for (const address of unpackAddresses(pack).addresses) keepFirst(addresses, address);
+  return [...addresses.values()].sort((a, b) => a.id - b.id);
+}
+
+function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress): void {
+  if (!addresses.has(address.id)) addresses.set(address.id, address);
+}
+
+const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
+
+/** Those of an import are not looked at before it is completed. Ranges come in the order of their first block and do not overlap. */
+async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
+  const blocks: number[] = [];
+  for await (const item of table.query(keys.addressRanges(companyId))) {
+    const { from, to, importId } = Range.parse(item);
+    if (importId !== undefined) continue;
+    for (let block = Math.max(from, first); block <= to; block++) blocks.push(block);
+  }
+  return blocks;
+}

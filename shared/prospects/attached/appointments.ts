@@ -1,0 +1,193 @@
+/** Makes, reads, changes and deletes appointments. Who sees the prospect reads and writes its appointments. */
+
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import { absent, equals } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
+import type { Key } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { agendaAfter, readAgenda } from "#shared/prospects/agenda.ts";
+import {
+  type Appointment,
+  type AppointmentPatch,
+  type NewAppointment,
+  StoredAppointment,
+} from "#shared/prospects/appointment-schema.ts";
+import { findAttached, findPlace, newPlaceWrite } from "#shared/prospects/attached.ts";
+import { presentAppointment } from "#shared/prospects/present.ts";
+import { readVisibleProspect } from "#shared/prospects/read.ts";
+import { requireUser } from "#shared/prospects/references.ts";
+import { keepAppointments } from "#shared/prospects/row-writes.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { type AppointmentChange, upcomingAfter } from "#shared/prospects/upcoming.ts";
+import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+
+/** Without an assignee given: the prospect's, or else the caller. An explicit null leaves it with nobody. */
+export async function createAppointment(
+  context: ApiContext,
+  caller: Caller,
+  prospectId: number,
+  input: NewAppointment,
+): Promise<Appointment> {
+  const { companyId, userId } = caller;
+  const [id, dictionary] = await Promise.all([context.ids.next(), loadDictionary(context.table, companyId)]);
+  if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
+  requireOrder(input.startAt, input.endAt ?? null, "endAt");
+  return optimistic(async () => {
+    const prospect = await readVisibleProspect(context, caller, prospectId);
+    const { assignedToUserId = prospect.assignedToUserId ?? userId } = input;
+    const nowMs = context.clock.now();
+    const now = iso(nowMs);
+    const appointment: StoredAppointment = {
+      type: "appointment",
+      id,
+      companyId,
+      prospectId,
+      ...givenFields(input, { ...emptyFields, title: input.title, startAt: input.startAt, assignedToUserId }),
+      createdAt: now,
+      updatedAt: now,
+      createdBy: userId,
+      version: 1,
+    };
+    const made = presentAppointment(appointment, dictionary);
+    const kept = await keptAfter(context, prospect, { before: undefined, after: appointment }, nowMs);
+    await context.commit([...kept, ...newAppointmentWrites(appointment)], made);
+    return made;
+  });
+}
+
+/** The appointment with its prospect, its entry in the calendar, and the place where its id alone finds it. */
+export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
+  { put: { ...keyOf(appointment), ...appointment }, when: absent },
+  { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
+  newPlaceWrite(besideKeys.appointmentPlace(appointment.companyId, appointment.id), appointment.prospectId),
+];
+
+export async function getAppointment(context: ApiContext, caller: Caller, id: number): Promise<Appointment> {
+  const [appointment, dictionary] = await Promise.all([
+    findAppointment(context, caller, id).then(({ appointment }) => appointment),
+    loadDictionary(context.table, caller.companyId),
+  ]);
+  return presentAppointment(appointment, dictionary);
+}
+
+/** Only sent fields change; a patch that changes nothing writes nothing and bumps nothing. */
+export async function updateAppointment(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  patch: AppointmentPatch,
+): Promise<Appointment> {
+  const dictionary = await loadDictionary(context.table, caller.companyId);
+  return optimistic(async () => {
+    const { appointment: current, prospect } = await findAppointment(context, caller, id);
+    const same = { ...current, ...givenFields(patch, current) };
+    if (JSON.stringify(same) === JSON.stringify(current)) return presentAppointment(current, dictionary);
+    requirePossible(current, same, patch, dictionary);
+    const nowMs = context.clock.now();
+    const next = { ...same, updatedAt: iso(nowMs), version: current.version + 1 };
+    await context.table.transact([
+      ...(await keptAfter(context, prospect, { before: current, after: next }, nowMs)),
+      { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
+      { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
+      ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
+    ]);
+    return presentAppointment(next, dictionary);
+  });
+}
+
+/** Hides the appointment from every read and tells receivers that it is cancelled. */
+export function deleteAppointment(context: ApiContext, caller: Caller, id: number): Promise<void> {
+  return optimistic(async () => {
+    const { appointment: current, prospect } = await findAppointment(context, caller, id);
+    const nowMs = context.clock.now();
+    const now = iso(nowMs);
+    const version = current.version + 1;
+    const gone: StoredAppointment = { ...current, status: "cancelled", updatedAt: now, deletedAt: now, version };
+    await context.table.transact([
+      ...(await keptAfter(context, prospect, { before: current, after: undefined }, nowMs)),
+      { remove: keyOf(current), when: equals("version", current.version) },
+      { put: { ...besideKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone }, when: absent },
+      { remove: entryOf(current) },
+      { remove: besideKeys.appointmentPlace(caller.companyId, id) },
+    ]);
+  });
+}
+
+/** What goes into the prospect's row and its agenda with a change of one of its appointments. */
+async function keptAfter(
+  { table }: ApiContext,
+  prospect: StoredProspect,
+  change: AppointmentChange,
+  nowMs: number,
+): Promise<Write[]> {
+  const { before, after } = change;
+  const entries = await readAgenda(table, prospect);
+  // It is read after the prospect, and moves with it.
+  if (entries === undefined) throw new ConditionFailed([]);
+  if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
+    throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
+  }
+  const agenda = agendaAfter(entries, (before ?? after)?.id ?? 0, after);
+  return keepAppointments(prospect, await upcomingAfter(table, prospect, change, agenda, nowMs), agenda);
+}
+
+interface Found {
+  readonly appointment: StoredAppointment;
+  readonly prospect: StoredProspect;
+}
+
+async function findAppointment(context: ApiContext, caller: Caller, id: number): Promise<Found> {
+  const { companyId } = caller;
+  const prospectId = await findPlace(context.table, besideKeys.appointmentPlace(companyId, id));
+  if (prospectId === undefined) throw notFound("appointment");
+  const found = await findAttached(context, caller, prospectId, besideKeys.appointment(companyId, prospectId, id));
+  if (found === undefined) throw notFound("appointment");
+  return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
+}
+
+const keyOf = ({ companyId, prospectId, id }: StoredAppointment): Key =>
+  besideKeys.appointment(companyId, prospectId, id);
+const entryOf = ({ companyId, startAt, id }: StoredAppointment): Key =>
+  besideKeys.calendarEntry(companyId, startAt, id);
+
+function requirePossible(
+  current: StoredAppointment,
+  next: StoredAppointment,
+  patch: AppointmentPatch,
+  dictionary: Dictionary,
+): void {
+  const { assignedToUserId } = next;
+  if (assignedToUserId !== null && assignedToUserId !== current.assignedToUserId) {
+    requireUser(dictionary, "assignedToUserId", assignedToUserId);
+  }
+  requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
+}
+
+/** `field` is the one that the caller can mend. */
+function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
+  if (endAt === null || startAt <= endAt) return;
+  const message = "the end must not come before the start";
+  throw new ApiError("validation_failed", "The appointment ends before it starts.", {
+    faults: [{ pointer: `/${field}`, code: "invalid_range", message }],
+  });
+}
+
+const emptyFields = { endAt: null, allDay: false, status: "scheduled", location: null, notes: null } as const;
+
+type PlainFields = Pick<
+  StoredAppointment,
+  "title" | "startAt" | "endAt" | "allDay" | "status" | "location" | "notes" | "assignedToUserId"
+>;
+
+/** The plain fields as sent; those not sent as they are in `otherwise`. */
+function givenFields(patch: AppointmentPatch, otherwise: PlainFields): PlainFields {
+  const { title = otherwise.title, startAt = otherwise.startAt, endAt = otherwise.endAt } = patch;
+  const { allDay = otherwise.allDay, status = otherwise.status, location = otherwise.location } = patch;
+  const { notes = otherwise.notes, assignedToUserId = otherwise.assignedToUserId } = patch;
+  return { title, startAt, endAt, allDay, status, location, notes, assignedToUserId };
+}

@@ -1,0 +1,173 @@
+/** Reads the appointments of a company in a range of time, as far as the caller sees their prospects. */
+
+import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { type AgendaEntry, agendaOf, soonestEntryFirst } from "#shared/prospects/agenda.ts";
+import { type Appointment, type CalendarQuery, StoredAppointment } from "#shared/prospects/appointment-schema.ts";
+import { presentAppointment, soonestFirst } from "#shared/prospects/present.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
+import { isVisible } from "#shared/prospects/visibility.ts";
+import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+
+const MS_PER_DAY = 86_400_000;
+/** An appointment's times have years of four digits. */
+const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
+const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** Milliseconds since the epoch, both inclusive. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Appointments that are read and shown together: a calendar of any size takes no more memory than so many. */
+const TOGETHER = 100;
+
+/**
+ * Soonest first, as they are read. Both bounds hold for `startAt` and are inclusive. Who sees the whole company reads its months, who
+ * sees only own prospects the agendas of these.
+ */
+export async function listAppointments(
+  context: ApiContext,
+  caller: Caller,
+  query: CalendarQuery,
+): Promise<AsyncIterable<Appointment>> {
+  const range = rangeOf(query, context.clock.now());
+  const own = visibleAssignee(caller);
+  const [dictionary, agenda] = await Promise.all([
+    loadDictionary(context.table, caller.companyId),
+    own === undefined ? [] : readAgendas(context, caller.companyId, own, range),
+  ]);
+  const found =
+    own === undefined ? ofCompany(context, caller, range) : ofAgendas(context, caller.companyId, agenda, range);
+  return presented(found, query, dictionary);
+}
+
+async function* presented(
+  found: AsyncIterable<StoredAppointment>,
+  { assignedToUserId: wanted = [] }: CalendarQuery,
+  dictionary: Dictionary,
+): AsyncGenerator<Appointment> {
+  for await (const entry of found) {
+    const isWanted = wanted.length === 0 || wanted.includes(entry.assignedToUserId ?? "unassigned");
+    if (isWanted) yield presentAppointment(entry, dictionary);
+  }
+}
+
+interface PlacedEntry extends AgendaEntry {
+  readonly prospectId: number;
+}
+
+/** Numbers alone: the appointments themselves are read when their turn comes. */
+async function readAgendas(
+  { table }: ApiContext,
+  companyId: number,
+  userId: number,
+  { from, to }: Range,
+): Promise<PlacedEntry[]> {
+  const found = new Map<number, PlacedEntry>();
+  if (from > to) return [];
+  for await (const item of table.query(besideKeys.agendas(companyId, userId, iso(from)))) {
+    const { prospectId, entries } = agendaOf(item);
+    for (const entry of entries) {
+      if (entry.startMs >= from && entry.startMs <= to) found.set(entry.id, { ...entry, prospectId });
+    }
+  }
+  return [...found.values()].sort(soonestEntryFirst);
+}
+
+async function* ofAgendas(
+  { table }: ApiContext,
+  companyId: number,
+  entries: readonly PlacedEntry[],
+  { from, to }: Range,
+): AsyncGenerator<StoredAppointment> {
+  const isWithin = ({ startAt }: StoredAppointment): boolean => startAt >= iso(from) && startAt <= iso(to);
+
+  for (let at = 0; at < entries.length; at += TOGETHER) {
+    const some = entries.slice(at, at + TOGETHER);
+    const items = await table.batchGet(
+      some.map(({ id, prospectId }) => besideKeys.appointment(companyId, prospectId, id)),
+    );
+    // One may have been moved since the agenda was read.
+    yield* items
+      .map((item) => StoredAppointment.parse(item))
+      .filter(isWithin)
+      .sort(soonestFirst);
+  }
+}
+
+/** Prospects that are deleted have their appointments in the calendar still: they are left out here. */
+async function* ofCompany(context: ApiContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
+  for await (const some of together(readCalendar(context, caller.companyId, range))) {
+    const visible = await visibleProspects(context, caller, some);
+    yield* some.filter(({ prospectId }) => visible.has(prospectId));
+  }
+}
+
+async function* together<T>(entries: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let some: T[] = [];
+  for await (const entry of entries) {
+    some.push(entry);
+    if (some.length < TOGETHER) continue;
+    yield some;
+    some = [];
+  }
+  if (some.length > 0) yield some;
+}
+
+function rangeOf(query: CalendarQuery, now: number): Range {
+  const { from = now } = query;
+  const { to = from + limits.calendarDays * MS_PER_DAY } = query;
+  if (to - from > limits.calendarDaysMax * MS_PER_DAY) {
+    const message = `must lie at most ${limits.calendarDaysMax} days after from`;
+    throw new ApiError("validation_failed", "The range is too long.", {
+      faults: [{ parameter: "to", code: "too_big", message }],
+    });
+  }
+  return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
+}
+
+/** In order: one Query per month, at most 13 of them, one after the other. */
+async function* readCalendar(
+  { table }: ApiContext,
+  companyId: number,
+  range: Range,
+): AsyncGenerator<StoredAppointment> {
+  if (range.from > range.to) return;
+  for (const month of monthsOf(range)) {
+    for await (const item of table.query(besideKeys.calendar(companyId, month, iso(range.from), iso(range.to)))) {
+      yield StoredAppointment.parse({ ...item, type: "appointment" });
+    }
+  }
+}
+
+/** `YYYY-MM` of each month that the range touches. */
+function monthsOf({ from, to }: Range): string[] {
+  const [first, last] = [monthNumber(from), monthNumber(to)];
+  return Array.from({ length: last - first + 1 }, (_, i) => {
+    const year = Math.floor((first + i) / 12);
+    return `${String(year).padStart(4, "0")}-${String(((first + i) % 12) + 1).padStart(2, "0")}`;
+  });
+}
+
+function monthNumber(epochMs: number): number {
+  const date = new Date(epochMs);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+async function visibleProspects(
+  { table }: ApiContext,
+  caller: Caller,
+  appointments: readonly StoredAppointment[],
+): Promise<ReadonlySet<number>> {
+  const ids = new Set(appointments.map(({ prospectId }) => prospectId));
+  const items = await table.batchGet([...ids].map((id) => keys.prospect(caller.companyId, id)));
+  const prospects = items.map((item) => StoredProspect.parse(item));
+  return new Set(prospects.filter((prospect) => isVisible(caller, prospect)).map(({ id }) => id));
+}

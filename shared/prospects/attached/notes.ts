@@ -1,0 +1,122 @@
+/** Reads and writes the notes of a prospect. Who sees the prospect reads and writes its notes. */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { findAttached, findNotePlaces } from "#shared/prospects/attached.ts";
+import { type NewNote, type Note, type NotePatch, StoredNote } from "#shared/prospects/note-schema.ts";
+import { presentNote } from "#shared/prospects/present.ts";
+import { isPublished } from "#shared/prospects/published.ts";
+import { readVisibleProspect } from "#shared/prospects/read.ts";
+import { insertNote, removeNote, replaceNote } from "#shared/prospects/row-writes.ts";
+import { requireVisible } from "#shared/prospects/visibility.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+
+/** All notes of the prospect, newest first: read page by page, since 5 000 of them take more than an answer in one piece may. */
+export async function* listNotes(context: ApiContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
+  const [dictionary] = await Promise.all([
+    loadDictionary(context.table, caller.companyId),
+    readVisibleProspect(context, caller, prospectId),
+  ]);
+  for await (const item of context.table.query({
+    ...besideKeys.notes(caller.companyId, prospectId),
+    newestFirst: true,
+  })) {
+    yield presentNote(StoredNote.parse(item), dictionary);
+  }
+}
+
+export async function createNote(
+  context: ApiContext,
+  caller: Caller,
+  prospectId: number,
+  { body }: NewNote,
+): Promise<Note> {
+  const { companyId, userId } = caller;
+  const [id, dictionary] = await Promise.all([context.ids.next(), loadDictionary(context.table, companyId)]);
+  const now = iso(context.clock.now());
+  const dated = { createdAt: now, updatedAt: now, createdBy: userId };
+  const note: StoredNote = { type: "note", id, companyId, prospectId, body, ...dated, version: 1 };
+  const made = presentNote(note, dictionary);
+  const commit = (importId?: string) =>
+    context.commit([requireVisible(caller, prospectId, importId), ...insertNote(note)], made);
+  await commit().catch(async (error: unknown) => {
+    const importId = importOf(error);
+    const isThere = importId !== undefined && (await isPublished(context.table, companyId, importId));
+    const failed = isThere
+      ? await commit(importId).then(
+          () => undefined,
+          (again: unknown) => again,
+        )
+      : error;
+    if (failed !== undefined)
+      throw isInvisible(failed) ? notFound("prospect") : isOneTooMany(failed) ? tooMany() : failed;
+  });
+  return made;
+}
+
+const Imported = z.object({ importId: z.string() });
+
+/** Which import the prospect came with, where the check of it failed. */
+function importOf(error: unknown): string | undefined {
+  if (!(error instanceof ConditionFailed)) return undefined;
+  return Imported.safeParse(error.failed.find(({ index }) => index === 0)?.item).data?.importId;
+}
+
+export async function getNote(context: ApiContext, caller: Caller, id: number): Promise<Note> {
+  const [{ note }, dictionary] = await Promise.all([
+    findNote(context, caller, id),
+    loadDictionary(context.table, caller.companyId),
+  ]);
+  return presentNote(note, dictionary);
+}
+
+/** A patch that changes nothing writes nothing and bumps nothing. */
+export async function updateNote(context: ApiContext, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
+  const dictionary = await loadDictionary(context.table, caller.companyId);
+  return optimistic(async () => {
+    const { note: current, importId } = await findNote(context, caller, id);
+    const { body = current.body } = patch;
+    if (body === current.body) return presentNote(current, dictionary);
+    const next = { ...current, body, updatedAt: iso(context.clock.now()), version: current.version + 1 };
+    await context.table.transact([requireVisible(caller, current.prospectId, importId), ...replaceNote(current, next)]);
+    return presentNote(next, dictionary);
+  });
+}
+
+/** Removes the note for good: nothing refers to it. */
+export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
+  return optimistic(async () => {
+    const { note: current, importId } = await findNote(context, caller, id);
+    await context.table.transact([requireVisible(caller, current.prospectId, importId), ...removeNote(current)]);
+  });
+}
+
+interface FoundNote {
+  readonly note: StoredNote;
+  /** Which import its prospect came with. */
+  readonly importId: string | undefined;
+}
+
+async function findNote(context: ApiContext, caller: Caller, id: number): Promise<FoundNote> {
+  const { companyId } = caller;
+  const spot = (await findNotePlaces(context.table, companyId, [id])).get(id);
+  if (spot === undefined) throw notFound("note");
+  const { prospectId, createdAt } = spot;
+  const found = await findAttached(context, caller, prospectId, besideKeys.note(companyId, prospectId, createdAt, id));
+  if (found === undefined) throw notFound("note");
+  return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
+}
+
+/** The check of the prospect is the first write of each transaction here, the count of its notes the second of a new one. */
+const isInvisible = (error: unknown): boolean => failsAt(error, 0);
+const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
+const failsAt = (error: unknown, at: number): boolean =>
+  error instanceof ConditionFailed && error.failed.some(({ index }) => index === at);
+
+const tooMany = (): ApiError =>
+  new ApiError("conflict", `A prospect may have at most ${limits.notesPerProspect} notes.`);

@@ -1,0 +1,224 @@
+/**
+ * The rows of an export with their newest notes: each block of ids is read once, as a whole, where enough of it is wanted. However many
+ * notes a prospect has, little more than the newest is read.
+ */
+import * as z from "zod/mini";
+import { allEnded } from "#shared/all-ended.ts";
+import type { Place } from "#shared/company-index/page.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Consistency } from "#shared/db/batch.ts";
+import type { Item } from "#shared/db/item.ts";
+import { blockOf, keys } from "#shared/db/keys.ts";
+import type { QuerySpec, Table } from "#shared/db/table.ts";
+import { StoredNote } from "#shared/prospects/note-schema.ts";
+import { newestFirst } from "#shared/prospects/present.ts";
+import { StoredProspect } from "#shared/prospects/stored.ts";
+import { Id } from "#shared/schema.ts";
+
+/** What a file needs of a prospect. */
+const Exported = z.pick(StoredProspect, {
+  type: true,
+  id: true,
+  name: true,
+  phoneNumber: true,
+  emailAddress: true,
+  lat: true,
+  lng: true,
+  address: true,
+  statusId: true,
+  assignedToUserId: true,
+  tagIds: true,
+  source: true,
+  createdAt: true,
+  createdBy: true,
+  version: true,
+  deletedAt: true,
+});
+const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
+type ExportedNote = z.infer<typeof ExportedNote>;
+
+/** How many notes a prospect has; only where some were written one by one. */
+const NoteCount = z.object({ prospectId: Id, notes: z.int() });
+
+/** Fields that are read: answers of half the size, at the same price. */
+const fields = Object.keys(Exported.shape);
+const blockFields = Object.keys({ ...Exported.shape, ...NoteCount.shape });
+const noteFields = Object.keys(ExportedNote.shape);
+
+/** A prospect and the newest of its notes, as they are when they are read. */
+export interface ExportRow {
+  readonly prospect: z.infer<typeof Exported>;
+  readonly note: ExportedNote | undefined;
+}
+
+/** A block of rows of usual size costs about twice as many half units; one by one, a prospect costs one and its note another. */
+const WORTH_A_BLOCK = 16;
+/** Of a prospect with more notes the newest one is read by itself: a request of its own, which costs half a unit. */
+const FEW_NOTES = 4;
+/** Queries at once. */
+const PARALLEL = 12;
+/** What is kept of blocks that the order of the list comes back to. A row without its note counts as 2 KB. */
+const KEPT_BYTES = 16_000_000;
+const ROW_BYTES = 2_000;
+
+type Rows = Map<number, ExportRow>;
+
+/** A prospect that is to be in the file, and which version of it the index knows. */
+export type Wanted = Pick<Place, "id" | "version">;
+
+/**
+ * Gives the rows of the next places, in their order; undefined where a prospect is not there any more. Read eventually, at half
+ * the price: a row that is behind what the index knows is read again. One that was written since is given as it is now.
+ */
+export function exportRows(
+  table: Table,
+  companyId: number,
+  left: Map<number, number>,
+): (places: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
+  const kept = new Map<number, Rows>();
+  let keptBytes = 0;
+
+  function drop(block: number): void {
+    keptBytes -= bytesOf(kept.get(block));
+    kept.delete(block);
+  }
+
+  function keep(block: number, rows: Rows): void {
+    kept.set(block, rows);
+    keptBytes += bytesOf(rows);
+    for (const oldest of kept.keys()) {
+      if (keptBytes <= KEPT_BYTES || oldest === block) break;
+      drop(oldest);
+    }
+  }
+
+  /** The rows of one block, or at least those that are wanted now. */
+  async function rowsOf(block: number, ids: readonly number[]): Promise<Rows[]> {
+    const wanted = left.get(block) ?? 0;
+    left.set(block, wanted - ids.length);
+    const known = kept.get(block);
+    if (known === undefined && wanted < WORTH_A_BLOCK) {
+      return [await readSome(table, companyId, ids, "eventual")];
+    }
+    const rows = known ?? (await readBlock(table, companyId, block));
+    if (wanted <= ids.length) drop(block);
+    else if (known === undefined) keep(block, rows);
+    return [rows];
+  }
+
+  return async (places) => {
+    const found: Rows = new Map();
+    const ids = places.map(({ id }) => id);
+    const blocks = await inLanes([...Map.groupBy(ids, blockOf)], ([block, own]) => rowsOf(block, own));
+    for (const rows of blocks.flat()) for (const [id, row] of rows) found.set(id, row);
+    const behind = places.filter(({ id, version }) => (found.get(id)?.prospect.version ?? 0) < version);
+    const again = behind.map(({ id }) => id);
+    for (const [id, row] of await readSome(table, companyId, again, "strong")) found.set(id, row);
+    return ids.map((id) => found.get(id));
+  };
+}
+
+async function readSome(
+  table: Table,
+  companyId: number,
+  ids: readonly number[],
+  consistency: Consistency,
+): Promise<Rows> {
+  const [items, notes] = await Promise.all([
+    table.batchGet(
+      ids.map((id) => keys.prospect(companyId, id)),
+      { consistency, fields },
+    ),
+    inLanes(ids, (id) => notesIn(table, newestOf(companyId, id), consistency)),
+  ]);
+  return rowsFrom(items, notes.flat());
+}
+
+async function readBlock(table: Table, companyId: number, block: number): Promise<Rows> {
+  const spec = {
+    ...besideKeys.prospectsAndCounts(companyId, block),
+    fields: blockFields,
+    consistency: "eventual",
+  } as const;
+  const items: Item[] = [];
+  const counts = new Map<number, number>();
+  for await (const item of table.query(spec)) {
+    if (item.type === "prospect") {
+      items.push(item);
+    } else {
+      const { prospectId, notes } = NoteCount.parse(item);
+      counts.set(prospectId, notes);
+    }
+  }
+  const ids = items.map(({ id }) => Id.parse(id));
+  const reads = noteReads(companyId, ids, (id) => (counts.get(id) ?? 0) > FEW_NOTES);
+  const notes = await inLanes(reads, (read) => notesIn(table, read, "eventual"));
+  return rowsFrom(items, notes.flat());
+}
+
+/** All notes between those who have many; of these the newest. */
+function noteReads(companyId: number, ids: readonly number[], hasMany: (id: number) => boolean): QuerySpec[] {
+  const reads: QuerySpec[] = [];
+  let stretch: number[] = [];
+  const close = (): void => {
+    const [first, last] = [stretch[0], stretch.at(-1)];
+    if (first !== undefined) reads.push(besideKeys.notes(companyId, first, last));
+    stretch = [];
+  };
+  for (const id of ids) {
+    if (!hasMany(id)) {
+      stretch.push(id);
+      continue;
+    }
+    close();
+    reads.push(newestOf(companyId, id));
+  }
+  close();
+  return reads;
+}
+
+const newestOf = (companyId: number, id: number): QuerySpec => ({
+  ...besideKeys.notes(companyId, id),
+  newestFirst: true,
+  limit: 1,
+});
+
+async function notesIn(table: Table, read: QuerySpec, consistency: Consistency): Promise<ExportedNote[]> {
+  const notes: ExportedNote[] = [];
+  for await (const item of table.query({ ...read, fields: noteFields, consistency }))
+    notes.push(ExportedNote.parse(item));
+  return notes;
+}
+
+function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[]): Rows {
+  const newest = new Map<number, ExportedNote>();
+  for (const note of notes) {
+    const known = newest.get(note.prospectId);
+    if (known === undefined || newestFirst(note, known) < 0) newest.set(note.prospectId, note);
+  }
+  return new Map(
+    items.map((item) => {
+      const prospect = Exported.parse(item);
+      return [prospect.id, { prospect, note: newest.get(prospect.id) }];
+    }),
+  );
+}
+
+function bytesOf(rows: Rows | undefined): number {
+  let bytes = 0;
+  for (const { note } of rows?.values() ?? []) bytes += ROW_BYTES + 2 * (note?.body.length ?? 0);
+  return bytes;
+}
+
+async function inLanes<T, Result>(entries: readonly T[], work: (entry: T) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  async function lane(): Promise<void> {
+    for (let at = next++; at < entries.length; at = next++) {
+      const entry = entries[at];
+      if (entry !== undefined) results.push(await work(entry));
+    }
+  }
+  await allEnded(Array.from({ length: PARALLEL }, lane));
+  return results;
+}

@@ -1,0 +1,66 @@
+/** Lists prospects: filters, exact total, order and page. */
+
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { type Criteria, passes } from "#shared/company-index/criteria.ts";
+import { pageOf } from "#shared/company-index/page.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { limits } from "#shared/limits.ts";
+import { criteriaOf, filterParameters, searching } from "#shared/prospects/filter.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
+import { pageRows } from "#shared/prospects/list/page-rows.ts";
+import { presentProspect } from "#shared/prospects/present.ts";
+import { Prospect } from "#shared/prospects/schema.ts";
+import { atMoment } from "#shared/prospects/snapshot.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { upcomingOf } from "#shared/prospects/upcoming.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
+
+export const ListQuery = z.object({
+  ...filterParameters,
+  page: z._default(PositiveInteger, 1),
+  /** More than the maximum is cut to it; the answer says what was used. */
+  pageSize: z._default(PageSize, limits.pageSizeDefault),
+});
+export type ListQuery = z.output<typeof ListQuery>;
+
+export const ProspectPage = named(
+  "ProspectPage",
+  z.object({ items: z.array(Prospect), total: z.int(), page: z.int(), pageSize: z.int() }),
+  "One page of prospects, newest first. `total` counts all matches.",
+);
+export type ProspectPage = z.infer<typeof ProspectPage>;
+
+/** Two rounds where the function is warm: the moment, then the page's rows. */
+export function listProspects(context: ApiContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
+  const { page, pageSize, ...filter } = query;
+  const { companyId } = caller;
+  const rowsOf = pageRows(context.table, companyId);
+  return atMoment(
+    context,
+    companyId,
+    async ({ dictionary, find }) => {
+      const criteria = criteriaOf(filter, caller, dictionary);
+      const matches = await find(criteria);
+      const places = pageOf(matches, (page - 1) * pageSize, pageSize);
+      const rows = await rowsOf(places, (row) => belongs(row, criteria, dictionary));
+      const now = context.clock.now();
+      const items = rows.map(async (row) =>
+        presentProspect(row, await upcomingOf(context.table, row, now), dictionary),
+      );
+      return { items: await Promise.all(items), total: matches.total, page, pageSize };
+    },
+    searching(filter),
+  );
+}
+
+/** By the row alone, and by names that are known: what is found in a note, or has just been given a new name, is not seen here. */
+function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
+  const { statusId, assignedToUserId, tagIds } = row;
+  const isNamed =
+    (statusId === null || statuses.has(statusId)) &&
+    (assignedToUserId === null || users.has(assignedToUserId)) &&
+    tagIds.every((id) => tags.has(id));
+  return row.deletedAt === undefined && isNamed && passes(criteria, indexRow(row), () => false);
+}

@@ -1,0 +1,98 @@
+/** Gives and ends the access of users: an invitation that nobody took up is withdrawn, or sent once more; anyone else is disabled and enabled. */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { all, equals, exists } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { ConditionFailed, notFound } from "#shared/errors.ts";
+import { namesChange } from "#shared/reference/dictionary.ts";
+import { inConstantTime, invitationOf, isStanding } from "#shared/reference/invitation.ts";
+import { inviteAgain } from "#shared/reference/invite.ts";
+import { EmailClaim, userWrite } from "#shared/reference/new-user.ts";
+import type { UserPatch } from "#shared/reference/user.ts";
+import { outOfOffice, requireOwnerFor, requireSoundSelf, stillInOffice } from "#shared/reference/user-rules.ts";
+import { getUser } from "#shared/reference/users.ts";
+import { disableUser, patched, updateUser } from "#shared/reference/write-user.ts";
+
+/** As `updateUser`; `isActive` sends an invitation that was withdrawn or has expired once more. */
+export async function changeUser(
+  context: ApiContext,
+  identities: IdentityProvider,
+  caller: Caller,
+  id: number,
+  patch: UserPatch,
+): Promise<StoredUser> {
+  if (patch.isActive !== true) return updateUser(context, caller, id, patch);
+  const revived = await optimistic(async () => {
+    const current = await getUser(context, caller.companyId, id);
+    if (isStanding(current, context.clock.now())) return undefined;
+    const next = patched(current, patch);
+    requireOwnerFor(caller, current.role, next.role);
+    return inviteAgain(context, identities, caller, current, next);
+  });
+  return revived ?? updateUser(context, caller, id, patch);
+}
+
+/** An invitation is withdrawn: its address is free again. Throws not_found for a user who is out already. */
+export async function endAccess(
+  context: ApiContext,
+  identities: IdentityProvider,
+  caller: Caller,
+  id: number,
+): Promise<void> {
+  await optimistic(async () => {
+    const current = await getUser(context, caller.companyId, id);
+    const invitation = invitationOf(current, context.clock.now());
+    if (invitation === "withdrawn") throw notFound("user");
+    if (invitation === "accepted") return disableUser(context, caller, id);
+    requireOwnerFor(caller, current.role);
+    requireSoundSelf(caller, current, { ...current, isActive: false });
+    await inConstantTime(identities, () => withdraw(context, identities, caller, current));
+  }, isOutdated).catch((error: unknown) => {
+    throw error instanceof ConditionFailed ? outOfOffice() : error;
+  });
+}
+
+/** The user has signed in meanwhile, or was changed: then the rule is another one. */
+const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index !== OFFICE);
+const OFFICE = 1;
+
+/**
+ * First the provider, while the claim still keeps others from inviting the address: whoever claims it next is never the one
+ * whom the provider forgets. Cut off between the two, the next try does the same again.
+ */
+async function withdraw(
+  context: ApiContext,
+  identities: IdentityProvider,
+  caller: Caller,
+  current: StoredUser,
+): Promise<void> {
+  const { companyId, id, sub, email } = current;
+  const nowMs = context.clock.now();
+  const claimKey = keys.email(email.toLowerCase());
+  const found = await context.table.get(claimKey);
+  const claim = found === undefined ? undefined : EmailClaim.parse(found);
+  const isOurs = claim?.userId === id;
+  const isPending = invitationOf(current, nowMs) === "pending";
+  if (isOurs && isPending) await identities.withdraw(email);
+  const next: StoredUser = {
+    ...current,
+    isActive: false,
+    isWithdrawn: true,
+    version: current.version + 1,
+    updatedAt: iso(nowMs),
+  };
+  const writes: Write[] = [
+    userWrite(next, equals("version", current.version)),
+    stillInOffice(caller),
+    // An expired invitation may have lost its subject to another user, and nobody signs in by it.
+    ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
+    ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
+    ...namesChange(companyId),
+  ];
+  await context.table.transact(writes);
+}

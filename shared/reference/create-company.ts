@@ -1,0 +1,55 @@
+/** Makes a company with its owner and starting statuses, all at once. */
+
+import type { StoredUser } from "#shared/auth/user-schema.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { absent } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import type { Company, StoredCompany } from "#shared/reference/company-schema.ts";
+import { newUserWrites } from "#shared/reference/new-user.ts";
+import { type StoredStatus, startingStatuses } from "#shared/reference/status-schema.ts";
+import { newStatusWrites } from "#shared/reference/statuses.ts";
+
+export interface NewCompany {
+  readonly name: string;
+  /** `sub` is the identity provider's name for the owner. */
+  readonly owner: Pick<StoredUser, "email" | "firstName" | "lastName" | "sub">;
+}
+
+/** Throws conflict when the owner's e-mail address or subject belongs to a user already. */
+export async function createCompany(
+  context: ApiContext,
+  input: NewCompany,
+): Promise<{ company: Company; owner: StoredUser }> {
+  const companyId = await context.ids.next();
+  const now = iso(context.clock.now());
+  const dated = { createdAt: now, updatedAt: now };
+  const company: StoredCompany = { type: "company", id: companyId, name: input.name, ...dated };
+  const owner: StoredUser = {
+    type: "user",
+    id: await context.ids.next(),
+    companyId,
+    ...input.owner,
+    role: "owner",
+    permissions: [],
+    isActive: true,
+    version: 1,
+    ...dated,
+  };
+  const statuses: StoredStatus[] = [];
+  for (const [index, status] of startingStatuses.entries()) {
+    const id = await context.ids.next();
+    statuses.push({ type: "status", id, ...status, sortOrder: index + 1, isActive: true, version: 1, ...dated });
+  }
+  const writes = [
+    { put: { ...keys.company(companyId), ...company }, when: absent },
+    ...newUserWrites(owner),
+    ...statuses.flatMap((status) => newStatusWrites(companyId, status)),
+  ];
+  await context.table.transact(writes).catch((error: unknown) => {
+    if (!(error instanceof ConditionFailed)) throw error;
+    throw new ApiError("conflict", "A user with this e-mail address or subject exists already.");
+  });
+  return { company, owner };
+}

@@ -1,0 +1,67 @@
+/** Display values of statuses and tags: each is unique in its company and kind, without case. */
+import { folded } from "#shared/caseless.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { absent, equals } from "#shared/db/expression.ts";
+import type { Item, Write } from "#shared/db/item.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import { namesChange } from "#shared/reference/dictionary.ts";
+
+export type Kind = "STATUS" | "TAG";
+
+/** A row that is shown by its value. `version` is the condition of its next write. */
+interface ValuedRow {
+  readonly id: number;
+  readonly value: string;
+  readonly version: number;
+}
+
+export const claimValue = (companyId: number, kind: Kind, { id, value }: ValuedRow): Write => ({
+  put: { ...keys.uniqueValue(companyId, kind, folded(value)), type: "uniqueValue", id },
+  when: absent,
+});
+
+export const releaseValue = (companyId: number, kind: Kind, { value }: ValuedRow): Write => ({
+  remove: keys.uniqueValue(companyId, kind, folded(value)),
+});
+
+/** The row and the claim on its value. */
+export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & ValuedRow): Write[] {
+  return [{ put: row, when: absent }, claimValue(companyId, kind, row)];
+}
+
+/**
+ * Reads the row by `read` and writes what `patched` makes of it, unless that is the same row; a new value is claimed and
+ * the old one set free. Throws conflict when another row has the value.
+ */
+export function changeValuedRow<Row extends ValuedRow & Item>(
+  { table }: ApiContext,
+  companyId: number,
+  kind: Kind,
+  read: () => Promise<Row>,
+  patched: (current: Row) => Row,
+): Promise<Row> {
+  const key = kind === "STATUS" ? keys.status : keys.tag;
+  const work = async (): Promise<Row> => {
+    const current = await read();
+    const next = patched(current);
+    if (next === current) return current;
+    const writes: Write[] = [
+      { put: { ...key(companyId, next.id), ...next }, when: equals("version", current.version) },
+    ];
+    if (folded(next.value) !== folded(current.value)) {
+      writes.push(claimValue(companyId, kind, next), releaseValue(companyId, kind, current));
+    }
+    await table.transact([...writes, ...namesChange(companyId)]);
+    return next;
+  };
+  return optimistic(work, (error) => error.failed.some(({ index }) => index === 0)).catch(duplicateValue(kind));
+}
+
+export const duplicateValue =
+  (kind: Kind) =>
+  (error: unknown): never => {
+    if (!(error instanceof ConditionFailed)) throw error;
+    throw new ApiError("conflict", `Another ${kind.toLowerCase()} has this value.`);
+  };

@@ -1,0 +1,80 @@
+/** Reads and writes the lead statuses of a company. Display values are unique without case. */
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import type { Write } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
+import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference/display-value.ts";
+import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/reference/status-schema.ts";
+
+/** All statuses of the company, the inactive ones included, in their order. */
+export async function listStatuses({ table }: ApiContext, companyId: number): Promise<StoredStatus[]> {
+  const { statuses } = await loadDictionary(table, companyId);
+  return [...statuses.values()].sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id);
+}
+
+export async function getStatus({ table }: ApiContext, companyId: number, id: number): Promise<StoredStatus> {
+  const item = await table.get(keys.status(companyId, id));
+  if (item === undefined) throw notFound("status");
+  return StoredStatus.parse(item);
+}
+
+export async function createStatus(context: ApiContext, companyId: number, input: NewStatus): Promise<StoredStatus> {
+  const [existing, id] = await Promise.all([listStatuses(context, companyId), context.ids.next()]);
+  if (existing.length >= limits.statusesPerCompany) {
+    throw new ApiError("conflict", `A company may have at most ${limits.statusesPerCompany} statuses.`);
+  }
+  const now = iso(context.clock.now());
+  const status: StoredStatus = {
+    type: "status",
+    id,
+    value: input.value,
+    color: input.color ?? DEFAULT_COLOR,
+    sortOrder: input.sortOrder ?? Math.max(0, ...existing.map(({ sortOrder }) => sortOrder)) + 1,
+    isActive: true,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const writes = [...newStatusWrites(companyId, status), ...namesChange(companyId)];
+  await context.commit(writes, status).catch(duplicateValue("STATUS"));
+  return status;
+}
+
+/** The status and the claim on its display value. */
+export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>
+  newValuedRow(companyId, "STATUS", { ...keys.status(companyId, status.id), ...status });
+
+/** Only sent fields change; a patch that changes nothing writes nothing. */
+export function updateStatus(
+  context: ApiContext,
+  companyId: number,
+  id: number,
+  patch: StatusPatch,
+): Promise<StoredStatus> {
+  const read = () => getStatus(context, companyId, id);
+  return changeValuedRow(context, companyId, "STATUS", read, (current) => {
+    const next: StoredStatus = {
+      ...current,
+      value: patch.value ?? current.value,
+      color: patch.color ?? current.color,
+      sortOrder: patch.sortOrder ?? current.sortOrder,
+      isActive: patch.isActive ?? current.isActive,
+    };
+    if (sameStatus(current, next)) return current;
+    return { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
+  });
+}
+
+/** Prospects keep a status that is deactivated; nobody can be given it any more. */
+export async function deactivateStatus(context: ApiContext, companyId: number, id: number): Promise<void> {
+  const current = await getStatus(context, companyId, id);
+  if (!current.isActive) throw notFound("status");
+  await updateStatus(context, companyId, id, { isActive: false });
+}
+
+function sameStatus(a: StoredStatus, b: StoredStatus): boolean {
+  return a.value === b.value && a.color === b.color && a.sortOrder === b.sortOrder && a.isActive === b.isActive;
+}

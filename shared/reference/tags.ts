@@ -1,0 +1,64 @@
+/** Reads and writes the tags of a company. Display values are unique without case. */
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { equals } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
+import { changeValuedRow, duplicateValue, newValuedRow, releaseValue } from "#shared/reference/display-value.ts";
+import { DEFAULT_COLOR } from "#shared/reference/status-schema.ts";
+import { type NewTag, StoredTag, type TagPatch } from "#shared/reference/tag-schema.ts";
+
+/** All tags of the company, in alphabetical order. */
+export async function listTags({ table }: ApiContext, companyId: number): Promise<StoredTag[]> {
+  const { tags } = await loadDictionary(table, companyId);
+  return [...tags.values()].sort((a, b) => a.value.localeCompare(b.value, "en") || a.id - b.id);
+}
+
+export async function getTag({ table }: ApiContext, companyId: number, id: number): Promise<StoredTag> {
+  const item = await table.get(keys.tag(companyId, id));
+  if (item === undefined) throw notFound("tag");
+  return StoredTag.parse(item);
+}
+
+export async function createTag(context: ApiContext, companyId: number, input: NewTag): Promise<StoredTag> {
+  const [existing, id] = await Promise.all([listTags(context, companyId), context.ids.next()]);
+  if (existing.length >= limits.tagsPerCompany) {
+    throw new ApiError("conflict", `A company may have at most ${limits.tagsPerCompany} tags.`);
+  }
+  const now = iso(context.clock.now());
+  const { value, color = DEFAULT_COLOR } = input;
+  const tag: StoredTag = { type: "tag", id, value, color, version: 1, createdAt: now, updatedAt: now };
+  const writes = [...newTagWrites(companyId, tag), ...namesChange(companyId)];
+  await context.commit(writes, tag).catch(duplicateValue("TAG"));
+  return tag;
+}
+
+/** The tag and the claim on its display value. */
+export const newTagWrites = (companyId: number, tag: StoredTag): Write[] =>
+  newValuedRow(companyId, "TAG", { ...keys.tag(companyId, tag.id), ...tag });
+
+/** Only sent fields change; a patch that changes nothing writes nothing. */
+export function updateTag(context: ApiContext, companyId: number, id: number, patch: TagPatch): Promise<StoredTag> {
+  const read = () => getTag(context, companyId, id);
+  return changeValuedRow(context, companyId, "TAG", read, (current) => {
+    const { value = current.value, color = current.color } = patch;
+    if (value === current.value && color === current.color) return current;
+    return { ...current, value, color, version: current.version + 1, updatedAt: iso(context.clock.now()) };
+  });
+}
+
+/** Sets its value free. Prospects that had it show it no more: their rows name it by an id that means nothing now. */
+export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<void> {
+  await optimistic(async () => {
+    const tag = await getTag(context, companyId, id);
+    await context.table.transact([
+      { remove: keys.tag(companyId, id), when: equals("version", tag.version) },
+      releaseValue(companyId, "TAG", tag),
+      ...namesChange(companyId),
+    ]);
+  });
+}

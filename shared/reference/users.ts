@@ -1,0 +1,34 @@
+/** Reads the user directory of a company. */
+
+import { StoredUser, type UserSummary } from "#shared/auth/user-schema.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { notFound } from "#shared/errors.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+
+/** All users of the company, the disabled ones included, in order of their ids. */
+export async function listUsers({ table }: ApiContext, companyId: number): Promise<StoredUser[]> {
+  const { users } = await loadDictionary(table, companyId);
+  return [...users.values()];
+}
+
+export async function getUser({ table }: ApiContext, companyId: number, id: number): Promise<StoredUser> {
+  const item = await table.get(keys.user(companyId, id));
+  if (item === undefined) throw notFound("user");
+  return StoredUser.parse(item);
+}
+
+/** May this user be given something? */
+export async function isActiveUser({ table }: ApiContext, companyId: number, id: number): Promise<boolean> {
+  const item = await table.get(keys.user(companyId, id));
+  return item !== undefined && StoredUser.parse(item).isActive;
+}
+
+export function userSummary(user: StoredUser | undefined): UserSummary | null {
+  if (user === undefined) return null;
+  const { id, firstName, lastName, email } = user;
+  return { id, firstName, lastName, email };
+}
+
+/** "First Last", as filters and CSV name a representative. */
+export const fullName = (user: StoredUser): string => `${user.firstName} ${user.lastName}`.trim();
