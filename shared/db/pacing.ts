@@ -3,8 +3,8 @@
  * throttled batch in part, or refuses all of it: both count as entries left over.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { TableBusy } from "#shared/db/errors.ts";
 import { msUntilDeadline } from "#shared/deadline.ts";
+import { TableBusy } from "#shared/errors.ts";
 
 /** Chunks under way at once: more would only wait for a connection. */
 const SLOTS = 12;

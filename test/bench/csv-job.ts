@@ -10,7 +10,7 @@ import { runExport } from "#shared/jobs/export/job.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
-import { bytesOf } from "../fault/item-bytes.ts";
+import { bytesOf } from "../harness/item-bytes.ts";
 import { Blocks, type Exported, type Imported } from "./csv-figures.ts";
 import { ample, CsvJob, callerOf, jobWorldOf, noQueue, runWhole, uploaded } from "./csv-world.ts";
 

@@ -5,7 +5,7 @@ import { BatchWriteCommand, DynamoDBDocumentClient, paginateQuery } from "@aws-s
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
-import { patient, TABLE } from "../fault/faulty-dynamodb.ts";
+import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { taken } from "./clock.ts";
 import type { Blocks, Turns } from "./csv-figures.ts";
 import { CsvJob, callerOf, jobWorldOf, runWhole, uploaded } from "./csv-world.ts";

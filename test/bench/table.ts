@@ -4,7 +4,7 @@ import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
-import { createTable, patient, TABLE } from "../fault/faulty-dynamodb.ts";
+import { createTable, patient, TABLE } from "../harness/faulty-dynamodb.ts";
 
 export interface BenchTable {
   readonly endpoint: string;

@@ -18,7 +18,7 @@ import { limits } from "#shared/limits.ts";
 import { deliveryItem, messageFor, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { deliveryId } from "#shared/webhooks/delivery-id.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
-import { patient } from "../fault/faulty-dynamodb.ts";
+import { patient } from "../harness/faulty-dynamodb.ts";
 
 const option = { type: "string" } as const;
 const { values } = parseArgs({ options: { backlog: option, events: option, case: option, patches: option } });

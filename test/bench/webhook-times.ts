@@ -16,8 +16,8 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { provideSecrets } from "#shared/secrets/provider.ts";
 import { openSecrets } from "#shared/secrets/secrets.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
-import { prospectRow } from "../fault/event-scene.ts";
-import { patient } from "../fault/faulty-dynamodb.ts";
+import { patient } from "../harness/faulty-dynamodb.ts";
+import { prospectRow } from "../webhooks/event-scene.ts";
 
 export interface DeliveryTimes {
   readonly perSecond: number;

@@ -2,8 +2,8 @@
 
 import { metered } from "#shared/db/meter.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { drain, newScene, publish, type Scene } from "../fault/event-scene.ts";
-import type { FaultyDynamoDb } from "../fault/faulty-dynamodb.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { drain, newScene, publish, type Scene } from "../webhooks/event-scene.ts";
 import type { Budget } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 

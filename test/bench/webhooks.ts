@@ -1,5 +1,5 @@
 /** The webhooks' part of the bench: units of a delivered event, the price of matching, times beside a bare loop. */
-import { startFaultyDynamoDb } from "../fault/faulty-dynamodb.ts";
+import { startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import type { Budget } from "./budget.ts";
 import { matchingCosts } from "./webhook-matching.ts";
 import { type DeliveryTimes, deliveryTimes } from "./webhook-times.ts";

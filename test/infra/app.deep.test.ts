@@ -13,7 +13,7 @@ import { capacityOf } from "../../infra/capacity.ts";
 import { readConfig } from "../../infra/config.ts";
 import { addRulePacks } from "../../infra/rules.ts";
 import { createApp } from "../../infra/synth.ts";
-import { sized } from "../tier.ts";
+import { sized } from "../harness/tier.ts";
 
 /** Packs with nothing to say are left out of the report; a finding with a reason is not in it. */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect, test } from "vitest";
-import { csv } from "../api/csv-command.ts";
+import { csv } from "../harness/csv-command.ts";
 
 const ROWS = 100_000;
 const MINUTES = 60_000;

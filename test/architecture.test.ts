@@ -1,0 +1,125 @@
+/** The house rules that a machine can see: which way imports go, what a file begins with, names that say nothing. */
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { expect, test } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+
+function sources(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => join(folder, file));
+}
+
+/** Paths from the root that a file imports, packages left out. */
+function imports(file: string): string[] {
+  const specifiers = [...read(file).matchAll(/(?:from|import\(|import)\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
+  return specifiers.flatMap((name) => {
+    if (name.startsWith("#shared/")) return [name.slice(1)];
+    return name.startsWith(".") ? [relative(root, join(root, dirname(file), name))] : [];
+  });
+}
+
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+const all = ["infra", "functions", "shared"].flatMap(sources);
+
+/**
+ * The rooms of the code, from the ground up. A file may import from its own room and from the rooms before it, types included. What
+ * two rooms share belongs beneath both.
+ */
+const rooms = [
+  "shared",
+  "shared/aws",
+  "shared/db",
+  "shared/outbound",
+  "shared/secrets",
+  "shared/context.ts",
+  "shared/company-index",
+  "shared/auth",
+  "shared/http",
+  "shared/reference",
+  "shared/prospects",
+  "shared/prospects/attached",
+  "shared/prospects/addresses",
+  "shared/prospects/list",
+  "shared/prospects/index",
+  "shared/prospects/csv",
+  "shared/territories",
+  "shared/jobs",
+  "shared/jobs/import",
+  "shared/jobs/export",
+  "shared/webhooks",
+  "shared/webhooks/limiter",
+  "shared/webhooks/subscriptions",
+  "shared/webhooks/events",
+  "shared/webhooks/deliver",
+  "shared/webhooks/reconcile",
+  "functions",
+  "infra/routes",
+  "infra/build",
+  "infra",
+  "infra/openapi",
+  "infra/local",
+  "infra/cli/csv",
+  "infra/cli",
+];
+
+/** A room is a folder without those below it, or one file. All functions are one room. */
+function roomOf(file: string): string {
+  if (rooms.includes(file)) return file;
+  return file.startsWith("functions/") ? "functions" : dirname(file);
+}
+
+test("imports point downwards only, from room to room", () => {
+  const arrows = all.flatMap((file) => imports(file).map((target) => ({ file, target })));
+  const upwards = arrows.filter(({ file, target }) => rooms.indexOf(roomOf(target)) > rooms.indexOf(roomOf(file)));
+  expect(upwards.map(({ file, target }) => `${file} -> ${target}`)).toEqual([]);
+});
+
+test("every folder is a room", () => {
+  expect([...new Set(all.map(roomOf))].filter((room) => !rooms.includes(room))).toEqual([]);
+});
+
+test("no circle of files", () => {
+  const arrows = new Map(all.map((file) => [file, imports(file)]));
+  const finished = new Set<string>();
+  function circle(file: string, path: readonly string[]): string[] {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (finished.has(file)) return [];
+    const found = (arrows.get(file) ?? [])
+      .map((target) => circle(target, [...path, file]))
+      .find(({ length }) => length);
+    finished.add(file);
+    return found ?? [];
+  }
+  expect(
+    all
+      .map((file) => circle(file, []))
+      .find(({ length }) => length)
+      ?.join(" -> "),
+  ).toBeUndefined();
+});
+
+test("functions reach the table through a domain, never by themselves", () => {
+  const wrong = sources("functions").filter((file) => imports(file).some((target) => target.startsWith("shared/db/")));
+  expect(wrong).toEqual([]);
+});
+
+test("every file begins with a sentence on its purpose", () => {
+  expect(all.filter((file) => !/^(?:#!.*\n)?\/\*\*/.test(read(file)))).toEqual([]);
+});
+
+test("no file has a name that says nothing", () => {
+  const empty = /^(?:utils?|helpers?|common|types|index|misc)\.ts$/;
+  expect(all.filter((file) => empty.test(basename(file)))).toEqual([]);
+});
+
+test("nothing connects, reads the environment or waits while a function is imported", () => {
+  const wrong = sources("functions").filter((file) => /process\.env|await import|new \w+Client/.test(read(file)));
+  expect(wrong).toEqual([]);
+});
+
+/** A longer one holds two ideas. */
+test("files have at most 400 lines", () => {
+  expect(all.filter((file) => read(file).split("\n").length > 401)).toEqual([]);
+});

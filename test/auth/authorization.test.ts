@@ -1,0 +1,101 @@
+/** What the gateway's authorizer and the functions say to each other, and which headers reach the authorizer at all. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { BEARER_PATTERN, bearerToken } from "#shared/auth/bearer.ts";
+import { CallerContext } from "#shared/auth/caller-context.ts";
+import { Permission, Role } from "#shared/auth/user-schema.ts";
+import { handler } from "../../functions/me.ts";
+import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
+
+const caller = fc.record({
+  companyId: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  userId: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  role: fc.constantFrom(...Role.options),
+  permissions: fc.uniqueArray(fc.constantFrom(...Permission.options)),
+});
+
+describe("the caller's context", () => {
+  test("is text that is never empty, and gives the same caller", () => {
+    fc.assert(
+      fc.property(caller, (given) => {
+        const context = z.encode(CallerContext, given);
+        for (const value of Object.values(context)) expect(value).toMatch(/^.+$/);
+        // API Gateway adds fields of its own.
+        expect(z.decode(CallerContext, { ...context, ...{ principalId: "x", integrationLatency: 1 } })).toEqual(given);
+      }),
+    );
+  });
+
+  const sound = { companyId: "1", userId: "2", rights: "sales" };
+  test.each([
+    undefined,
+    null,
+    {},
+    { ...sound, companyId: "0" },
+    { ...sound, companyId: "1e3" },
+    { ...sound, companyId: "-1" },
+    { ...sound, companyId: 1 },
+    { ...sound, userId: " 2" },
+    { ...sound, rights: "" },
+    { ...sound, rights: "boss" },
+    { ...sound, rights: "sales canDoAnything" },
+    { ...sound, rights: "sales  canManageProspects" },
+  ])("%j is no caller: the function answers 500 and does nothing", async (authorizer) => {
+    expect(z.safeParse(CallerContext, authorizer).success).toBe(false);
+    const { statusCode, body } = await handler(proxyEvent(authorizer), lambdaContext);
+    expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
+  });
+});
+
+describe("the pattern that the gateway checks", () => {
+  const pattern = new RegExp(BEARER_PATTERN);
+
+  test.each(["Bearer a.b.c", "bearer a.b.c", "BEARER a.b.c", "bEaReR   a.b.c", "Bearer a-_9.Z.0"])(
+    "takes %j",
+    (header) => {
+      expect(pattern.test(header)).toBe(true);
+      expect(bearerToken(header)).toBe(header.split(" ").at(-1));
+    },
+  );
+
+  test.each([
+    "",
+    "Bearer",
+    "Bearer ",
+    "a.b.c",
+    "Basic a.b.c",
+    "Bearera.b.c",
+    "Bearer\ta.b.c",
+    "Bearer a.b.c ",
+    " Bearer a.b.c",
+    "Bearer a.b.",
+    "Bearer .b.c",
+    "Bearer a..c",
+    "Bearer ..",
+    "Bearer a.b",
+    "Bearer a.b.c.d",
+    "Bearer a.b.c d.e.f",
+    "Bearer a.b.c, Bearer a.b.c",
+    "Bearer a.b.c\n",
+    "Bearer a.b.c=",
+    "Bearer a.b.ć",
+    "Bearer Bearer a.b.c",
+    "Bearer a.b.c\nBearer a.b.c",
+  ])("refuses %j", (header) => {
+    expect(pattern.test(header)).toBe(false);
+    expect(bearerToken(header)).toBeUndefined();
+  });
+
+  test("leaves the length to the authorizer, which reads no token above 8 192 characters", () => {
+    const token = (length: number): string => `a.b.${"c".repeat(length - 4)}`;
+    expect(bearerToken(`Bearer ${token(8_192)}`)).toBe(token(8_192));
+    expect(bearerToken(`Bearer ${token(8_193)}`)).toBeUndefined();
+  });
+
+  test("takes time in proportion to the header, whatever that is", () => {
+    // A pattern that tries again from each place of a megabyte would not come to an end here.
+    for (const part of ["a", "Bearer ", "a.", ".", " "])
+      expect(pattern.test(`Bearer ${part.repeat(200_000)}`)).toBe(false);
+  });
+});

@@ -1,0 +1,113 @@
+/** The authorizer of the whole service: which functions a request costs, and what a caller sees while nobody can be looked up. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type LocalService, startLocal } from "../../infra/local/service.ts";
+import { routes } from "../../infra/routes/routes.ts";
+import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+let service: LocalService;
+let token: string;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+  service = await startLocal({
+    port: 0,
+    webhookUrlPolicy: "local",
+    timeScale: 1,
+    demo: true,
+    allowedOrigins: ["https://app.example.com"],
+    dynamoDbEndpoint: db.endpoint,
+  });
+  token = (await service.tokenOf("rep@acme.test")) ?? "";
+});
+afterAll(async () => {
+  await service?.stop();
+  await db?.stop();
+});
+beforeEach(() => {
+  db.plan(() => pass);
+  service.flushAuthorizers();
+});
+
+const guarded = routes.filter((route) => !route.public);
+const files = new Set(["authorize", ...routes.map(({ file }) => file)]);
+
+/** Functions that requests were answered by, or that looked their caller up; those of events go on beside them. */
+async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
+  const before = service.invocations();
+  await work();
+  const counts = Object.entries(service.invocations()).map(
+    ([file, count]) => [file, count - (before[file] ?? 0)] as const,
+  );
+  return Object.fromEntries(counts.filter(([file, count]) => count > 0 && files.has(file)));
+}
+
+const call = async (method: string, path: string, authorization?: string): Promise<Response> => {
+  const headers = authorization === undefined ? {} : { Authorization: authorization };
+  const answer = await fetch(`${service.url}${path.replace(/\{\w+\}/g, "1")}`, { method, headers });
+  await answer.clone().text();
+  return answer;
+};
+
+const unsigned = (): string => `${token.split(".").slice(0, 2).join(".")}.`;
+
+test("a missing or malformed token costs no function, on any route", async () => {
+  const called = await calledBy(async () => {
+    for (const { method, path } of guarded) {
+      for (const header of [
+        undefined,
+        "Bearer",
+        "Basic YTpi",
+        `Token ${token}`,
+        `Bearer ${token} ${token}`,
+        `Bearer ${unsigned()}`,
+      ]) {
+        const answer = await call(method, path, header);
+        expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+      }
+    }
+  });
+  expect(called).toEqual({});
+});
+
+test("a token is looked up once for all methods, and the function reads no row for that", async () => {
+  const called = await calledBy(async () => {
+    const answers = [
+      await call("GET", "/api/me", `Bearer ${token}`),
+      await call("GET", "/api/territories", `Bearer ${token}`),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(answers.map(({ headers }) => headers.get("server-timing"))).toEqual([
+      expect.stringContaining("requests;dur=2;"),
+      expect.stringContaining("requests;dur=1;"),
+    ]);
+  });
+  expect(called).toEqual({ authorize: 1, me: 1, "territories/list": 1 });
+});
+
+test("a forged token costs the authorizer alone, each time", async () => {
+  const forged = `Bearer ${token.slice(0, -4)}AAAA`;
+  const called = await calledBy(async () => {
+    for (let i = 0; i < 3; i++) expect((await call("GET", "/api/me", forged)).status).toBe(401);
+  });
+  expect(called).toEqual({ authorize: 3 });
+});
+
+test("who cannot be looked up is told to come again, is not signed out, and is in once the table answers", async () => {
+  db.plan((operation) => (operation === "GetItem" ? serverError : pass));
+  const answer = await call("GET", "/api/prospects", `Bearer ${token}`);
+  const told = ["content-type", "retry-after", "www-authenticate", "access-control-allow-origin"];
+  expect([answer.status, ...told.map((name) => answer.headers.get(name))]).toEqual([
+    503,
+    "application/problem+json",
+    "1",
+    null,
+    "https://app.example.com",
+  ]);
+  expect(await answer.json()).toMatchObject({
+    code: "unavailable",
+    status: 503,
+    requestId: answer.headers.get("x-request-id"),
+  });
+  db.plan(() => pass);
+  expect((await call("GET", "/api/prospects", `Bearer ${token}`)).status).toBe(200);
+});

@@ -1,0 +1,71 @@
+/** A user's rights are looked up by one read, as they are at the moment: the gateway's authorizer keeps none of its own. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import { directoryOnly } from "#shared/auth/directory-only.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import { updateUser } from "#shared/reference/write-user.ts";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const callerOf = ({ companyId, id, role }: StoredUser): Caller => ({ companyId, userId: id, role, permissions: [] });
+
+test("each look-up gives the rights of its moment: whoever is disabled is refused, and let in again once enabled", async () => {
+  const context = contextOn(db.table);
+  const owner = { email: "owner@x.test", firstName: "A", lastName: "B", sub: "subject-1" };
+  const { company, owner: made } = await createCompany(context, { name: "X", owner });
+
+  db.plan(() => pass);
+  for (let i = 0; i < 2; i++) {
+    expect(await lookUpCaller(context, "subject-1")).toMatchObject({ companyId: company.id, role: "owner" });
+  }
+  expect(db.calls).toEqual(["GetItem", "GetItem"]);
+
+  const secondOwner = { ...owner, email: "second@x.test", sub: "subject-1b", role: "owner" as const, permissions: [] };
+  const second = await createUser(context, directoryOnly, callerOf(made), secondOwner);
+  await updateUser(context, callerOf(second), made.id, { isActive: false });
+  await expect(lookUpCaller(context, "subject-1")).rejects.toMatchObject({ code: "unauthenticated" });
+  const permissions = ["canViewAllProspects" as const];
+  await updateUser(context, callerOf(second), made.id, { isActive: true, role: "sales", permissions });
+  const caller = { companyId: company.id, userId: made.id, role: "sales", permissions };
+  expect(await lookUpCaller(context, "subject-1")).toEqual(caller);
+});
+
+test("a user whose rights stand in the user's own row alone signs in by them, until the next change of them", async () => {
+  const context = contextOn(db.table);
+  const owner = { email: "owner@old.test", firstName: "A", lastName: "B", sub: "subject-old" };
+  const { owner: made } = await createCompany(context, { name: "Old", owner });
+  await db.direct.write({ update: keys.identity("subject-old"), change: { remove: ["rights"] } });
+
+  db.plan(() => pass);
+  expect(await lookUpCaller(context, "subject-old")).toMatchObject({ userId: made.id, role: "owner" });
+  expect(db.calls).toEqual(["GetItem", "GetItem"]);
+  await updateUser(context, callerOf(made), made.id, { firstName: "C" });
+  db.plan(() => pass);
+  expect(await lookUpCaller(context, "subject-old")).toMatchObject({ userId: made.id, role: "owner" });
+  expect(db.calls).toEqual(["GetItem"]);
+});
+
+test("an unknown subject is refused, and one e-mail address or subject serves one user only", async () => {
+  const context = contextOn(db.table);
+  await expect(lookUpCaller(context, "nobody")).rejects.toBeInstanceOf(ApiError);
+  const owner = { email: "Twice@x.test", firstName: "A", lastName: "B", sub: "subject-2" };
+  await createCompany(context, { name: "X", owner });
+  const again = [
+    { ...owner, sub: "subject-3", email: "twice@X.test" },
+    { ...owner, email: "other@x.test" },
+  ];
+  for (const taken of again) {
+    await expect(createCompany(context, { name: "Y", owner: taken })).rejects.toMatchObject({ code: "conflict" });
+  }
+});

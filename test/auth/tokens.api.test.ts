@@ -1,0 +1,221 @@
+/** Bad tokens, all of them 401 on every route, and no key fetched from anywhere that a token names. */
+import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import * as z from "zod/mini";
+import { routes } from "../../infra/routes/routes.ts";
+import { type Answer, baseUrl, send, tokenOf } from "../harness/client.ts";
+import { bodyOf, dataOf, problemOf } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const now = Math.floor(Date.now() / 1_000);
+const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
+const Header = z.looseObject({ alg: z.string(), kid: z.string() });
+const PublicKeys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
+
+const encode = (part: unknown): string =>
+  Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
+const decode = (part: string | undefined): unknown => JSON.parse(Buffer.from(part ?? "", "base64url").toString());
+
+/** Everything a forger could want: the issuer's keys, a genuine token's parts, a key of the forger's own. */
+interface Forge {
+  /** Undefined where the service under test keeps it to itself. */
+  readonly privateKey: KeyObject | undefined;
+  readonly publicKey: KeyObject;
+  readonly ownKey: KeyObject;
+  readonly token: string;
+  readonly header: z.infer<typeof Header>;
+  readonly claims: z.infer<typeof Claims>;
+}
+let forge: Forge;
+
+/** Where a token's `jku` or `x5u` leads: nobody must come. */
+const lure = { url: "", visits: 0, close: (): void => undefined };
+
+beforeAll(async () => {
+  const token = await tokenOf(as.rep.email);
+  const [header, claims] = token.split(".");
+  const issuerKey = inject("signingKey");
+  const { iss } = z.parse(Claims, decode(claims));
+  const [jwk] = PublicKeys.parse(await (await fetch(`${iss}/.well-known/jwks.json`)).json()).keys;
+  forge = {
+    privateKey: issuerKey === null ? undefined : createPrivateKey({ key: issuerKey, format: "jwk" }),
+    publicKey: createPublicKey({ key: jwk ?? {}, format: "jwk" }),
+    ownKey: generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey,
+    token,
+    header: z.parse(Header, decode(header)),
+    claims: z.parse(Claims, decode(claims)),
+  };
+  const server = createServer((_, response) => {
+    lure.visits++;
+    response.end(
+      JSON.stringify({
+        keys: [{ ...createPublicKey(forge.ownKey).export({ format: "jwk" }), kid: "own", alg: "RS256", use: "sig" }],
+      }),
+    );
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  lure.url = typeof address === "object" && address !== null ? `http://127.0.0.1:${address.port}/jwks.json` : "";
+  lure.close = () => server.close();
+});
+afterAll(() => lure.close());
+
+class NoIssuerKey extends Error {}
+const NO_KEY = "the issuer's key is not at hand: run without BASE_URL, or against a service of this DATA_DIR";
+
+/** A token of these parts, signed by RS256 with this key: the issuer's, unless said otherwise. */
+function signed(claims: unknown, header: object = forge.header, key = forge.privateKey): string {
+  if (key === undefined) throw new NoIssuerKey();
+  const input = `${encode(header)}.${encode(claims)}`;
+  return `${input}.${sign("sha256", Buffer.from(input), key).toString("base64url")}`;
+}
+const withClaims = (changes: object): string => signed({ ...forge.claims, ...changes });
+const withHeader = (changes: object, key?: KeyObject): string =>
+  signed(forge.claims, { ...forge.header, ...changes }, key);
+const unsigned = (alg: string): string => `${encode({ ...forge.header, alg })}.${encode(forge.claims)}.`;
+function hmacWithPublicKey(alg: string): string {
+  const pem = forge.publicKey.export({ type: "spki", format: "pem" });
+  const input = `${encode({ ...forge.header, alg })}.${encode(forge.claims)}`;
+  return `${input}.${createHmac("sha256", pem).update(input).digest("base64url")}`;
+}
+const without = (claim: string): string =>
+  signed(Object.fromEntries(Object.entries(forge.claims).filter(([name]) => name !== claim)));
+function tampered(part: number): string {
+  const parts = forge.token.split(".");
+  const text = parts[part] ?? "";
+  parts[part] = `${text.slice(0, 10)}${text[10] === "A" ? "B" : "A"}${text.slice(11)}`;
+  return parts.join(".");
+}
+
+const bad: Record<string, () => string | undefined> = {
+  "no header": () => undefined,
+  "an empty header": () => "",
+  "another scheme": () => `Basic ${Buffer.from("a:b").toString("base64")}`,
+  "no token": () => "Bearer",
+  "two tokens": () => `Bearer ${forge.token} ${forge.token}`,
+  "two tokens with a comma": () => `Bearer ${forge.token}, Bearer ${forge.token}`,
+  "no JWT": () => "Bearer abc",
+  "dots alone": () => "Bearer ..",
+  "alg none": () => `Bearer ${unsigned("none")}`,
+  "alg None": () => `Bearer ${unsigned("None")}`,
+  "alg NONE": () => `Bearer ${unsigned("NONE")}`,
+  "alg nOnE": () => `Bearer ${unsigned("nOnE")}`,
+  "alg empty": () => `Bearer ${unsigned("")}`,
+  "alg none with a signature": () => `Bearer ${withHeader({ alg: "none" })}`,
+  "HS256 with the public key": () => `Bearer ${hmacWithPublicKey("HS256")}`,
+  "HS512 with the public key": () => `Bearer ${hmacWithPublicKey("HS512")}`,
+  "another algorithm than the key's": () => `Bearer ${withHeader({ alg: "RS512" })}`,
+  "another key under the right kid": () => `Bearer ${withHeader({}, forge.ownKey)}`,
+  "an unknown kid": () => `Bearer ${withHeader({ kid: "unknown" })}`,
+  "no kid": () => `Bearer ${withHeader({ kid: undefined })}`,
+  "kid as a path": () => `Bearer ${withHeader({ kid: "../../../../dev/null" })}`,
+  "kid as a URL": () => `Bearer ${withHeader({ kid: lure.url }, forge.ownKey)}`,
+  jku: () => `Bearer ${withHeader({ kid: "own", jku: lure.url }, forge.ownKey)}`,
+  x5u: () => `Bearer ${withHeader({ kid: "own", x5u: lure.url }, forge.ownKey)}`,
+  "jwk in the header": () =>
+    `Bearer ${withHeader({ kid: "own", jwk: createPublicKey(forge.ownKey).export({ format: "jwk" }) }, forge.ownKey)}`,
+  "another issuer": () => `Bearer ${withClaims({ iss: "https://issuer.example" })}`,
+  "the lure as issuer": () => `Bearer ${withClaims({ iss: new URL(lure.url).origin })}`,
+  "no issuer": () => `Bearer ${without("iss")}`,
+  "another audience": () => `Bearer ${withClaims({ client_id: "another", aud: "another" })}`,
+  "no audience": () => `Bearer ${without("client_id")}`,
+  "an id token": () => `Bearer ${withClaims({ token_use: "id", aud: "local" })}`,
+  "a token of no use": () => `Bearer ${without("token_use")}`,
+  expired: () => `Bearer ${withClaims({ iat: now - 7_200, exp: now - 3_600 })}`,
+  "not yet valid": () => `Bearer ${withClaims({ nbf: now + 3_600 })}`,
+  "no exp": () => `Bearer ${without("exp")}`,
+  "exp as text": () => `Bearer ${withClaims({ exp: String(now + 3_600) })}`,
+  "an unknown subject": () => `Bearer ${withClaims({ sub: "nobody" })}`,
+  "no subject": () => `Bearer ${without("sub")}`,
+  "a subject that is no text": () => `Bearer ${withClaims({ sub: { a: 1 } })}`,
+  "tampered header": () => `Bearer ${tampered(0)}`,
+  "tampered claims": () => `Bearer ${tampered(1)}`,
+  "tampered signature": () => `Bearer ${tampered(2)}`,
+  "no signature": () => `Bearer ${forge.token.split(".").slice(0, 2).join(".")}.`,
+  "four parts": () => `Bearer ${forge.token}.x`,
+  "a huge token": () => `Bearer ${withClaims({ padding: "x".repeat(9_000) })}`,
+};
+
+/** Undefined where only the issuer's key could make it. */
+function forged(make: (() => string | undefined) | undefined): { value: string | undefined } | undefined {
+  try {
+    return { value: make?.() };
+  } catch (error) {
+    if (error instanceof NoIssuerKey) return undefined;
+    throw error;
+  }
+}
+
+test("the forge works: what it makes without a fault is accepted", async ({ skip }) => {
+  skip(forge.privateKey === undefined, NO_KEY);
+  const answer = await send("GET", "/api/me", { headers: { Authorization: `Bearer ${withClaims({})}` } });
+  bodyOf(answer, 200, z.unknown());
+});
+
+test.for(Object.keys(bad))("%s: 401", async (name, { skip }) => {
+  const made = forged(bad[name]) ?? skip(NO_KEY);
+  const { value } = made;
+  expectChallenge(await send("GET", "/api/me", { headers: value === undefined ? {} : { Authorization: value } }));
+  expect(lure.visits).toBe(0);
+});
+
+/** What the gateway says by itself about a token. */
+function expectChallenge(answer: Answer): void {
+  problemOf(answer, 401, "unauthenticated");
+  expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  expect(answer.headers.get("x-amzn-remapped-www-authenticate")).toBeNull();
+  expect(answer.headers.get("content-type")).toBe("application/problem+json");
+  expect(answer.headers.get("server-timing")).toContain("rounds;dur=0");
+}
+
+describe("every route", () => {
+  const guarded = routes.filter((route) => !route.public);
+
+  test("of the interface needs a token", () => {
+    expect(guarded.map(({ path }) => path).toSorted()).toEqual(
+      routes.flatMap(({ path }) => (path.startsWith("/api/") ? [path] : [])).toSorted(),
+    );
+  });
+
+  test.each(guarded.map(({ method, path }) => [method, path]))(
+    "%s %s refuses what is no good token",
+    async (method, path) => {
+      const place = path.replace(/\{\w+\}/g, "1");
+      const headers = [undefined, "Bearer", `Bearer ${withHeader({}, forge.ownKey)}`];
+      for (const Authorization of headers) {
+        expectChallenge(await send(method, place, { headers: Authorization === undefined ? {} : { Authorization } }));
+      }
+    },
+  );
+});
+
+test("the scheme is compared without case, and blanks may follow it", async ({ skip }) => {
+  skip(forge.privateKey === undefined, NO_KEY);
+  for (const scheme of ["bearer", "BEARER", "bEARER  ", "Bearer   "]) {
+    const headers = { Authorization: `${scheme} ${withClaims({})}` };
+    bodyOf(await send("GET", "/api/me", { headers }), 200, z.unknown());
+  }
+});
+
+test("two Authorization headers are refused, good as each may be", async () => {
+  const { hostname, port } = new URL(baseUrl());
+  const line = `Authorization: Bearer ${forge.token}\r\n`;
+  for (const lines of [line + line, `${line}authorization: Bearer x\r\n`]) {
+    const socket = connect(Number(port), hostname);
+    socket.end(`GET /api/me HTTP/1.1\r\nHost: a\r\n${lines}Connection: close\r\n\r\n`);
+    const answer = await text(socket);
+    expect(answer.slice(0, 12)).toBe("HTTP/1.1 401");
+    expect(answer).toMatch(/^www-authenticate: Bearer\r$/im);
+  }
+});
+
+test("a good token goes on working beside all the bad ones", async () => {
+  dataOf(await as.rep.GET("/api/me"));
+});

@@ -1,0 +1,138 @@
+/** What a function keeps of company indexes from read to read: texts go first, then whole companies, and no read sees less for it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { cacheBytesOf } from "#shared/company-index/cache-size.ts";
+import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
+import { addImported } from "#shared/company-index/imported.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { model } from "../bench/index-cache.ts";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+const ROWS = 3_000;
+const COMPANIES = [31, 32, 33];
+const clock = { now: () => 1_760_000_000_000 };
+/** Pieces of segments that reads have asked for: company and column group. */
+let asked: string[] = [];
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+  for (const companyId of COMPANIES) await addImported({ table: db.direct, clock }, companyId, rowsOf(companyId));
+});
+afterAll(() => db.stop());
+beforeEach(() => {
+  asked = [];
+  db.plan((operation, _, body) => {
+    if (operation === "BatchGetItem") {
+      for (const [, company] of JSON.stringify(body).matchAll(/C#(\d+)#XS#[^"]*"\},"sk":\{"S":"[^"]*"/g))
+        asked.push(String(company));
+    }
+    return pass;
+  });
+});
+
+const rowsOf = (companyId: number): RowWithNotes[] =>
+  Array.from({ length: ROWS }, (_, i) => ({
+    row: {
+      id: companyId * 1_000_000 + i,
+      version: 1,
+      createdAt: clock.now() - i,
+      statusId: (i % 8) + 1,
+      assignedToUserId: null,
+      tagIds: [],
+      city: "DENVER",
+      lat: 39 + i / 10_000,
+      lng: -105,
+      text: `PERSON ${i} OF ${companyId} AT ${i} A LONG STREET IN DENVER, COLORADO`,
+      phoneDigits: "",
+    },
+    notes:
+      i % 2 === 0
+        ? [
+            {
+              prospectId: companyId * 1_000_000 + i,
+              noteId: companyId * 1_000_000 + 500_000 + i,
+              version: 1,
+              text: "BEWARE OF THE DOG",
+            },
+          ]
+        : [],
+  }));
+
+const read = (index: CompanyIndex, companyId: number, word?: string): Promise<number> =>
+  index.at(
+    companyId,
+    async () => undefined,
+    async ({ find }) => (await find({ words: word === undefined ? [] : [{ text: word, digits: "" }] })).total,
+  );
+
+/** Of one company, without texts and with them. */
+async function sizes(): Promise<{ columns: number; withTexts: number }> {
+  const index = openCompanyIndex(db.direct);
+  await read(index, 31);
+  const columns = index.cachedBytes;
+  let withTexts = 0;
+  // Words, which later searches make of the texts, take less than these.
+  for (let i = 0; i < 3; i++) {
+    await read(index, 31, "DOG");
+    withTexts = Math.max(withTexts, index.cachedBytes);
+  }
+  return { columns, withTexts };
+}
+
+describe("the cache", () => {
+  test("drops texts of others before any company's columns, so that lists are still answered from memory", async () => {
+    const { columns, withTexts } = await sizes();
+    const budget = COMPANIES.length * columns + 1.5 * (withTexts - columns);
+    const index = openCompanyIndex(db.table, budget);
+    for (const companyId of COMPANIES) expect(await read(index, companyId)).toBe(ROWS);
+    for (const companyId of COMPANIES) {
+      for (let i = 0; i < 3; i++) expect(await read(index, companyId, "DOG")).toBe(ROWS / 2);
+    }
+    expect(index.cachedBytes).toBeLessThanOrEqual(budget);
+    asked = [];
+    for (const companyId of COMPANIES) expect(await read(index, companyId)).toBe(ROWS);
+    expect(asked).toEqual([]);
+    // The texts that were dropped come back when they are looked for.
+    expect(await read(index, 31, "STREET")).toBe(ROWS);
+    expect(new Set(asked)).toEqual(new Set(["31"]));
+  });
+
+  test("keeps the companies that were read last, within its bytes", async () => {
+    const { columns } = await sizes();
+    const index = openCompanyIndex(db.table, 2.5 * columns);
+    for (const companyId of [31, 32, 33]) await read(index, companyId);
+    expect(index.cachedBytes).toBeLessThanOrEqual(2.5 * columns);
+    asked = [];
+    await read(index, 33);
+    await read(index, 32);
+    expect(asked).toEqual([]);
+    await read(index, 31);
+    expect(new Set(asked)).toEqual(new Set(["31"]));
+  });
+
+  test("of no room at all drops nothing that a read under way looks at: searches of all companies at the same time are exact", async () => {
+    const index = openCompanyIndex(db.table, 1);
+    const reads = Array.from({ length: 60 }, (_, i) => {
+      const companyId = COMPANIES[i % COMPANIES.length] ?? 0;
+      return i % 2 === 0 ? read(index, companyId, "DOG") : read(index, companyId);
+    });
+    expect(await Promise.all(reads)).toEqual(reads.map((_, i) => (i % 2 === 0 ? ROWS / 2 : ROWS)));
+  });
+});
+
+describe("its size", () => {
+  test.each([128, 512, 1_024, 2_048, 5_120, 10_240])("leaves %d MB room for Node.js and a read", (memoryMb) => {
+    const kept = cacheBytesOf(memoryMb) / 2 ** 20;
+    expect(kept + Math.min(460, memoryMb * 0.8)).toBeLessThanOrEqual(memoryMb);
+  });
+
+  test("is the function's own", () => {
+    expect(cacheBytesOf(2_048)).toBeGreaterThan(cacheBytesOf(1_024) * 2.5);
+  });
+
+  test("keeps 200 companies of 100 000 for lists and for maps at the memory that these have, by the model", () => {
+    expect(model(2_048, 200, { list: 1 }).hits).toBe(1);
+    expect(model(2_048, 200, { pins: 1 }).hits).toBe(1);
+    expect(model(5_120, 200, { list: 0.9, search: 0.1 }).hits).toBeGreaterThan(0.99);
+    expect(model(1_024, 200, { list: 1 }).hits).toBeLessThan(0.6);
+  });
+});

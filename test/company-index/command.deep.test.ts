@@ -1,0 +1,76 @@
+/** `npm run index` as a process on a real table: what it prints, and its exit codes. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { systemClock } from "#shared/clock.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { contextOn } from "#shared/context.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
+import { indexInHand, pieceOf } from "./damage.ts";
+import { IndexedCompany } from "./indexed-company.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+let db: FaultyDynamoDb;
+/** Says where the table is, as the local service does. */
+let outputs: Server;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+  outputs = createServer((_, response) => {
+    response.end(
+      JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
+    );
+  }).listen(0, "127.0.0.1");
+  await once(outputs, "listening");
+});
+afterAll(async () => {
+  outputs.closeAllConnections();
+  outputs.close();
+  await db.stop();
+});
+
+async function run(...args: string[]) {
+  const address = outputs.address();
+  const PORT = String(typeof address === "object" ? address?.port : "");
+  const child = spawn(process.execPath, ["infra/cli/company-index.ts", ...args], {
+    cwd: root,
+    env: { ...process.env, PORT },
+  });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  return { stdout, stderr, code };
+}
+
+test("verifies and rebuilds; faults end it with 1, wrong usage and an unknown company with 2", async () => {
+  const owner = { email: "owner@index.test", firstName: "", lastName: "", sub: "owner" };
+  const made = await createCompany(contextOn(db.direct), { name: "Index", owner });
+  const company = new IndexedCompany(made.company.id, db.direct);
+  const N = String(company.id);
+  await company.stage(({ id }) => flush({ table: db.direct, clock: systemClock }, id, { least: 1, settleMs: 0 }));
+
+  const sound = `company ${N}: 8 prospects, 1 notes, 2 segments, 2 runs, 5 unflushed, 0 faults\n`;
+  expect(await run("verify", "--company", N)).toEqual({ stdout: sound, stderr: "", code: 0 });
+
+  const index = await indexInHand(db.direct, company.id);
+  await db.direct.batchRemove([pieceOf(index, index.segment.id, "geo")]);
+  const [faulty, wrong, unknown, nobody] = await Promise.all([
+    run("verify", "--company", N),
+    run("check", "--company", N),
+    run("verify", "--company", "999999999"),
+    run("rebuild"),
+  ]);
+  expect(faulty.code).toBe(1);
+  expect(faulty.stdout).toContain(`lacks a part of geo of ${index.segment.id}\n`);
+  expect(faulty.stdout).toMatch(/prospect \d+ is missing from the index\n/);
+  expect(faulty.stdout).toMatch(/, [1-9]\d* faults\n$/);
+  expect([wrong.code, unknown.code, nobody.code]).toEqual([2, 2, 2]);
+  expect(wrong.stderr).toContain("usage: npm run index -- verify|rebuild --company N");
+  expect(unknown.stderr).toContain("there is no company 999999999");
+
+  const mended = "8 prospects, 1 notes, 1 segments, in place of 2 runs; 0 newer runs stay\n";
+  expect(await run("rebuild", "--company", N)).toMatchObject({ stdout: `company ${N}: ${mended}`, code: 0 });
+  expect(await run("verify", "--company", N)).toMatchObject({ code: 0 });
+});

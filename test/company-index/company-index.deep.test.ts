@@ -1,0 +1,406 @@
+/**
+ * The company index on a real table: reads equal the records whatever flushes and merges do meanwhile, wherever they are
+ * killed, and however often they are repeated. One file, over 250 lines: all of it is about the same few records.
+ */
+import type { DynamoDBRecord } from "aws-lambda";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
+import type { Criteria } from "#shared/company-index/criteria.ts";
+import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
+import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
+import { flushStream } from "#shared/company-index/flush-stream.ts";
+import { RETIRED_MS, retiredIn } from "#shared/company-index/garbage-collection.ts";
+import type { Matches } from "#shared/company-index/match.ts";
+import { pageOf } from "#shared/company-index/page.ts";
+import type { IndexEntry, IndexRow } from "#shared/company-index/row.ts";
+import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
+import type { Table } from "#shared/db/table.ts";
+import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
+import { strikes } from "../harness/kills.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+let companies = 0;
+const newCompany = (): number => 1_000 + companies++;
+
+const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+const everything = { least: 1, settleMs: 0 };
+const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
+
+const find = (index: CompanyIndex, companyId: number, criteria: Criteria): Promise<Matches> =>
+  index.at(
+    companyId,
+    async () => undefined,
+    (moment) => moment.find(criteria),
+  );
+
+/** What was written, as it should be found. */
+class Records {
+  readonly companyId = newCompany();
+  readonly #rows = new Map<number, IndexRow>();
+  readonly #versions = new Map<number, number>();
+  readonly #notes = new Map<number, { prospectId: number; version: number; text: string | null }>();
+
+  /** A deleted prospect does not come back: ids are given once. */
+  async write(id: number, seed: number): Promise<void> {
+    const row = this.#next(id, seed);
+    if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row));
+  }
+
+  /** Each prospect `times` times, in few calls. */
+  async writeMany(ids: number, times: number): Promise<void> {
+    const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
+    const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row)));
+    await db.direct.batchPut(writes.flatMap((write) => ("put" in write ? [write.put] : [])));
+  }
+
+  #next(id: number, seed: number): IndexRow | undefined {
+    if (this.#versions.has(id) && !this.#rows.has(id)) return undefined;
+    const version = (this.#versions.get(id) ?? 0) + 1;
+    const row: IndexRow = {
+      id,
+      version,
+      createdAt: this.#rows.get(id)?.createdAt ?? 1_760_000_000_000 + seed,
+      statusId: [null, 1, 2][seed % 3] ?? null,
+      assignedToUserId: seed % 4 === 0 ? null : 7,
+      tagIds: [],
+      city: "denver",
+      lat: 39 + (seed % 50) / 50,
+      lng: -105 + (seed % 40) / 40,
+      text: `NAME ${seed}\nDENVER`,
+      phoneDigits: `303${seed}\n`,
+    };
+    this.#rows.set(id, row);
+    this.#versions.set(id, version);
+    return row;
+  }
+
+  async remove(id: number): Promise<void> {
+    if (!this.#rows.delete(id)) return;
+    const version = (this.#versions.get(id) ?? 0) + 1;
+    const entry: IndexEntry = { id, version, deleted: true };
+    this.#versions.set(id, version);
+    await db.direct.transact(prospectDelta(this.companyId, entry));
+  }
+
+  /** A note stays with the prospect that it was first written on. */
+  async note(noteId: number, firstOn: number, text: string | null): Promise<void> {
+    const known = this.#notes.get(noteId);
+    const prospectId = known?.prospectId ?? firstOn;
+    if (!this.#rows.has(prospectId)) return;
+    const version = (known?.version ?? 0) + 1;
+    const note = { prospectId, version, text };
+    this.#notes.set(noteId, note);
+    await db.direct.transact(noteDelta(this.companyId, { noteId, ...note }));
+  }
+
+  #has({ id, text }: IndexRow, word: string): boolean {
+    const notes = [...this.#notes.values()].filter((note) => note.prospectId === id);
+    return [text, ...notes.map((note) => note.text ?? "")].some((one) => one.includes(word));
+  }
+
+  /** Total, ids and order under a few filters, by this index and by a plain look. */
+  async expectFound(index: CompanyIndex = openCompanyIndex(db.direct)): Promise<void> {
+    const rows = [...this.#rows.values()].sort((a, b) => b.createdAt - a.createdAt || b.id - a.id);
+    const asked = [
+      { criteria: { words: [] }, passes: () => true },
+      { criteria: { words: [], statusIds: new Set([1]) }, passes: ({ statusId }: IndexRow) => statusId === 1 },
+      {
+        criteria: { words: [], box: [-105, 39, -104.5, 39.5] as const },
+        passes: ({ lat, lng }: IndexRow) => (lat ?? 0) <= 39.5 && (lng ?? 0) <= -104.5,
+      },
+      { criteria: { words: [{ text: "DOG", digits: "" }] }, passes: (row: IndexRow) => this.#has(row, "DOG") },
+    ];
+    for (const { criteria, passes } of asked) {
+      const ids = rows.filter(passes).map(({ id }) => id);
+      const matches = await find(index, this.companyId, criteria);
+      expect(matches.total).toBe(ids.length);
+      expect(pageOf(matches, 0, ids.length + 1).map(({ id }) => id)).toEqual(ids);
+    }
+  }
+
+  /** Nothing waits; and, if nobody was killed, the table holds no piece but those of runs that hold or were replaced lately. */
+  async expectClean({ orphans = false } = {}): Promise<void> {
+    const { companyId } = this;
+    const { head, keys: left } = await readUnflushed(db.direct, companyId);
+    expect(left).toEqual([]);
+    if (orphans) return;
+    const sheets = await readSheets(db.direct, companyId, "strong");
+    const known = new Set([...head.manifest, ...retiredIn(head.manifest, sheets).keys()]);
+    expect([...sheets.keys()].filter((id) => !known.has(id))).toEqual([]);
+    const pieces = piecesOf(await readManifest(db.direct, companyId, [...sheets.keys()], { sheets }));
+    const expected = new Set(pieces.filter(({ parts }) => parts > 0).map(({ owner, name }) => `${owner} ${name}#0`));
+    const found = (await db.keysOf(`C#${companyId}#XS#`)).map(({ pk, sk }) => `${pk.split("#").at(-1)} ${sk}`);
+    expect(new Set(found)).toEqual(expected);
+  }
+}
+
+/** A batch of changes that touches every kind of entry, some records twice. */
+async function change(records: Records, seed: number): Promise<void> {
+  for (let i = 0; i < 8; i++) await records.write(1 + ((seed * 5 + i * 3) % (25 + seed)), seed * 100 + i);
+  const text = seed % 5 === 0 ? null : seed % 2 === 0 ? "DOG" : "CAT";
+  await records.note(500 + (seed % 9), 1 + ((seed * 5) % 25), text);
+  if (seed % 3 === 0) await records.remove(1 + ((seed * 7) % 25));
+}
+
+describe("reads", () => {
+  test("equal the records after each of many flushes and merges, warm and cold", async () => {
+    const records = new Records();
+    const warm = openCompanyIndex(db.direct);
+    for (let seed = 0; seed < 16; seed++) {
+      await change(records, seed);
+      await records.expectFound(warm);
+      await flushAll(db.direct, records.companyId);
+      await records.expectFound(warm);
+      await records.expectFound();
+      clock.ms += RETIRED_MS / 3;
+    }
+    await records.expectClean();
+  });
+
+  test("equal the records while flushes run, two at once", async () => {
+    const records = new Records();
+    const warm = openCompanyIndex(db.direct);
+    for (let seed = 0; seed < 12; seed++) {
+      await change(records, seed);
+      const flushes = [flushAll(db.direct, records.companyId), flushAll(db.direct, records.companyId)];
+      await Promise.all([...flushes, records.expectFound(warm), records.expectFound()]);
+    }
+    await flushAll(db.direct, records.companyId);
+    await records.expectFound(warm);
+    await records.expectClean();
+  });
+
+  test("that began before a flush and end after it find everything", async () => {
+    const records = new Records();
+    await change(records, 1);
+    await flushAll(db.direct, records.companyId);
+    for (let seed = 2; seed < 12; seed++) {
+      await change(records, seed);
+      const index = openCompanyIndex(db.table);
+      const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
+      // Each answer of the slow reader waits until a whole flush with its merges is over.
+      db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
+      await records.expectFound(index);
+    }
+  });
+
+  test("whose Query comes in many pages find everything, whatever is flushed between two of them", async () => {
+    for (let page = 1; page < 10; page++) {
+      const records = new Records();
+      await change(records, 1);
+      await flushAll(db.direct, records.companyId);
+      await change(records, 2);
+      const inPages = (body: Record<string, unknown>) => ({ ...body, Limit: 2 });
+      let queries = 0;
+      db.plan((operation) => {
+        if (operation !== "Query") return pass;
+        if (++queries !== page) return { kind: "ask", change: inPages };
+        return { kind: "late", change: inPages, meanwhile: () => flushAll(db.direct, records.companyId) };
+      });
+      await records.expectFound(openCompanyIndex(db.table));
+    }
+  });
+
+  test("stay exact when nothing is flushed for 10 000 writes", async () => {
+    const records = new Records();
+    await records.writeMany(2_500, 4);
+    expect((await readUnflushed(db.direct, records.companyId)).keys).toHaveLength(10_000);
+    await records.remove(7);
+    await records.note(500, 8, "DOG");
+    const warm = openCompanyIndex(db.direct);
+    await records.expectFound(warm);
+    await flushAll(db.direct, records.companyId);
+    await records.expectFound(warm);
+    await records.expectFound();
+    await records.expectClean();
+  });
+});
+
+describe("a flush", () => {
+  const faults: [string, number, Fault][] = [
+    ["before its call takes effect", 0, { kind: "error", code: "ValidationException", status: 400 }],
+    ["after its call took effect", 1, { kind: "lose reply" }],
+  ];
+
+  test.each(faults)(
+    "killed at any call %s leaves reads exact, and the next one finishes",
+    { tags: "sized" },
+    async (_, turn, fault) => {
+      for (const at of strikes(turn)) {
+        const records = new Records();
+        for (let seed = 0; seed < 3; seed++) {
+          await change(records, seed);
+          if (seed < 2) await flushAll(db.direct, records.companyId);
+        }
+        db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
+        const outcome = await flushAll(db.table, records.companyId).catch((error: unknown) => error);
+        const calls = db.calls.length;
+        db.plan(() => pass);
+        await records.expectFound();
+        await change(records, 9);
+        await flushAll(db.direct, records.companyId);
+        await records.expectFound();
+        await records.expectClean({ orphans: true });
+        if (calls < at) {
+          expect(outcome).toMatchObject({ entries: expect.any(Number) });
+          break;
+        }
+      }
+    },
+  );
+
+  test("killed while it removes what it has flushed brings nothing back that was deleted", async () => {
+    const records = new Records();
+    await records.write(3, 3);
+    await flushAll(db.direct, records.companyId);
+    for (let version = 1; version <= 9; version++) await records.write(1, version);
+    await records.remove(1);
+    await records.write(2, 2);
+    // The first two keys go, the deletion among them (version 10 sorts before 9): then the process is gone.
+    let isGone = false;
+    db.plan((_, __, body) => {
+      if (isGone) return dead;
+      isGone = JSON.stringify(body).includes("DeleteRequest");
+      return isGone ? { kind: "part", share: 0.2 } : pass;
+    });
+    await expect(flushAll(db.table, records.companyId)).rejects.toThrow();
+    expect((await readUnflushed(db.direct, records.companyId)).keys).toHaveLength(9);
+    await records.expectFound();
+    db.plan(() => pass);
+    await flushAll(db.direct, records.companyId);
+    await records.expectFound();
+    await records.expectClean({ orphans: true });
+  });
+
+  test("whose move of the head was done, its reply lost and the next flush faster than the retry keeps its run", async () => {
+    const records = new Records();
+    await change(records, 1);
+    await flushAll(db.direct, records.companyId);
+    await change(records, 2);
+    let moves = 0;
+    const next = async (): Promise<void> => {
+      await change(records, 4);
+      await flushAll(db.direct, records.companyId);
+    };
+    db.plan((operation) => {
+      if (operation !== "UpdateItem" || ++moves > 2) return pass;
+      return moves === 1 ? { kind: "lose reply" } : { kind: "early", meanwhile: next };
+    });
+    await flushAll(db.table, records.companyId);
+    expect(moves).toBeGreaterThan(1);
+    await records.expectFound();
+    await records.expectClean();
+  });
+
+  test("that passed an entry by brings nothing back that was deleted", async () => {
+    const records = new Records();
+    await records.write(9, 9);
+    await flushAll(db.direct, records.companyId);
+    await records.write(1, 1);
+    await records.write(2, 2);
+    await records.remove(2);
+    // As if the first version of 2 had been written, and the deletion after it, while the Query was between their keys.
+    let isFirst = true;
+    db.plan((operation) => {
+      if (operation !== "Query" || !isFirst) return pass;
+      isFirst = false;
+      const key = { pk: { S: `C#${records.companyId}#X` }, sk: { S: "D#2#1" } };
+      return { kind: "ask", change: (body) => ({ ...body, ExclusiveStartKey: key }) };
+    });
+    await flushAll(db.table, records.companyId);
+    db.plan(() => pass);
+    await records.expectFound();
+    await records.write(3, 3);
+    await flushAll(db.direct, records.companyId);
+    await records.expectFound();
+    await records.expectClean();
+  });
+
+  test("rides out throttling and answers in part", async () => {
+    const records = new Records();
+    for (let seed = 0; seed < 3; seed++) {
+      await change(records, seed);
+      db.plan((operation, number) => {
+        if (number % 5 === 0) return throttle;
+        return operation.startsWith("Batch") && number % 5 === 1 ? { kind: "part", share: 0.4 } : pass;
+      });
+      await flushAll(db.table, records.companyId);
+    }
+    db.plan(() => pass);
+    await records.expectFound();
+    await records.expectClean();
+  });
+
+  test("leaves few entries where they are", async () => {
+    const records = new Records();
+    for (let id = 1; id <= 5; id++) await records.write(id, id);
+    expect(await flush({ table: db.direct, clock }, records.companyId)).toEqual({ entries: 0, left: 5, merges: 0 });
+  });
+});
+
+describe("the stream of entries", () => {
+  const recordOf = (companyId: number, number: number): DynamoDBRecord => ({
+    dynamodb: { Keys: { pk: { S: `C#${companyId}#X` } }, SequenceNumber: String(number) },
+  });
+
+  test("may lose and repeat records: what one batch misses the next one flushes", async () => {
+    const [busy, quiet] = [new Records(), new Records()];
+    const handle = flushStream(() => ({ table: db.direct, clock }));
+    const batch = (records: Records, count: number) =>
+      handle({ Records: Array.from({ length: count }, (_, i) => recordOf(records.companyId, i)) });
+    const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
+    await busy.writeMany(FLUSH_ENTRIES, 2);
+    await quiet.writeMany(3, 1);
+    // A cold function looks at once, whatever it was told of; of the other company there is too little to do.
+    expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
+    expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
+    expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
+    await busy.writeMany(FLUSH_ENTRIES, 1);
+    // All records but one are lost, and that one comes again and again.
+    for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
+    expect(await left(busy)).toBe(FLUSH_ENTRIES);
+    await batch(busy, 1);
+    expect(await left(busy)).toBe(0);
+    await busy.expectFound();
+    await quiet.expectFound();
+  });
+
+  test("goes on with other companies where one cannot be flushed, and comes back to that one", async () => {
+    const [broken, sound] = [new Records(), new Records()];
+    await broken.writeMany(FLUSH_ENTRIES, 1);
+    await sound.writeMany(FLUSH_ENTRIES, 1);
+    db.plan((_, __, body) => (JSON.stringify(body).includes(`C#${broken.companyId}#X`) ? dead : pass));
+    const handle = flushStream(() => ({ table: db.table, clock }));
+    const event = { Records: [recordOf(broken.companyId, 1), recordOf(sound.companyId, 2)] };
+    expect(await handle(event)).toEqual({ batchItemFailures: [{ itemIdentifier: "1" }] });
+    expect((await readUnflushed(db.direct, sound.companyId)).keys).toEqual([]);
+    db.plan(() => pass);
+    expect(await handle(event)).toEqual({ batchItemFailures: [] });
+    expect((await readUnflushed(db.direct, broken.companyId)).keys).toEqual([]);
+    await broken.expectFound();
+  });
+});
+
+/** The process is gone: none of its calls arrives any more. */
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
+
+describe("a piece that is missing", () => {
+  test("is told, and never read as fewer prospects", async () => {
+    const records = new Records();
+    await change(records, 1);
+    await flushAll(db.direct, records.companyId);
+    const { head } = await readUnflushed(db.direct, records.companyId);
+    const manifest = await readManifest(db.direct, records.companyId, head.manifest);
+    const [segment] = manifest.runs[0]?.segments ?? [];
+    await db.direct.batchRemove([{ pk: `C#${records.companyId}#XS#${segment?.id}`, sk: "main#0" }]);
+    await expect(find(openCompanyIndex(db.direct), records.companyId, { words: [] })).rejects.toThrow(
+      "lacks a part of main",
+    );
+  });
+});

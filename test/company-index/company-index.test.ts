@@ -1,0 +1,12 @@
+/** Reads of the company index equal a plain look at the records, in random sequences of steps; the long run takes more. */
+import { test } from "vitest";
+import { sized } from "../harness/tier.ts";
+import { expectIndexLaw } from "./index-law.ts";
+
+const SEQUENCES = sized({ short: 200, wide: 2_000 });
+
+test(
+  `totals, ids and order equal a plain look at the records, in ${SEQUENCES} random sequences`,
+  { tags: "sized" },
+  () => expectIndexLaw(SEQUENCES),
+);

@@ -1,0 +1,170 @@
+/** Long texts of notes and prospects that are not flushed yet: a search finds them, a list does not pay for them, whatever is killed. */
+import { marshall } from "@aws-sdk/util-dynamodb";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
+import { flushStream } from "#shared/company-index/flush-stream.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { createNote, deleteNote, updateNote } from "#shared/prospects/attached/notes.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { imageOf } from "../../infra/cli/stream-records.ts";
+import {
+  type Fault,
+  type FaultPlan,
+  type FaultyDynamoDb,
+  pass,
+  startFaultyDynamoDb,
+} from "../harness/faulty-dynamodb.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
+const newFunction = (): ApiContext => warmFunction(db, clock);
+const list = (context: ApiContext, { caller }: Company, search = "") =>
+  listProspects(context, caller, ListQuery.parse({ search }));
+const long = (word: string): string => `${word} ${"x".repeat(9_000)}`;
+const unitsOf = async (work: () => Promise<unknown>): Promise<number> => (await metered(work)).usage.readUnits;
+
+async function sideRows(context: ApiContext, companyId: number): Promise<string[]> {
+  const found: string[] = [];
+  for await (const row of context.table.query(keys.deltaTexts(companyId))) found.push(String(row.sk));
+  return found;
+}
+
+test("100 unflushed notes of 9 KB cost a list what 100 short ones do; a search finds each in as many rounds as a list takes", async () => {
+  const context = newFunction();
+  const company = await newCompany(context);
+  const { companyId } = company.caller;
+  const { id } = await createProspect(context, company.caller, { name: "n" });
+  const { id: other } = await createProspect(context, company.caller, {
+    name: long("prospect").slice(0, 255),
+    address,
+  });
+  await list(context, company);
+  const before = await unitsOf(() => list(context, company));
+  for (let i = 0; i < 100; i++) await createNote(context, company.caller, id, { body: long(`word${i}!`) });
+  const after = await unitsOf(() => list(context, company));
+  // One read unit for 14 entries.
+  expect(after - before).toBeLessThanOrEqual(100 / 14);
+  for (const word of ["word0!", "WORD99!", "prospect"]) {
+    const { result, usage } = await metered(() => list(context, company, word));
+    expect(result.items.map((item) => item.id)).toEqual([word === "prospect" ? other : id]);
+    expect(usage.rounds).toBe(2);
+  }
+  expect((await list(context, company, "word100!")).total).toBe(0);
+  expect((await readUnflushed(context.table, companyId)).weight).toBeGreaterThan(7 * FLUSH_ENTRIES);
+  await flush(context, companyId, { settleMs: 0 });
+  expect(await sideRows(context, companyId)).toEqual([]);
+  expect((await list(newFunction(), company, "word42!")).items.map((item) => item.id)).toEqual([id]);
+  expect(await checkIndex(context.table, companyId)).toEqual([]);
+});
+
+const address = {
+  address1: "1234 North Camelback Road ".repeat(9),
+  city: "Denver",
+  state: "CO",
+  zip: "80202",
+};
+
+test("few long entries bring the flush as near as many short ones do", async () => {
+  const context = newFunction();
+  const company = await newCompany(context);
+  const { companyId } = company.caller;
+  const { id } = await createProspect(context, company.caller, {});
+  await flush(context, companyId, { least: 1, settleMs: 0 });
+  const publish = flushStream(() => context);
+  const told = async () => {
+    const records = [];
+    for await (const row of context.table.query(keys.index(companyId))) {
+      if (row.type === "delta")
+        records.push({ dynamodb: { Keys: { pk: { S: String(row.pk) } }, NewImage: imageOf(marshall(row)) } });
+    }
+    await publish({ Records: JSON.parse(JSON.stringify(records)) });
+  };
+  await told();
+  for (let i = 0; i < 12; i++) await createNote(context, company.caller, id, { body: long(`${i}`) });
+  await told();
+  expect((await readUnflushed(context.table, companyId)).keys).toHaveLength(12);
+  for (let i = 0; i < 3; i++) await createNote(context, company.caller, id, { body: long(`${i}`) });
+  await told();
+  expect((await readUnflushed(context.table, companyId)).keys).toHaveLength(0);
+});
+
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
+const kills: Record<string, (at: number) => FaultPlan> = {
+  before: (at) => (_, number) => (number < at ? pass : dead),
+  after: (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
+};
+
+test.each(Object.entries(kills))(
+  "a flush that is killed %s any of its calls loses no text and leaves none",
+  async (_, planAt) => {
+    const context = newFunction();
+    const company = await newCompany(context);
+    const { caller } = company;
+    const { id } = await createProspect(context, caller, { name: "n" });
+    for (let strike = 1; strike <= 12; strike++) {
+      const kept = await createNote(context, caller, id, { body: long(`kept${strike}!`) });
+      const changed = await createNote(context, caller, id, { body: long(`old${strike}!`) });
+      await updateNote(context, caller, changed.id, { body: long(`new${strike}!`) });
+      const gone = await createNote(context, caller, id, { body: long(`gone${strike}!`) });
+      await deleteNote(context, caller, gone.id);
+      await updateProspect(context, caller, id, { address: { ...address, zip: `zip${strike}!` } });
+      db.plan(planAt(strike));
+      await flush({ table: db.table, clock }, caller.companyId, { least: 1, settleMs: 0 }).catch(() => undefined);
+      db.plan(() => pass);
+      for (const [word, total] of [
+        [`kept${strike}!`, 1],
+        [`new${strike}!`, 1],
+        [`zip${strike}!`, 1],
+        [`old${strike}!`, 0],
+        [`gone${strike}!`, 0],
+      ] as const) {
+        expect((await list(newFunction(), company, word)).total, `${word} after call ${strike}`).toBe(total);
+      }
+      await flush(context, caller.companyId, { least: 1, settleMs: 0 });
+      expect(await sideRows(context, caller.companyId)).toEqual([]);
+      await deleteNote(context, caller, kept.id);
+    }
+    await flush(context, caller.companyId, { least: 1, settleMs: 0 });
+    expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
+  },
+);
+
+test("a search whose look at the texts was too early asks for what is missing, and one that meets a flush begins anew", async () => {
+  const context = newFunction();
+  const company = await newCompany(context);
+  const { caller } = company;
+  const { id } = await createProspect(context, caller, { name: "n" });
+  await createNote(context, caller, id, { body: long("early!") });
+  const isOfTexts = (body: unknown): boolean => /"C#\d+#XN"/.test(JSON.stringify(body));
+  db.plan((operation, _, body) =>
+    operation === "Query" && isOfTexts(body)
+      ? { kind: "ask", change: (asked) => JSON.parse(JSON.stringify(asked).replaceAll(/#XN"/g, '#none"')) }
+      : pass,
+  );
+  const reader = contextOn(db.table, clock);
+  // It has seen that there are texts: from now on a search asks for them at once.
+  await list(reader, company);
+  const early = await metered(() => list(reader, company, "early!"));
+  expect(early.result.total).toBe(1);
+  const meanwhile = async () => {
+    await flush(context, caller.companyId, { least: 1, settleMs: 0 });
+  };
+  let flushed = 0;
+  db.plan((operation, _, body) => {
+    if (operation !== "Query" || !/"C#\d+#X"/.test(JSON.stringify(body)) || flushed++ > 0) return pass;
+    return { kind: "late", meanwhile };
+  });
+  expect((await list(contextOn(db.table, clock), company, "early!")).total).toBe(1);
+});

@@ -1,0 +1,320 @@
+/**
+ * The manifest in parts: what flushes write of it, what they leave behind when they are killed, and who takes that away. One file, over
+ * 250 lines: all of it is about the same few runs.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { takeRest } from "#shared/company-index/compaction-lock.ts";
+import { openCompanyIndex } from "#shared/company-index/company-index.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { CAUGHT_UP, flush } from "#shared/company-index/flush.ts";
+import { RETIRED_MS, retiredIn } from "#shared/company-index/garbage-collection.ts";
+import { addImported } from "#shared/company-index/imported.ts";
+import { rebuild } from "#shared/company-index/rebuild.ts";
+import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { indexRecords } from "#shared/prospects/index/index-records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
+import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikes } from "../harness/kills.ts";
+import { IndexedCompany } from "./indexed-company.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+let companies = 0;
+const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+const DAY_MS = 24 * 3_600_000;
+
+const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
+  flush({ table, clock }, id, { least: 1, settleMs: 0 });
+
+const LARGE = 20;
+
+/** One large run, whose prospects these are. */
+async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: number[] }> {
+  const company = new IndexedCompany(1_000 + companies++, db.direct);
+  const ids: number[] = [];
+  for (let seed = 1; seed <= LARGE; seed++) ids.push(await company.create(seed));
+  await flushAll(company);
+  return { company, ids };
+}
+
+/** Writes on two prospects, flushed: `turns` small runs, as far as they are not merged. */
+async function smallRuns(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
+    await writeSome(company, ids, turn);
+    await flushAll(company);
+  }
+}
+
+async function writeSome(company: IndexedCompany, ids: readonly number[], turn: number): Promise<void> {
+  const [a = 0, b = 0] = ids.slice(turn % 10);
+  await company.change(a, 100 + turn);
+  await company.addNote(b, turn);
+}
+
+async function headOf({ id }: IndexedCompany) {
+  return (await readUnflushed(db.direct, id)).head;
+}
+
+const sheetsOf = ({ id }: IndexedCompany) => readSheets(db.direct, id, "strong");
+
+/** Owners of what stands in the table: segments, and runs with parts of their own. */
+const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
+  new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
+
+/** Every sheet is of a run that holds or was replaced, and every piece is of such a sheet. */
+async function expectNothingForgotten(company: IndexedCompany): Promise<void> {
+  const { manifest } = await headOf(company);
+  const sheets = await sheetsOf(company);
+  expect(new Set(sheets.keys())).toEqual(new Set([...manifest, ...retiredIn(manifest, sheets).keys()]));
+  const { runs } = await readManifest(db.direct, company.id, [...sheets.keys()], { sheets });
+  const led = new Set(piecesOf({ runs }).flatMap(({ owner, parts }) => (parts > 0 ? [owner] : [])));
+  expect(await ownersOf(company)).toEqual(led);
+}
+
+describe("a flush", () => {
+  test("writes the sheet of its run, and of no other", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await writeSome(company, ids, 1);
+    const written: string[] = [];
+    db.plan((operation, _, body) => {
+      const text = JSON.stringify(body);
+      if (operation === "BatchWriteItem" && text.includes("PutRequest") && text.includes("#XM"))
+        written.push(...(text.match(/PutRequest/g) ?? []));
+      return pass;
+    });
+    await flushAll(company, db.table);
+    expect(written).toHaveLength(1);
+    expect((await headOf(company)).manifest).toHaveLength(2);
+  });
+
+  test("takes in what would be merged with its run, which is not stored by itself", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, CAUGHT_UP);
+    const { manifest: before } = await headOf(company);
+    expect(before).toHaveLength(1 + CAUGHT_UP);
+    await writeSome(company, ids, CAUGHT_UP);
+    expect(await flushAll(company)).toMatchObject({ left: 0, merges: 1 });
+    const { manifest } = await headOf(company);
+    expect(manifest).toEqual([before[0], expect.any(String)]);
+    expect([...(await sheetsOf(company)).keys()].toSorted()).toEqual([...before, ...manifest.slice(1)].toSorted());
+    expect(await checkIndex(db.direct, company.id)).toEqual([]);
+    await company.expectListsExact();
+    await expectNothingForgotten(company);
+  });
+
+  test("takes nothing in while a rebuild is about to replace runs", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await takeRest({ table: db.direct, clock }, company.id, await headOf(company), "rebuild");
+    await smallRuns(company, ids, CAUGHT_UP + 2);
+    expect((await headOf(company)).manifest).toHaveLength(1 + CAUGHT_UP + 2);
+    await company.expectListsExact();
+  });
+
+  const faults: [string, Fault][] = [
+    ["before its call takes effect", { kind: "error", code: "ValidationException", status: 400 }],
+    ["after its call took effect", { kind: "lose reply" }],
+  ];
+  test.each(faults)(
+    "that takes runs in, killed at any call %s: lists are exact, the next one finishes, and a day later nothing is left of it",
+    { tags: "sized" },
+    async (_, fault) => {
+      for (const at of strikes(fault === dead ? 0 : 2)) {
+        const { company, ids } = await companyWithLargeRun();
+        await smallRuns(company, ids, CAUGHT_UP);
+        await writeSome(company, ids, CAUGHT_UP);
+        db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
+        const outcome = await flushAll(company, db.table).catch((error: unknown) => error);
+        const calls = db.calls.length;
+        db.plan(() => pass);
+        await company.expectListsExact();
+        await flushAll(company);
+        expect(await checkIndex(db.direct, company.id)).toEqual([]);
+        clock.ms += DAY_MS + 1;
+        await smallRuns(company, ids, 1);
+        await company.expectListsExact();
+        const { manifest } = await headOf(company);
+        const sheets = await sheetsOf(company);
+        expect([...sheets.keys()].toSorted()).toEqual([...manifest, ...retiredIn(manifest, sheets).keys()].toSorted());
+        if (calls < at) {
+          expect(outcome).toMatchObject({ merges: 1 });
+          await expectNothingForgotten(company);
+          break;
+        }
+      }
+    },
+  );
+
+  test("two at once that take the same runs in: one of them does, and nothing is left of the other", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, CAUGHT_UP);
+    await writeSome(company, ids, CAUGHT_UP);
+    await Promise.all([flushAll(company), flushAll(company), company.expectListsExact()]);
+    await flushAll(company);
+    await company.expectListsExact();
+    expect(await checkIndex(db.direct, company.id)).toEqual([]);
+    await expectNothingForgotten(company);
+  });
+
+  test("whose move was done, its reply lost and its run replaced before the retry, knows that it was done", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, CAUGHT_UP - 1);
+    await writeSome(company, ids, CAUGHT_UP - 1);
+    let moves = 0;
+    let replaced: string[] = [];
+    const next = async (): Promise<void> => {
+      const before = (await headOf(company)).manifest;
+      await smallRuns(company, ids.slice(10), 1);
+      const { manifest } = await headOf(company);
+      replaced = before.filter((id) => !manifest.includes(id));
+    };
+    db.plan((operation) => {
+      if (operation !== "UpdateItem" || ++moves > 2) return pass;
+      return moves === 1 ? { kind: "lose reply" } : { kind: "early", meanwhile: next };
+    });
+    expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
+    expect(replaced).toHaveLength(CAUGHT_UP);
+    // Readers that began with it may be in the middle of it for a minute.
+    expect([...(await sheetsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
+    await company.expectListsExact();
+    await expectNothingForgotten(company);
+  });
+
+  test("leaves the head as small as it was, however many there are within a minute", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, 30);
+    const head = await db.direct.get(keys.indexHead(company.id));
+    expect(JSON.stringify(head).length).toBeLessThan(400);
+  });
+});
+
+describe("what was replaced", () => {
+  test("stays a minute for readers that are in the middle of it, and then goes", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, CAUGHT_UP + 1);
+    const size = CAUGHT_UP + 2;
+    expect((await sheetsOf(company)).size).toBe(size);
+    clock.ms += RETIRED_MS;
+    await smallRuns(company, ids, 1);
+    expect((await sheetsOf(company)).size).toBe(size + 1);
+    clock.ms += 1;
+    await smallRuns(company, ids, 1);
+    expect((await sheetsOf(company)).size).toBe(size + 2 - CAUGHT_UP);
+    await expectNothingForgotten(company);
+  });
+
+  test("goes when what had replaced it has been replaced, and by a rebuild too", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, 14);
+    await rebuild({ table: db.direct, clock }, indexRecords(db.direct), company.id, { settleMs: 0 });
+    expect((await sheetsOf(company)).size).toBeGreaterThan(10);
+    await expectNothingForgotten(company);
+    clock.ms += RETIRED_MS + 1;
+    await smallRuns(company, ids, 1);
+    expect(new Set((await sheetsOf(company)).keys())).toEqual(new Set((await headOf(company)).manifest));
+    await expectNothingForgotten(company);
+    await company.expectListsExact();
+  });
+
+  test("is told from what an import is about to add, however long that takes", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, 1);
+    // The sheet stands in the table for half a day before the head moves; a flush moves it first, and sweeps.
+    let isFirst = true;
+    const other = async (): Promise<void> => {
+      clock.ms += DAY_MS / 2;
+      await smallRuns(company, ids.slice(10), 1);
+    };
+    db.plan((operation) => {
+      if (operation !== "UpdateItem" || !isFirst) return pass;
+      isFirst = false;
+      return { kind: "early", meanwhile: other };
+    });
+    const place = { createdAt: clock.ms, statusId: null, assignedToUserId: null, tagIds: [], city: null };
+    const row = { id: 9_000_000, version: 1, ...place, lat: 40, lng: -105, text: "IMPORTED", phoneDigits: "" };
+    await addImported({ table: db.table, clock }, company.id, [{ row, notes: [] }]);
+    const { total } = (await listOf(db.direct, company)).result;
+    expect(total).toBe(LARGE + 1);
+    await expectNothingForgotten(company);
+  });
+});
+
+const listOf = (table: Table, { id }: IndexedCompany, index = openCompanyIndex(table)) =>
+  metered(() =>
+    index.at(
+      id,
+      async () => undefined,
+      ({ find }) => find({ words: [] }),
+    ),
+  );
+
+describe("a reader", () => {
+  test("that knows nothing asks for the head and all sheets at once, and then for segments", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, 3);
+    const { result, usage } = await listOf(db.direct, company);
+    expect({ total: result.total, rounds: usage.rounds }).toEqual({ total: LARGE, rounds: 2 });
+  });
+
+  test("that is warm asks for the sheets that it does not know, and for no segment twice", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    const index = openCompanyIndex(db.table);
+    await listOf(db.table, company, index);
+    await smallRuns(company, ids, 1);
+    const asked: string[] = [];
+    db.plan((operation, _, body) => {
+      if (operation === "BatchGetItem") asked.push(...(JSON.stringify(body).match(/#X[MS]/g) ?? []));
+      return pass;
+    });
+    expect((await listOf(db.table, company, index)).result.total).toBe(LARGE);
+    expect(asked).toEqual(["#XM", "#XS"]);
+  });
+
+  test("whose look at the sheets is older than the head asks for what is missing", async () => {
+    const { company, ids } = await companyWithLargeRun();
+    await smallRuns(company, ids, 3);
+    const { manifest } = await headOf(company);
+    const behind: Table = {
+      ...db.direct,
+      query: async function* (spec) {
+        const isOld = ({ sk }: Item): boolean => !spec.pk.endsWith("#XM") || sk !== manifest.at(-1);
+        for await (const item of db.direct.query(spec)) if (isOld(item)) yield item;
+      },
+    };
+    expect((await listOf(behind, company)).result.total).toBe(LARGE);
+    await company.expectListsExact(behind);
+  });
+});
+
+describe("what a later version of the service has stored", () => {
+  test("in the head or in a sheet is an error, for readers, flushes and checks; nothing is written over", async () => {
+    for (const damaged of ["head", "sheet"] as const) {
+      const { company, ids } = await companyWithLargeRun();
+      const { manifest } = await headOf(company);
+      const key = damaged === "head" ? keys.indexHead(company.id) : keys.runSheet(company.id, manifest[0] ?? "");
+      const item = { ...(await db.direct.get(key)), ...key, format: 2 };
+      await db.direct.batchPut([item]);
+      await writeSome(company, ids, 1);
+      const told =
+        /the (head of the index|sheet of run \S+ of company \d+) has format 2, and only format 1 is known here/;
+      const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(told) };
+      await expect(company.expectListsExact()).rejects.toMatchObject(unreadable);
+      await expect(flushAll(company)).rejects.toMatchObject(unreadable);
+      const { faults } = await verifyIndex(db.direct, indexRecords(db.direct), company.id, { pauseMs: 1 });
+      expect(faults).toEqual([expect.stringMatching(told)]);
+      expect(await db.direct.get(key)).toEqual(item);
+    }
+  });
+});
+
+/** The process is gone: none of its calls arrives any more. */
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

@@ -1,0 +1,294 @@
+/**
+ * A rebuild of the company index: exact at every moment, whatever is written, flushed or killed meanwhile. One file, over 250
+ * lines: one law about the same few records, under each kind of disturbance.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { REST_MS } from "#shared/company-index/compaction-lock.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { retiredIn } from "#shared/company-index/garbage-collection.ts";
+import { HEAD_TYPE } from "#shared/company-index/head.ts";
+import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
+import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
+import type { Item } from "#shared/db/item.ts";
+import type { Table } from "#shared/db/table.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { indexRecords } from "#shared/prospects/index/index-records.ts";
+import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikes, strikesOf } from "../harness/kills.ts";
+import { IndexedCompany, type Staged } from "./indexed-company.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+let companies = 0;
+const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+const newCompany = (): IndexedCompany => new IndexedCompany(1_000 + companies++, db.direct);
+
+const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
+  flush({ table, clock }, id, { least: 1, settleMs: 0 });
+
+const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
+  rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options });
+
+/** Nothing differs, and nothing will when all is flushed and merged. */
+async function expectExact(company: IndexedCompany): Promise<void> {
+  await company.expectListsExact();
+  await flushAll(company);
+  expect(await checkIndex(db.direct, company.id)).toEqual([]);
+  await company.expectListsExact();
+}
+
+describe("a rebuild", () => {
+  test("takes the place of all runs, and of what was unflushed", async () => {
+    const company = newCompany();
+    await company.stage(flushAll);
+    expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, segments: 1, staying: 0 });
+    const { head, keys } = await readUnflushed(db.direct, company.id);
+    expect({ left: keys, rest: head.mergesRestUntil, by: head.rebuildId }).toEqual({ left: [], rest: 0, by: null });
+    await expectExact(company);
+  });
+
+  test("makes the index of a company that has none, prospects or not", async () => {
+    const company = newCompany();
+    expect(await rebuildOf(company)).toMatchObject({ prospects: 0, segments: 0, replaced: 0 });
+    await expectExact(company);
+    await company.stage(flushAll);
+    await db.direct.batchRemove([...(await db.keysOf(`C#${company.id}#X`))]);
+    expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, replaced: 0 });
+    await expectExact(company);
+  });
+
+  const meanwhile: Record<string, (company: IndexedCompany, staged: Staged) => Promise<unknown>> = {
+    "prospects and notes are made, changed twice and flushed in between": async (company, { ids, noteOfA }) => {
+      const made = await company.create(41);
+      const note = await company.addNote(made, 3);
+      await company.change(ids[4] ?? 0, 42);
+      await flushAll(company);
+      await company.changeNote(ids[0] ?? 0, noteOfA, 7);
+      await company.changeNote(made, note, 8);
+      await company.change(ids[4] ?? 0, 43);
+    },
+    "prospects and notes are deleted, some of it flushed": async (company, { ids, noteOfA }) => {
+      const note = await company.addNote(ids[6] ?? 0, 4);
+      await company.changeNote(ids[0] ?? 0, noteOfA, 6);
+      await flushAll(company);
+      await company.removeNote(ids[6] ?? 0, note);
+      await company.remove(ids[7] ?? 0);
+      await flushAll(company);
+      await company.removeNote(ids[0] ?? 0, noteOfA);
+      await company.remove(ids[5] ?? 0);
+      await company.remove(ids[0] ?? 0);
+    },
+  };
+  const acts = Object.entries(meanwhile).map(([what, act], turn) => [what, turn, act] as const);
+  test.each(acts)("is exact when, at any of its calls, %s", { tags: "sized" }, async (_, turn, act) => {
+    for (const at of strikes(turn)) {
+      const company = newCompany();
+      const staged = await company.stage(flushAll);
+      const late: Fault = { kind: "late", meanwhile: () => act(company, staged) };
+      db.plan((__, number) => (number === at ? late : pass));
+      await rebuildOf(company, db.table);
+      const calls = db.calls.length;
+      db.plan(() => pass);
+      await expectExact(company);
+      if (calls < at) break;
+    }
+  });
+
+  const faults: [string, Fault, RegExp][] = [
+    ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
+    // After a read all is as it is before the next call.
+    ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
+  ];
+  test.each(faults)(
+    "killed %s leaves lists exact, and a later one does its work",
+    { tags: "sized" },
+    async (_, fault, operations) => {
+      const undisturbed = newCompany();
+      await undisturbed.stage(flushAll);
+      db.plan(() => pass);
+      await rebuildOf(undisturbed, db.table);
+      const struck = [...db.calls.entries()].filter(([, operation]) => operations.test(operation)).map(([i]) => i);
+      for (const strike of strikesOf(struck.length, 0)) {
+        const i = struck[strike - 1] ?? 0;
+        const company = newCompany();
+        const { ids } = await company.stage(flushAll);
+        db.plan((__, number) => (number <= i ? pass : number === i + 1 ? fault : dead));
+        await rebuildOf(company, db.table).catch(() => undefined);
+        await company.expectListsExact();
+        await company.change(ids[1] ?? 0, 50);
+        await flushAll(company);
+        await company.expectListsExact();
+        clock.ms += REST_MS + 1;
+        expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1 });
+        await expectExact(company);
+      }
+    },
+  );
+
+  test("that never learns whether the head moved takes nothing away that the head may lead to", async () => {
+    const company = newCompany();
+    await company.stage(flushAll);
+    let updates = 0;
+    db.plan((operation) => {
+      updates += operation === "UpdateItem" ? 1 : 0;
+      // Its turn began with the first; the second and its retries move the head.
+      return operation === "UpdateItem" && updates > 1 && updates < 5 ? { kind: "lose reply" } : pass;
+    });
+    await expect(rebuildOf(company, db.table)).rejects.toThrow();
+    await expectExact(company);
+  });
+
+  test("hides what a reader has in hand that began with the rebuild and is slower", async () => {
+    const company = newCompany();
+    await company.stage(flushAll);
+    let reader: Promise<void> | undefined;
+    const { promise: isInPlace, resolve: goOn } = Promise.withResolvers<void>();
+    const records = {
+      ...indexRecords(db.direct),
+      readAll: async function* (companyId: number) {
+        reader = company.expectListsExact(slowReader(db.direct, isInPlace));
+        await sleep(50);
+        await flushAll(company);
+        yield* indexRecords(db.direct).readAll(companyId);
+      },
+    };
+    await rebuild({ table: db.direct, clock }, records, company.id, { settleMs: 0 });
+    goOn();
+    await reader;
+    await expectExact(company);
+  });
+
+  test("leaves an entry that was seen before its row", async () => {
+    const company = newCompany();
+    const { ids } = await company.stage(flushAll);
+    const records = {
+      ...indexRecords(db.direct),
+      readAll: async function* (companyId: number) {
+        for await (const { prospects, notes } of indexRecords(db.direct).readAll(companyId)) {
+          yield { prospects: prospects.map((one) => (one.id === ids[0] ? { ...one, version: 1 } : one)), notes };
+        }
+      },
+    };
+    await rebuild({ table: db.direct, clock }, records, company.id, { settleMs: 0 });
+    expect((await readUnflushed(db.direct, company.id)).entries).toMatchObject([{ id: ids[0], version: 2 }]);
+    await expectExact(company);
+  });
+
+  test("lists stay exact while several actors write, flush and merge, and rebuilds follow each other", async () => {
+    const company = newCompany();
+    const { ids } = await company.stage(flushAll);
+    let isOver = false;
+    const until = async (act: (turn: number) => Promise<unknown>): Promise<void> => {
+      for (let turn = 1; !isOver; turn++) await act(turn);
+    };
+    const actor = (own: number) => async (turn: number) => {
+      const id = turn % 3 === 0 ? await company.create(own * 1_000 + turn) : (ids[own] ?? 0);
+      await company.change(id, own * 100 + turn);
+      const note = await company.addNote(id, turn);
+      await company.changeNote(id, note, turn + 1);
+      if (turn % 2 === 0) await company.removeNote(id, note);
+      if (turn % 6 === 0) await company.remove(id);
+    };
+    const settled = (least: number) => () => flush({ table: db.direct, clock }, company.id, { least, settleMs: 100 });
+    const work = [
+      ...[4, 5, 6].map((own) => until(actor(own))),
+      until(settled(20)),
+      until(settled(30)),
+      until(() => company.expectListsExact()),
+    ];
+    const rebuilds = (async () => {
+      for (let i = 0; i < 2; i++) await rebuildOf(company, db.direct, { settleMs: 150 });
+      isOver = true;
+    })();
+    await Promise.all([...work, rebuilds]).finally(() => {
+      isOver = true;
+    });
+    await expectExact(company);
+  });
+});
+
+describe("of two rebuilds", () => {
+  test("the second is refused while the first one's turn lasts", async () => {
+    const company = newCompany();
+    await company.stage(flushAll);
+    const second = async (): Promise<void> => {
+      await expect(rebuildOf(company)).rejects.toThrow("another rebuild is under way");
+    };
+    db.plan((_, number) => (number === 6 ? { kind: "late", meanwhile: second } : pass));
+    expect(await rebuildOf(company, db.table)).toMatchObject({ prospects: 8 });
+    await expectExact(company);
+  });
+
+  test("the one that slept through its turn finds its runs replaced, changes nothing and leaves nothing", async () => {
+    for (let at = 3; at < 12; at += 2) {
+      const company = newCompany();
+      await company.stage(flushAll);
+      const other = async (): Promise<void> => {
+        clock.ms += REST_MS + 1;
+        await rebuildOf(company);
+      };
+      db.plan((_, number) => (number === at ? { kind: "late", meanwhile: other } : pass));
+      const outcome = await rebuildOf(company, db.table).catch((error: unknown) => error);
+      db.plan(() => pass);
+      expect(outcome).toBeInstanceOf(RebuildRefused);
+      expect(String(outcome)).toContain("another rebuild or a merge was faster");
+      const { head } = await readUnflushed(db.direct, company.id);
+      const sheets = await readSheets(db.direct, company.id, "strong");
+      const known = [...head.manifest, ...retiredIn(head.manifest, sheets).keys()];
+      expect(new Set(sheets.keys())).toEqual(new Set(known));
+      const owners = new Set(piecesOf(await readManifest(db.direct, company.id, known)).map(({ owner }) => owner));
+      const stored = (await db.keysOf(`C#${company.id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? "");
+      expect(stored.filter((owner) => !owners.has(owner))).toEqual([]);
+      await expectExact(company);
+    }
+  });
+});
+
+describe("merges", () => {
+  test("rest while a rebuild is under way, and a minute after it was killed they go on", async () => {
+    const company = newCompany();
+    const runs = async (): Promise<number> => {
+      const { head } = await readUnflushed(db.direct, company.id);
+      return (await readManifest(db.direct, company.id, head.manifest)).runs.length;
+    };
+    const { ids } = await company.stage(flushAll);
+    await flushAll(company);
+    db.plan((_, number) => (number > 4 ? dead : pass));
+    await expect(rebuildOf(company, db.table)).rejects.toThrow();
+    const before = await runs();
+    for (let seed = 60; seed < 63; seed++) {
+      await company.change(ids[0] ?? 0, seed);
+      await flushAll(company);
+      await company.expectListsExact();
+    }
+    expect(await runs()).toBe(before + 3);
+    clock.ms += REST_MS + 1;
+    await company.change(ids[0] ?? 0, 63);
+    await flushAll(company);
+    expect(await runs()).toBeLessThan(before + 3);
+    await expectExact(company);
+  });
+});
+
+/** Reads the entries at once, and the head after them only when it may. */
+const slowReader = (table: Table, gate: Promise<void>): Table => ({
+  ...table,
+  query: async function* (spec) {
+    const items: Item[] = [];
+    for await (const item of table.query(spec)) items.push(item);
+    if (!spec.pk.endsWith("#X")) return yield* items;
+    await gate;
+    yield* items.filter(({ type }) => type !== HEAD_TYPE);
+    for await (const item of table.query(spec)) if (item.type === HEAD_TYPE) yield item;
+  },
+});
+
+/** The process is gone: none of its calls arrives any more. */
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

@@ -1,0 +1,295 @@
+/**
+ * Every kind of damage to a company's index is found by a check, and mended by a rebuild. One file, over 250 lines: most of it
+ * is the table of damages.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { RETIRED_MS } from "#shared/company-index/garbage-collection.ts";
+import { sheetOf } from "#shared/company-index/manifest.ts";
+import { rebuild } from "#shared/company-index/rebuild.ts";
+import type { Records } from "#shared/company-index/records.ts";
+import type { IndexRow } from "#shared/company-index/row.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { sheetItem } from "#shared/company-index/store.ts";
+import type { Zone } from "#shared/company-index/zone.ts";
+import { keys } from "#shared/db/keys.ts";
+import { indexRecords } from "#shared/prospects/index/index-records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
+import { indexEntry } from "#shared/prospects/indexed.ts";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { corrupt, type IndexInHand, indexInHand, pieceOf, putManifest, rewriteAside, rewriteRows } from "./damage.ts";
+import { IndexedCompany, type Staged } from "./indexed-company.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+let companies = 0;
+const newCompany = (): IndexedCompany => new IndexedCompany(1_000 + companies++, db.direct);
+const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+const context = () => ({ table: db.direct, clock });
+const flushAll = ({ id }: IndexedCompany) => flush(context(), id, { least: 1, settleMs: 0 });
+const verify = ({ id }: IndexedCompany, pauseMs = 1) =>
+  verifyIndex(db.direct, indexRecords(db.direct), id, { pauseMs });
+
+type Damage = [
+  what: string,
+  fault: string,
+  inflict: (index: IndexInHand, staged: Staged, company: IndexedCompany) => Promise<unknown>,
+];
+
+/** What is damaged, how its fault is told (`{a}`: the id of the first prospect, and so on), and who does it. */
+const damages: Damage[] = [
+  [
+    "ids of a segment are missing",
+    "lacks a part of main",
+    (i) => i.table.batchRemove([pieceOf(i, i.segment.id, "main")]),
+  ],
+  [
+    "texts of a segment are missing",
+    "lacks a part of text",
+    (i) => i.table.batchRemove([pieceOf(i, i.segment.id, "text")]),
+  ],
+  [
+    "versions of a run are missing",
+    "lacks a part of overrides",
+    (i) => putManifest(i, [...i.manifest.runs.slice(0, -1), { ...i.newest, fewOverrides: undefined, overrides: 1 }]),
+  ],
+  ["coordinates are damaged", "geo of \\S+ is damaged", (i) => corrupt(i, pieceOf(i, i.segment.id, "geo"))],
+  [
+    "versions of a run are damaged",
+    "overrides of \\S+ is damaged",
+    (i) => corrupt(i, keys.runSheet(i.companyId, i.newest.id), "fewOverrides"),
+  ],
+  [
+    "the sheet of a run is damaged",
+    "the sheet of run \\S+ of company \\d+ is damaged",
+    (i) => corrupt(i, keys.runSheet(i.companyId, i.oldest.id)),
+  ],
+  [
+    "the sheet of a run is missing",
+    "lacks the sheet of run",
+    (i) => i.table.batchRemove([keys.runSheet(i.companyId, i.newest.id)]),
+  ],
+  [
+    "the sheet of a run has a format that is not known",
+    "the sheet of run \\S+ of company \\d+ has format 9, and only format 1 is known here",
+    (i) => i.table.batchPut([{ ...sheetItem(i.companyId, sheetOf(i.oldest, 0, [])), format: 9 }]),
+  ],
+  ["the head names a run twice", "names \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.runs])],
+  [
+    "a row is lost",
+    "prospect {f} is missing from the index",
+    (i, { ids }) => rewriteRows(i, (rows) => rows.filter(({ row }) => row.id !== ids[5])),
+  ],
+  [
+    "rows are doubled",
+    "prospect {f} stands 2 times in the index",
+    (i) => putManifest(i, [...i.manifest.runs, { ...i.oldest, id: "copy", fewOverrides: undefined, looseNotes: 0 }]),
+  ],
+  [
+    "a row is doubled within its segment",
+    "prospect {f} stands 2 times in the index",
+    (i, { ids }) => rewriteRows(i, (rows) => rows.flatMap((one) => (one.row.id === ids[5] ? [one, one] : [one]))),
+  ],
+  [
+    "a row has another content",
+    "prospect {f} has another content",
+    (i, { ids }) =>
+      rewriteRows(
+        i,
+        changed(ids[5], (row) => ({ ...row, text: "SOMEBODY" })),
+      ),
+  ],
+  [
+    "a row is newer than it should be",
+    "prospect {f} is missing from the index|prospect {f} has version 9 in the index and 1 in its row",
+    (i, { ids }) =>
+      rewriteRows(
+        i,
+        changed(ids[5], (row) => ({ ...row, version: 9 })),
+      ),
+  ],
+  [
+    "an entry is older than its row",
+    "prospect {a} has version 1 in the index and 2 in its row",
+    (i, { ids }) => i.table.batchRemove([keys.prospectDelta(i.companyId, ids[0] ?? 0, 2)]),
+  ],
+  [
+    "an entry is newer than its row",
+    "prospect {b} has version 9 in the index and 1 in its row",
+    async (i, { ids }, company) => {
+      const row = { ...(await company.prospect(ids[1] ?? 0)), version: 9 };
+      await i.table.transact(prospectDelta(i.companyId, indexEntry(row)));
+    },
+  ],
+  [
+    "a deleted prospect is live",
+    "prospect {d} is deleted and stands in the index",
+    (i, { ids }) =>
+      rewriteAside(i, (aside) => ({ ...aside, prospects: aside.prospects.filter(({ id }) => id !== ids[3]) })),
+  ],
+  [
+    "a row that was never written stands in it",
+    "prospect 77 has no row",
+    (i, { ids }) =>
+      rewriteRows(i, (rows) =>
+        rows.map((one) => (one.row.id === ids[5] ? { ...one, row: { ...one.row, id: 77 } } : one)),
+      ),
+  ],
+  [
+    "a note's entry is lost",
+    "note \\d+ of prospect {a} has version 1 in the index and 2 in its row",
+    (i, { ids, noteOfA }) => i.table.batchRemove([keys.noteDelta(i.companyId, ids[0] ?? 0, noteOfA, 2)]),
+  ],
+  [
+    "a note is too many",
+    "note 77 of prospect {e} has no row",
+    (i, { ids }) =>
+      rewriteAside(i, (aside) => ({
+        ...aside,
+        looseNotes: [...aside.looseNotes, { prospectId: ids[4] ?? 0, noteId: 77, version: 1, text: "DOG" }],
+      })),
+  ],
+  [
+    "a deleted note is live",
+    "note \\d+ of prospect {b} has no row",
+    (i) => rewriteAside(i, (aside) => ({ ...aside, notes: [] })),
+  ],
+  [
+    "a manifest counts wrong",
+    "is said to hold 99 rows",
+    (i) => putManifest(i, [{ ...i.oldest, segments: [{ ...i.segment, rows: 99 }] }, ...i.manifest.runs.slice(1)]),
+  ],
+  [
+    "a run counts wrong",
+    "is said to hold 99 rows",
+    (i) => putManifest(i, [{ ...i.oldest, rows: 99 }, ...i.manifest.runs.slice(1)]),
+  ],
+  ...zoneDamages(),
+  ["rows are out of order", "is out of order", (i) => rewriteRows(i, (rows) => rows.toReversed())],
+];
+
+function zoneDamages(): Damage[] {
+  const narrow: Partial<Zone>[] = [
+    { box: null },
+    { box: [-105, 39, -104.99, 39.01] },
+    { createdAt: [0, 0] },
+    { ids: [1, 1] },
+    { statusIds: [null] },
+    { assigneeIds: [] },
+  ];
+  return narrow.map((zone) => [
+    `the zone map says ${JSON.stringify(zone)}`,
+    "the zone map of segment \\S+ does not cover its rows",
+    (i) => {
+      const segment = { ...i.segment, zone: { ...i.segment.zone, ...zone } };
+      return putManifest(i, [{ ...i.oldest, segments: [segment] }, ...i.manifest.runs.slice(1)]);
+    },
+  ]);
+}
+
+/** The row of this prospect becomes another one. */
+const changed = (id: number | undefined, change: (row: IndexRow) => IndexRow) => (rows: RowWithNotes[]) =>
+  rows.map((one) => (one.row.id === id ? { ...one, row: change(one.row) } : one));
+
+describe("a check", () => {
+  test("finds nothing in a sound index, and counts what it holds", async () => {
+    const company = newCompany();
+    await company.stage(flushAll);
+    const counts = { prospects: 8, notes: 1, segments: 2, runs: 2, unflushed: 5 };
+    expect(await verify(company)).toEqual({ ...counts, faults: [], unexamined: 0 });
+    expect(await verify(newCompany())).toMatchObject({ prospects: 0, runs: 0, faults: [] });
+  });
+
+  test.each(damages)("finds that %s; a rebuild mends it, and flushes go on", async (_, fault, inflict) => {
+    const company = newCompany();
+    const staged = await company.stage(flushAll);
+    await inflict(await indexInHand(db.direct, company.id), staged, company);
+    const { faults } = await verify(company);
+    const told = fault.replace(/\{(.)\}/g, (__, letter: string) => String(staged.ids[letter.charCodeAt(0) - 97]));
+    expect(faults).toContainEqual(expect.stringMatching(told));
+    await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
+    await company.expectListsExact();
+    // The damaged manifest goes too, when its time has come.
+    clock.ms += RETIRED_MS + 1;
+    await company.change(staged.ids[0] ?? 0, 70);
+    await flushAll(company);
+    expect((await verify(company)).faults).toEqual([]);
+    await company.expectListsExact();
+  });
+
+  test("finds that a deletion, or a change, was taken away before it was flushed", async () => {
+    const company = newCompany();
+    const { ids } = await company.stage(flushAll);
+    await flushAll(company);
+    await company.remove(ids[0] ?? 0);
+    await company.change(ids[1] ?? 0, 80);
+    const created = await company.create(81);
+    await db.direct.batchRemove((await readUnflushed(db.direct, company.id)).keys);
+    expect((await verify(company)).faults.toSorted()).toEqual(
+      [
+        `prospect ${ids[0]} is deleted and stands in the index`,
+        `prospect ${ids[1]} has version 1 in the index and 2 in its row`,
+        `prospect ${created} is missing from the index`,
+      ].sort(),
+    );
+    await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
+    expect((await verify(company)).faults).toEqual([]);
+  });
+
+  test("tells nothing of a record that is written anew during each of its looks", async () => {
+    const company = newCompany();
+    const { ids } = await company.stage(flushAll);
+    let seed = 0;
+    const write = (): Promise<void> => company.change(ids[0] ?? 0, ++seed);
+    const records = indexRecords(db.direct);
+    const racing: Records = {
+      readAll: async function* (companyId) {
+        await write();
+        yield* records.readAll(companyId);
+      },
+      // Of each look's two, the second comes after a write.
+      readSome: async (...asked) => {
+        if (++reads % 2 === 0) await write();
+        return records.readSome(...asked);
+      },
+    };
+    let reads = 0;
+    expect((await verifyIndex(db.direct, racing, company.id, { pauseMs: 1 })).faults).toEqual([]);
+    expect(reads).toBe(6);
+  });
+
+  test("tells nothing of what is written, flushed, merged and rebuilt meanwhile", async () => {
+    const company = newCompany();
+    const { ids, noteOfA } = await company.stage(flushAll);
+    let isOver = false;
+    const write = async (): Promise<void> => {
+      for (let turn = 1; !isOver; turn++) {
+        await company.change(ids[turn % 3] ?? 0, turn);
+        await company.changeNote(ids[0] ?? 0, noteOfA, turn);
+        const created = await company.create(turn);
+        const note = await company.addNote(created, turn);
+        if (turn % 2 === 0) await company.removeNote(created, note);
+        if (turn % 4 === 0) await company.remove(created);
+        if (turn % 5 === 0) await flushAll(company);
+      }
+    };
+    const check = async (): Promise<void> => {
+      for (let i = 0; i < 3; i++) expect((await verify(company, 30)).faults).toEqual([]);
+      await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 100 });
+      expect((await verify(company, 30)).faults).toEqual([]);
+    };
+    await Promise.all([
+      write(),
+      check().finally(() => {
+        isOver = true;
+      }),
+    ]);
+    expect((await verify(company)).faults).toEqual([]);
+  });
+});

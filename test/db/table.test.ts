@@ -1,0 +1,171 @@
+/** The access layer on a DynamoDB that answers in pieces, throttles, fails and loses replies. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { absent, equals, present } from "#shared/db/expression.ts";
+import { leaseIds } from "#shared/db/ids.ts";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { ConditionFailed, TableBusy } from "#shared/errors.ts";
+import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+let partitions = 0;
+const partition = (): string => `test-${partitions++}`;
+const row = (pk: string, n: number) => ({ pk, sk: String(n).padStart(4, "0"), n });
+async function all(items: AsyncIterable<Item>): Promise<Item[]> {
+  const list: Item[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
+
+describe("reading", () => {
+  test.each([1, 3])("a query answered in pages of %i gives every item once, in order", async (limit) => {
+    const pk = partition();
+    const rows = Array.from({ length: 20 }, (_, n) => row(pk, n));
+    await db.direct.batchPut(rows);
+    db.plan(() => ({ kind: "ask", change: (body) => ({ ...body, Limit: limit }) }));
+    expect(await all(db.table.query({ pk }))).toEqual(rows);
+    expect(await all(db.table.query({ pk, newestFirst: true }))).toEqual(rows.toReversed());
+    expect(await all(db.table.query({ pk, begins: "001" }))).toEqual(rows.slice(10));
+  });
+
+  test("a batch get that is answered in part is asked again for the rest", async () => {
+    const pk = partition();
+    const rows = Array.from({ length: 230 }, (_, n) => row(pk, n));
+    await db.direct.batchPut(rows);
+    db.plan((_, number) => (number < 9 ? { kind: "part", share: 0.3 } : pass));
+    const found = await db.table.batchGet([...rows, row(pk, 999)]);
+    expect(found.toSorted((a, b) => Number(a.n) - Number(b.n))).toEqual(rows);
+  });
+
+  test("a batch that makes no progress at all ends as busy", async () => {
+    db.plan(() => ({ kind: "part", share: 0 }));
+    await expect(db.table.batchGet([row(partition(), 1)])).rejects.toBeInstanceOf(TableBusy);
+    expect(db.calls.length).toBeGreaterThan(3);
+  });
+
+  test("throttling and a server error are ridden out", async () => {
+    const pk = partition();
+    await db.direct.batchPut([row(pk, 1)]);
+    db.plan((_, number) => (number === 1 ? throttle : number === 2 ? serverError : pass));
+    expect(await db.table.get(row(pk, 1))).toEqual(row(pk, 1));
+    expect(db.calls).toHaveLength(3);
+  });
+});
+
+describe("writing", () => {
+  test("a batch put that is taken in part is sent again for the rest", async () => {
+    const pk = partition();
+    const rows = Array.from({ length: 60 }, (_, n) => row(pk, n));
+    db.plan((_, number) => (number < 8 ? { kind: "part", share: 0.4 } : pass));
+    await db.table.batchPut(rows);
+    expect(await all(db.direct.query({ pk }))).toEqual(rows);
+  });
+
+  test("a conditional put whose reply is lost is known as done", async () => {
+    const put = row(partition(), 1);
+    db.plan((_, number) => (number === 1 ? { kind: "lose reply" } : pass));
+    await db.table.write({ put, when: absent });
+    expect(await db.direct.get(put)).toMatchObject(put);
+    await expect(db.table.write({ put, when: absent })).rejects.toBeInstanceOf(ConditionFailed);
+  });
+
+  test("a conditional update whose reply is lost takes effect once", async () => {
+    const key = row(partition(), 1);
+    await db.direct.write({ put: key });
+    db.plan((_, number) => (number === 1 ? { kind: "lose reply" } : pass));
+    const item = await db.table.write({ update: key, change: { set: { n: 2 } }, when: equals("n", 1) });
+    expect(item).toMatchObject({ n: 2 });
+    expect(db.calls).toEqual(["UpdateItem", "UpdateItem"]);
+  });
+
+  test("a transaction whose reply is lost takes effect once", async () => {
+    const key = row(partition(), 1);
+    await db.direct.write({ put: key });
+    db.plan((_, number) => (number === 1 ? { kind: "lose reply" } : pass));
+    await db.table.transact([{ update: key, change: { add: { n: 1 } }, when: present }]);
+    expect(await db.direct.get(key)).toMatchObject({ n: 2 });
+  });
+
+  test("a failed condition says which write failed and what stands there; nothing is half-written", async () => {
+    const pk = partition();
+    await db.direct.write({ put: row(pk, 1) });
+    const failure = db.table.transact([
+      { put: row(pk, 2), when: absent },
+      { put: { ...row(pk, 1), n: 9 }, when: absent },
+    ]);
+    await expect(failure).rejects.toMatchObject({ failed: [{ index: 1, item: { n: 1 } }] });
+    expect(await db.direct.get(row(pk, 2))).toBeUndefined();
+  });
+
+  test("conflicts that go on end as busy, those that pass are ridden out", async () => {
+    const cancelled = {
+      kind: "error",
+      code: "TransactionCanceledException",
+      status: 400,
+    } as const;
+    const put = row(partition(), 1);
+    // An answer without reasons names none, which is neither a failed condition nor bad input.
+    db.plan((_, number) => (number < 3 ? cancelled : pass));
+    await db.table.transact([{ put, when: absent }]);
+    db.plan(() => cancelled);
+    await expect(db.table.transact([{ put }])).rejects.toBeInstanceOf(TableBusy);
+  });
+
+  test("fifty writers of one record by optimistic writes lose none", async () => {
+    const key = row(partition(), 0);
+    await db.direct.write({ put: key });
+    const increment = () =>
+      optimistic(async () => {
+        const n = Number((await db.direct.get(key))?.n);
+        await db.direct.transact([{ put: { ...key, n: n + 1 }, when: equals("n", n) }]);
+      });
+    await Promise.all(Array.from({ length: 50 }, increment));
+    expect(await db.direct.get(key)).toMatchObject({ n: 50 });
+  });
+});
+
+describe("ids", () => {
+  test("four processes that each take fifty at once never take the same, replies lost or not", async () => {
+    db.plan((_, number) => (number <= 6 ? { kind: "lose reply" } : pass));
+    const processes = Array.from({ length: 4 }, () => leaseIds(db.table));
+    const taken = await Promise.all(
+      processes.flatMap((ids) => [
+        ...Array.from({ length: 50 }, () => ids.next()),
+        ...Array.from({ length: 50 }, () => ids.nextProspect(7)),
+        ...Array.from({ length: 10 }, () => ids.nextProspect(8)),
+      ]),
+    );
+    expect(new Set(taken).size).toBe(taken.length);
+    expect(taken.every((id) => Number.isSafeInteger(id) && id > 0)).toBe(true);
+  });
+
+  test("a company's ranges hold every prospect id it was given, and no other company's", async () => {
+    const ids = leaseIds(db.table);
+    const taken = [await ids.nextProspect(41), ...(await ids.takeProspects(41, 300)), await ids.nextProspect(41)];
+    const foreign = await ids.nextProspect(42);
+    const ranges = await all(db.direct.query(keys.prospectRanges(41)));
+    const holds = (id: number) =>
+      ranges.some(({ from, to }) => Number(from) * 128 <= id && id < (Number(to) + 1) * 128);
+    expect(taken.every(holds)).toBe(true);
+    expect(holds(foreign)).toBe(false);
+  });
+});
+
+test("the meter counts requests, units and the longest chain of requests", async () => {
+  const pk = partition();
+  await db.direct.batchPut([row(pk, 1), row(pk, 2)]);
+  const { usage } = await metered(async () => {
+    await Promise.all([db.table.get(row(pk, 1)), db.table.get(row(pk, 2))]);
+    await db.table.write({ update: row(pk, 1), change: { set: { n: 5 } } });
+    await Promise.all([db.table.get(row(pk, 1)), all(db.table.query({ pk }))]);
+  });
+  expect(usage).toEqual({ requests: 5, readUnits: 4, writeUnits: 1, rounds: 3 });
+});

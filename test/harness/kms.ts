@@ -1,0 +1,21 @@
+/** A key service for tests that make webhooks without the rest of the local service: one for each worker, found by the environment. */
+import { useKeyService } from "#shared/secrets/key-service.ts";
+import { startKms } from "../../infra/local/kms.ts";
+import { keyArn, REGION } from "../../infra/local/names.ts";
+
+/** Credentials are no function's: whatever is asked for is granted. */
+export async function useTestKms(): Promise<void> {
+  useKeyService();
+  if (process.env.SECRETS_KEY_ARN !== undefined) return;
+  const kms = await startKms(undefined);
+  const arn = keyArn("TestKey");
+  kms.serve([arn]);
+  kms.unref();
+  Object.assign(process.env, {
+    SECRETS_KEY_ARN: arn,
+    AWS_ENDPOINT_URL_KMS: kms.endpoint,
+    AWS_REGION: process.env.AWS_REGION ?? REGION,
+    AWS_ACCESS_KEY_ID: process.env.AWS_ACCESS_KEY_ID ?? "local",
+    AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY ?? "local",
+  });
+}

@@ -1,0 +1,91 @@
+/** One local service for the whole test run; with BASE_URL the API tests run against one that is already there. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import * as z from "zod/mini";
+import { SigningKey } from "../../infra/local/identity.ts";
+import { assertGrantsAreUsed } from "./grants.ts";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** Without a slash at the end. */
+    readonly baseUrl: string;
+    /** The issuer's private key, to forge tokens with. Null with a BASE_URL that keeps it to itself. */
+    readonly signingKey: SigningKey | null;
+  }
+}
+
+export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const other = process.env.BASE_URL ?? "";
+  // The test runner itself puts a path into this variable where it is not set.
+  if (URL.canParse(other)) {
+    const baseUrl = other.replace(/\/$/, "");
+    await assertSignIn(baseUrl);
+    project.provide("baseUrl", baseUrl);
+    project.provide("signingKey", await keptSigningKey(baseUrl));
+    return undefined;
+  }
+  const service = fork(join(import.meta.dirname, "serve.ts"));
+  const ended = once(service, "exit").then(([code]) => z.parse(ExitCode, code));
+  const { url, signingKey } = await readyOf(service, ended);
+  project.provide("baseUrl", url);
+  project.provide("signingKey", signingKey);
+  return async () => {
+    const uses = await usesOf(service);
+    service.kill("SIGTERM");
+    const code = await ended;
+    if (code !== 0) throw new Error(`the local service ended with ${code}`);
+    if (await isWhole(project)) assertGrantsAreUsed(uses);
+  };
+}
+
+const Used = z.object({ uses: z.record(z.string(), z.array(z.string())) });
+
+async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses"]> {
+  const answer = once(service, "message");
+  service.send("uses");
+  return z.parse(Used, (await answer)[0]).uses;
+}
+
+/** Whether all tests of the API have run, and passed: a part of them uses a part of the grants. */
+async function isWhole(project: TestProject): Promise<boolean> {
+  if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
+  const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
+  const { testFiles } = await project.globTestFiles();
+  const files = new Set(ran.map(({ moduleId }) => moduleId));
+  const states = ran.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state));
+  return (
+    testFiles.every((file) => files.has(file)) && states.every((state) => state === "passed" || state === "skipped")
+  );
+}
+
+/** Null: by a signal. */
+const ExitCode = z.nullable(z.number());
+const Ready = z.object({ url: z.string(), signingKey: SigningKey });
+
+/** What it says once it can serve. */
+async function readyOf(service: ChildProcess, ended: Promise<number | null>): Promise<z.infer<typeof Ready>> {
+  const early = ended.then((code) => Promise.reject(new Error(`the local service ended with ${code}`)));
+  const [message] = await Promise.race([once(service, "message"), early]);
+  return z.parse(Ready, message);
+}
+
+/** The suite makes companies and users of its own and signs in as each: nothing but a local service gives that. */
+async function assertSignIn(baseUrl: string): Promise<void> {
+  const answer = await fetch(`${baseUrl}/local/outputs`).catch(() => undefined);
+  if (answer?.ok === true) return;
+  throw new Error(`BASE_URL ${baseUrl}: no local service answers there, and the suite signs in by its /local/token`);
+}
+
+const PublicKeys = z.object({ keys: z.array(z.object({ kid: z.string(), n: z.string() })) });
+
+/** A service that was started here without `--memory` keeps its key in DATA_DIR; it is taken if it is the issuer's. */
+async function keptSigningKey(baseUrl: string): Promise<SigningKey | null> {
+  const file = join(process.env.DATA_DIR ?? ".local", "signing-key.json");
+  if (!existsSync(file)) return null;
+  const key = z.parse(SigningKey, JSON.parse(readFileSync(file, "utf8")));
+  const { keys } = PublicKeys.parse(await (await fetch(`${baseUrl}/local/oidc/.well-known/jwks.json`)).json());
+  return keys.some((known) => known.kid === key.kid && known.n === key.n) ? key : null;
+}

@@ -1,0 +1,509 @@
+/**
+ * Every route at the limits that the interface states for it: each answer arrives, and arrives whole. A buffered answer that
+ * Lambda would refuse is a 502 of the local gateway, as it is API Gateway's.
+ */
+import { randomUUID } from "node:crypto";
+import { beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import type { Item } from "#shared/db/item.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import { openTable } from "#shared/db/table.ts";
+import { carriedBytes } from "#shared/http/carried.ts";
+import { StoredImport } from "#shared/jobs/import/schema.ts";
+import { limits } from "#shared/limits.ts";
+import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { routes } from "../../infra/routes/routes.ts";
+import { type Answer, baseUrl, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { bodyOf, Identified, present } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+
+/** As JSON it takes six bytes, and seven within the answer of a function: no other character of a text takes more. */
+const WIDE = "\u0001";
+const wide = (characters: number, beginning = ""): string => beginning + WIDE.repeat(characters - beginning.length);
+
+/** So much of what is only streamed that its answer passes what a buffered one holds. */
+const STREAMED = 110;
+
+let team: Team;
+let token = "";
+
+async function ask(method: string, path: string, body?: object, key?: string): Promise<Answer> {
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    ...(!(body instanceof FormData) && { "Content-Type": "application/json" }),
+    ...(key !== undefined && { "Idempotency-Key": key }),
+  };
+  return send(method, path, {
+    headers,
+    ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
+  });
+}
+
+/** Answered alike a second time under its key: what is kept of it fits a row of the table. */
+async function post(path: string, body: object = {}): Promise<Answer> {
+  const key = randomUUID();
+  const first = await ask("POST", path, body, key);
+  const again = await ask("POST", path, body, key);
+  expect([again.status, again.headers.get("idempotency-replayed")], again.text.slice(0, 300)).toEqual([
+    first.status,
+    "true",
+  ]);
+  expect(again.text).toBe(first.text);
+  return first;
+}
+
+async function made(path: string, body: object): Promise<number> {
+  const answer = await ask("POST", path, body);
+  expect(answer.status, answer.text.slice(0, 300)).toBeLessThan(300);
+  return z.parse(Identified, answer.body).id;
+}
+
+/** A few at a time. */
+async function inLanes<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < count) results.push(await work(next++));
+  };
+  await Promise.all(Array.from({ length: 4 }, lane));
+  return results;
+}
+
+const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
+async function openLocalTable() {
+  const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials });
+  return openTable(outputs.TableName, client);
+}
+
+const text = (max: number): string => wide(max);
+const address = {
+  address1: text(limits.addressLine),
+  address2: text(limits.addressLine),
+  city: text(limits.addressLine),
+  state: text(limits.addressLine),
+  zip: text(limits.addressLine),
+};
+const appointment = {
+  title: text(limits.appointmentTitle),
+  location: text(limits.appointmentLocation),
+  notes: text(limits.appointmentNotes),
+  // Long over: a prospect's row has a copy of what is to come.
+  startAt: "2020-01-01T00:00:00.000Z",
+};
+const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
+const territory = { name: text(limits.name), polygon };
+const name = text(limits.name);
+const prospect = {
+  name,
+  phoneNumber: text(limits.phone),
+  secondaryPhoneNumber: text(limits.phone),
+  emailAddress: `a@${"b.".repeat(120)}test`,
+  lat: -39.123456789,
+  lng: -104.123456789,
+  source: text(limits.source),
+  sourceId: text(limits.sourceId),
+  // Quotation marks: each is two bytes of the limit, and four of the answer.
+  customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
+};
+/** Met by the prospect, so that its button shows; the rest of it is quotation marks. */
+const filter = (() => {
+  const match = { "prospect.source": ["", prospect.source] };
+  const room = limits.filterBytes - Buffer.byteLength(JSON.stringify(match));
+  return { "prospect.source": ['"'.repeat(Math.floor(room / 2)), prospect.source] };
+})();
+const registration = {
+  event: text(limits.eventName),
+  filter,
+  triggerMode: "manual",
+  manualTriggerButtonText: text(limits.buttonText),
+};
+const webhook = (count: number) => ({
+  name: text(limits.name),
+  url: `http://127.0.0.1:9/${"x".repeat(limits.url - 19)}`,
+  secretKey: randomUUID().repeat(7),
+  registrations: Array.from({ length: count }, () => registration),
+});
+/** Every row at fault in as many columns as a file of the greatest size has room for. */
+const badFile = (() => {
+  const tags = Array.from({ length: limits.tagsPerProspect }, (_, i) => `${i},`).join(";");
+  const row = `${"x".repeat(51)},@,x,x,?,?,"${tags.slice(0, 60)}"`;
+  return `phone,email,lat,lng,status,assignedTo,tags\n${`${row}\n`.repeat(limits.importRows)}`;
+})();
+
+interface Stage {
+  readonly prospect: number;
+  readonly note: number;
+  readonly appointment: number;
+  readonly address: number;
+  readonly territory: number;
+  readonly webhook: number;
+  readonly registration: number;
+  readonly delivery: string;
+  readonly import: number;
+  readonly openImport: number;
+  readonly export: number;
+  readonly user: number;
+  readonly status: number;
+  readonly tag: number;
+  readonly spareTag: number;
+}
+let stage: Stage;
+
+const SUMMARIES = limits.pageSizeMax;
+
+beforeAll(async () => {
+  team = await newTeam();
+  token = await tokenOf(team.owner.email);
+  const table = await openLocalTable();
+  const Me = z.object({ company: Identified });
+  const companyId = bodyOf(await ask("GET", "/api/me"), 200, Me).company.id;
+
+  const statuses = z.parse(z.array(Identified), (await ask("GET", "/api/statuses")).body).length;
+  const status = await inLanes(limits.statusesPerCompany - statuses - 1, (i) =>
+    made("/api/statuses", { value: wide(limits.displayValue, `s${i}`) }),
+  );
+  // A row may name 50 tags, and an import makes those that are not there.
+  const tagged = Array.from({ length: (limits.tagsPerCompany - 1) / limits.tagsPerProspect }, (_, row) =>
+    Array.from({ length: limits.tagsPerProspect }, (_, i) => wide(limits.displayValue, `t${row}-${i}`)),
+  );
+  const tagRows = tagged.map((values) => `1,2,"${values.join(";")}"`);
+  const tagsFile = csvForm(`lat,lng,tags\n${tagRows.join("\n")}\n1,2,last\n`);
+  bodyOf(await ask("POST", "/api/prospects/import", tagsFile), 200, Identified);
+  const tags = z.parse(z.array(Identified), (await ask("GET", "/api/tags")).body).map(({ id }) => id);
+
+  const prospectId = await made("/api/prospects", { ...prospect, address });
+  await ask("PUT", `/api/prospects/${prospectId}/tags`, { tagIds: tags.slice(0, limits.tagsPerProspect) });
+  const lines = Object.values(address).map((line) => `"${line}"`);
+  const addressRows = Array.from({ length: limits.pageSizeMax }, () => lines.join());
+  const addressFile = csvForm(`${Object.keys(address).join()}\n${addressRows.join("\n")}\n`);
+  bodyOf(await ask("POST", "/api/prospects/import", addressFile), 200, Identified);
+
+  const notes = await inLanes(STREAMED, () => made(`/api/prospects/${prospectId}/notes`, { body: text(limits.note) }));
+  const appointments: number[] = [];
+  while (appointments.length < STREAMED) {
+    appointments.push(await made(`/api/prospects/${prospectId}/appointments`, appointment));
+  }
+  const territories = await inLanes(32, () => made("/api/territories", territory));
+  await inLanes(20, () => made("/api/prospects", prospect));
+  const users = await inLanes(20, (i) =>
+    made("/api/users", { email: `${randomUUID()}${i}@x.test`, firstName: name, lastName: name, role: "sales" }),
+  );
+
+  const imported = await ask("POST", "/api/prospects/import", csvForm(badFile));
+  const importId = bodyOf(imported, 200, Identified).id;
+  const stored = StoredImport.parse(await table.get(keys.import(companyId, importId)));
+  const rows: (Key & Item)[] = [];
+  for (let i = 1; i <= SUMMARIES; i++) {
+    // Ids that nothing of the service has been given: far above, and found by this company alone.
+    const id = 2 ** 45 + companyId * 1_000 + i;
+    rows.push({ ...keys.import(companyId, id), ...stored, id, state: "failed", failure: text(2 * limits.csvHeader) });
+    rows.push({ ...keys.importEntry(companyId, id), type: "importEntry", id });
+  }
+  await table.batchPut(rows);
+
+  const WithRegistrations = z.object({ id: z.number(), registrations: z.array(Identified) });
+  const webhooks = await inLanes(limits.webhooksPerCompany - 1, async () => {
+    const answer = await ask("POST", "/api/webhooks", webhook(limits.registrationsPerWebhook));
+    return bodyOf(answer, 201, WithRegistrations);
+  });
+  const [first = expect.fail("no webhook"), second = expect.fail("no webhook")] = webhooks;
+  // Room for one more, which the walk makes.
+  const spare = present(second.registrations[0]).id;
+  bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
+
+  const button = present(first.registrations[0]).id;
+  const Queued = z.object({ deliveryId: z.string() });
+  const press = await ask("POST", `/api/prospects/${prospectId}/actions/${button}`);
+  const { deliveryId } = bodyOf(press, 202, Queued);
+  const delivery = StoredDelivery.parse(await table.get(keys.delivery(companyId, first.id, deliveryId)));
+  const over = { ...delivery, state: "delivered" as const, attempt: 10, dueShard: undefined, sharedData: undefined };
+  const ids = Array.from({ length: SUMMARIES }, (_, i) => `${deliveryId.slice(0, -4)}${String(i).padStart(4, "0")}`);
+  await table.batchPut(ids.map((id) => deliveryItem({ ...over, id })));
+  const [whole = ""] = ids;
+  const ofQuotes = JSON.stringify({ data: '"'.repeat(limits.windowBodyBytes / 2 - 10) });
+  await table.batchPut([
+    deliveryItem({ ...over, id: whole, body: ofQuotes }),
+    ...Array.from({ length: 100 }, (_, i) => ({
+      ...keys.attempt(companyId, first.id, whole, i + 1),
+      type: "attempt",
+      number: i + 1,
+      startedAt: delivery.createdAt,
+      latencyMs: 1,
+      status: 500,
+      error: null,
+      answer: text(limits.answerKeptBytes),
+      expiresAt: delivery.expiresAt,
+    })),
+  ]);
+
+  stage = {
+    prospect: prospectId,
+    note: present(notes[0]),
+    appointment: present(appointments[0]),
+    address: z.parse(z.array(Identified), (await ask("GET", "/api/addresses?limit=1")).body)[0]?.id ?? 0,
+    territory: present(territories[0]),
+    webhook: second.id,
+    registration: present(second.registrations[1]).id,
+    delivery: whole,
+    import: importId,
+    openImport: await made("/api/prospects/imports", { dryRun: true }),
+    export: await made("/api/prospects/exports", { search: text(limits.search) }),
+    user: present(users[0]),
+    status: present(status[0]),
+    tag: present(tags[0]),
+    spareTag: present(tags.at(-1)),
+  };
+  deliveries = first.id;
+}, 300_000);
+
+/** The webhook whose deliveries were made here. */
+let deliveries = 0;
+
+const listOf = (answer: Answer): readonly unknown[] => z.parse(z.array(z.unknown()), answer.body);
+const itemsOf = (answer: Answer): readonly unknown[] =>
+  z.parse(z.object({ items: z.array(z.unknown()) }), answer.body).items;
+const record = (answer: Answer): void => {
+  z.parse(z.looseObject({ id: z.number() }), answer.body);
+};
+
+interface Visit {
+  readonly ask: () => Promise<Answer>;
+  /** Is all of it there? */
+  readonly whole: (answer: Answer) => void;
+}
+const visit = (ask: () => Promise<Answer>, whole: (answer: Answer) => void = record): Visit => ({ ask, whole });
+const read = (path: () => string, whole?: (answer: Answer) => void): Visit => visit(() => ask("GET", path()), whole);
+const counts = (count: () => number) => (answer: Answer) => expect(listOf(answer)).toHaveLength(count());
+const atLeast = (count: number) => (answer: Answer) => expect(listOf(answer).length).toBeGreaterThanOrEqual(count);
+
+/** In the order of the walk; what is deleted is not needed after it. */
+const walk: Readonly<Record<string, Visit>> = {
+  "GET /openapi.json": read(
+    () => "/openapi.json",
+    ({ text }) => expect(JSON.parse(text)).toHaveProperty("paths"),
+  ),
+  "GET /docs": read(
+    () => "/docs",
+    ({ text }) => expect(text).toMatch(/<\/html>\s*$/),
+  ),
+  "GET /api/me": read(
+    () => "/api/me",
+    ({ body }) => expect(body).toHaveProperty("company.id"),
+  ),
+
+  "POST /api/users": visit(() =>
+    post("/api/users", { email: `${randomUUID()}@x.test`, firstName: name, lastName: name, role: "sales" }),
+  ),
+  "GET /api/users": read(() => "/api/users", atLeast(25)),
+  "GET /api/users/{id}": read(() => `/api/users/${stage.user}`),
+  "PATCH /api/users/{id}": visit(() => ask("PATCH", `/api/users/${stage.user}`, { role: "admin" })),
+
+  "POST /api/statuses": visit(() => post("/api/statuses", { value: wide(limits.displayValue, "last") })),
+  "GET /api/statuses": read(
+    () => "/api/statuses",
+    counts(() => limits.statusesPerCompany),
+  ),
+  "GET /api/statuses/{id}": read(() => `/api/statuses/${stage.status}`),
+  "PATCH /api/statuses/{id}": visit(() => ask("PATCH", `/api/statuses/${stage.status}`, { sortOrder: 9 })),
+  "POST /api/tags": visit(async () => {
+    bodyOf(await ask("DELETE", `/api/tags/${stage.spareTag}`), 200, Identified);
+    return post("/api/tags", { value: wide(limits.displayValue, "last") });
+  }),
+  "GET /api/tags": read(() => "/api/tags", atLeast(limits.tagsPerCompany - limits.tagsPerProspect)),
+
+  "POST /api/prospects": visit(() => post("/api/prospects", { ...prospect, address })),
+  "GET /api/prospects": read(
+    () => `/api/prospects?pageSize=${limits.pageSizeMax}`,
+    (answer) => {
+      expect(itemsOf(answer)).toHaveLength(limits.pageSizeMax);
+    },
+  ),
+  "GET /api/prospects/pins": read(() => "/api/prospects/pins", atLeast(20)),
+  "GET /api/prospects/export": read(
+    () => "/api/prospects/export",
+    ({ text }) => expect(text).toMatch(/\r\n$/),
+  ),
+  "GET /api/prospects/{id}": read(
+    () => `/api/prospects/${stage.prospect}`,
+    ({ body }) => {
+      const Detail = z.object({ appointments: z.array(z.unknown()), notes: z.array(z.unknown()) });
+      const { appointments, notes } = z.parse(Detail, body);
+      expect([appointments.length, notes.length]).toEqual([STREAMED, limits.notesInDetail]);
+    },
+  ),
+  "PATCH /api/prospects/{id}": visit(() =>
+    ask("PATCH", `/api/prospects/${stage.prospect}`, { phoneNumber: text(limits.phone - 1) }),
+  ),
+  "PUT /api/prospects/{id}/tags": visit(async () => {
+    const tags = z.parse(z.array(Identified), (await ask("GET", "/api/tags")).body).map(({ id }) => id);
+    return ask("PUT", `/api/prospects/${stage.prospect}/tags`, { tagIds: tags.slice(-limits.tagsPerProspect) });
+  }),
+
+  "POST /api/prospects/import": visit(
+    () => post("/api/prospects/import", csvForm(badFile)),
+    ({ body }) => expect(body).toMatchObject({ skipped: limits.importRows, errors: { length: limits.importRows } }),
+  ),
+  "POST /api/prospects/imports": visit(() =>
+    post("/api/prospects/imports", {
+      mapping: Object.fromEntries(
+        Array.from({ length: limits.mappedColumns }, (_, i) => [wide(limits.csvHeader, `${i}`), "name"]),
+      ),
+    }),
+  ),
+  "GET /api/prospects/imports": read(
+    () => `/api/prospects/imports?limit=${SUMMARIES}`,
+    (answer) => {
+      expect(itemsOf(answer)).toHaveLength(SUMMARIES);
+    },
+  ),
+  "GET /api/prospects/imports/{id}": read(
+    () => `/api/prospects/imports/${stage.import}`,
+    ({ body }) => expect(body).toMatchObject({ skipped: limits.importRows, errors: { length: limits.importRows } }),
+  ),
+  "POST /api/prospects/imports/{id}/cancel": visit(() => post(`/api/prospects/imports/${stage.openImport}/cancel`)),
+  "POST /api/prospects/exports": visit(() => post("/api/prospects/exports", { search: text(limits.search) })),
+  "GET /api/prospects/exports/{id}": read(() => `/api/prospects/exports/${stage.export}`),
+
+  "POST /api/prospects/{id}/notes": visit(() =>
+    post(`/api/prospects/${stage.prospect}/notes`, { body: text(limits.note) }),
+  ),
+  "GET /api/prospects/{id}/notes": read(
+    () => `/api/prospects/${stage.prospect}/notes`,
+    counts(() => STREAMED + 1),
+  ),
+  "GET /api/notes/{id}": read(() => `/api/notes/${stage.note}`),
+  "PATCH /api/notes/{id}": visit(() => ask("PATCH", `/api/notes/${stage.note}`, { body: text(limits.note - 1) })),
+  "DELETE /api/notes/{id}": visit(() => ask("DELETE", `/api/notes/${stage.note}`)),
+  "POST /api/prospects/{id}/appointments": visit(() =>
+    post(`/api/prospects/${stage.prospect}/appointments`, appointment),
+  ),
+  "GET /api/appointments": read(
+    () => "/api/appointments?from=2020-01-01&to=2020-01-02",
+    counts(() => STREAMED + 1),
+  ),
+  "GET /api/appointments/{id}": read(() => `/api/appointments/${stage.appointment}`),
+  "PATCH /api/appointments/{id}": visit(() => ask("PATCH", `/api/appointments/${stage.appointment}`, { allDay: true })),
+  "DELETE /api/appointments/{id}": visit(() => ask("DELETE", `/api/appointments/${stage.appointment}`)),
+  "GET /api/prospects/{id}/actions": read(
+    () => `/api/prospects/${stage.prospect}/actions`,
+    // One webhook is still to be made, and one registration.
+    counts(() => (limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
+  ),
+  "POST /api/prospects/{id}/actions/{registrationId}": visit(
+    () => post(`/api/prospects/${stage.prospect}/actions/${stage.registration}`),
+    ({ body }) => expect(body).toHaveProperty("deliveryId"),
+  ),
+
+  "POST /api/addresses": visit(() =>
+    post("/api/addresses", { ...address, formattedAddress: text(4 * limits.addressLine) }),
+  ),
+  "GET /api/addresses": read(
+    () => `/api/addresses?limit=${limits.pageSizeMax}`,
+    counts(() => limits.pageSizeMax),
+  ),
+  "GET /api/addresses/{id}": read(() => `/api/addresses/${stage.address}`),
+  "PATCH /api/addresses/{id}": visit(() => ask("PATCH", `/api/addresses/${stage.address}`, { zip: "1" })),
+
+  "POST /api/territories": visit(() => post("/api/territories", territory)),
+  "GET /api/territories": read(
+    () => "/api/territories",
+    counts(() => 33),
+  ),
+  "GET /api/territories/{id}": read(
+    () => `/api/territories/${stage.territory}`,
+    ({ body }) => {
+      expect(body).toMatchObject({ polygon: { length: limits.polygonPointsMax } });
+    },
+  ),
+  "PATCH /api/territories/{id}": visit(() =>
+    ask("PATCH", `/api/territories/${stage.territory}`, { totalProperties: 9 }),
+  ),
+  "DELETE /api/territories/{id}": visit(() => ask("DELETE", `/api/territories/${stage.territory}`)),
+
+  "POST /api/webhooks": visit(() => post("/api/webhooks", webhook(limits.registrationsPerWebhook))),
+  "POST /api/webhooks/{id}/registrations": visit(() =>
+    post(`/api/webhooks/${stage.webhook}/registrations`, registration),
+  ),
+  "GET /api/webhooks": read(
+    () => "/api/webhooks",
+    (answer) => {
+      const Listed = z.array(z.object({ registrations: z.array(z.object({ filter: z.unknown() })) }));
+      const found = z.parse(Listed, answer.body);
+      expect(found).toHaveLength(limits.webhooksPerCompany);
+      for (const { registrations } of found) {
+        expect(registrations).toHaveLength(limits.registrationsPerWebhook);
+        for (const { filter: shown } of registrations) expect(shown).toEqual(filter);
+      }
+    },
+  ),
+  "GET /api/webhooks/event-types": read(() => "/api/webhooks/event-types", atLeast(10)),
+  "GET /api/webhooks/{id}": read(() => `/api/webhooks/${stage.webhook}`),
+  "PATCH /api/webhooks/{id}": visit(() =>
+    ask("PATCH", `/api/webhooks/${stage.webhook}`, { name: text(limits.name - 1) }),
+  ),
+  "POST /api/webhooks/{id}/rotate-secret": visit(() => post(`/api/webhooks/${stage.webhook}/rotate-secret`)),
+  "POST /api/webhooks/{id}/pause": visit(() => post(`/api/webhooks/${stage.webhook}/pause`)),
+  "POST /api/webhooks/{id}/resume": visit(() => post(`/api/webhooks/${stage.webhook}/resume`)),
+  "POST /api/webhooks/{id}/test": visit(
+    () => post(`/api/webhooks/${stage.webhook}/test`),
+    ({ body }) => expect(body).toHaveProperty("deliveryId"),
+  ),
+  "POST /api/webhooks/{id}/replay": visit(
+    () => post(`/api/webhooks/${stage.webhook}/replay`, { from: "2026-01-01" }),
+    ({ body }) => expect(body).toHaveProperty("count"),
+  ),
+  "GET /api/webhooks/{id}/registrations": read(
+    () => `/api/webhooks/${stage.webhook}/registrations`,
+    counts(() => limits.registrationsPerWebhook),
+  ),
+  "GET /api/webhooks/{id}/registrations/{registrationId}": read(
+    () => `/api/webhooks/${stage.webhook}/registrations/${stage.registration}`,
+  ),
+  "PATCH /api/webhooks/{id}/registrations/{registrationId}": visit(() =>
+    ask("PATCH", `/api/webhooks/${stage.webhook}/registrations/${stage.registration}`, { delayMinutes: 5 }),
+  ),
+  "GET /api/webhooks/{id}/deliveries": read(
+    () => `/api/webhooks/${deliveries}/deliveries?limit=${SUMMARIES}`,
+    (answer) => expect(itemsOf(answer)).toHaveLength(SUMMARIES),
+  ),
+  "GET /api/webhooks/{id}/deliveries/{deliveryId}": read(
+    () => `/api/webhooks/${deliveries}/deliveries/${stage.delivery}`,
+    ({ body }) => {
+      const { attempts, body: sent } = z.parse(z.object({ attempts: z.array(z.unknown()), body: z.string() }), body);
+      expect(attempts).toHaveLength(100);
+      expect(sent.length).toBeGreaterThan(limits.windowBodyBytes - 100);
+    },
+  ),
+  "POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver": visit(
+    () => post(`/api/webhooks/${deliveries}/deliveries/${stage.delivery}/redeliver`),
+    ({ body }) => expect(body).toHaveProperty("deliveryId"),
+  ),
+  "DELETE /api/webhooks/{id}/registrations/{registrationId}": visit(() =>
+    ask("DELETE", `/api/webhooks/${stage.webhook}/registrations/${stage.registration}`),
+  ),
+  "DELETE /api/webhooks/{id}": visit(() => ask("DELETE", `/api/webhooks/${stage.webhook}`)),
+
+  "GET /api/tags/{id}": read(() => `/api/tags/${stage.tag}`),
+  "PATCH /api/tags/{id}": visit(() => ask("PATCH", `/api/tags/${stage.tag}`, { color: "#123456" })),
+  "DELETE /api/tags/{id}": visit(() => ask("DELETE", `/api/tags/${stage.tag}`)),
+  "DELETE /api/statuses/{id}": visit(() => ask("DELETE", `/api/statuses/${stage.status}`)),
+  "DELETE /api/users/{id}": visit(() => ask("DELETE", `/api/users/${stage.user}`)),
+  "DELETE /api/prospects/{id}": visit(() => ask("DELETE", `/api/prospects/${stage.prospect}`)),
+};
+
+test("every route is walked, and no other", () => {
+  const declared = routes.map(({ method, path }) => `${method} ${path}`);
+  expect(Object.keys(walk).toSorted()).toEqual(declared.toSorted());
+});
+
+test.each(Object.entries(walk))("%s", async (route, { ask, whole }) => {
+  const answer = await ask();
+  expect([200, 201, 202], `${answer.status} ${answer.text.slice(0, 300)}`).toContain(answer.status);
+  whole(answer);
+  const isStreamed = routes.some(({ method, path, streamed }) => streamed && `${method} ${path}` === route);
+  if (!isStreamed) expect(carriedBytes(answer.text)).toBeLessThan(limits.bufferedAnswerBytes);
+});

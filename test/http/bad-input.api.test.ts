@@ -1,0 +1,253 @@
+/** Bad input at every endpoint: what a field cannot hold is refused with its place, and what is none of its business is ignored. */
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { type Answer, send, tokenOf } from "../harness/client.ts";
+import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+import { newStage, pathOf } from "./matrix-stage.ts";
+import { bodyFor, type Row, rows } from "./matrix-table.ts";
+
+const as = await newTeam();
+const { user } = bodyOf(await as.owner("GET", "/api/me"), 200, z.object({ user: Identified }));
+const { mine } = await newStage("one", as.owner.email, { mine: user.id, other: user.id });
+
+const byName = new Map<string, Row>(
+  rows.filter(({ whose }) => whose !== "other").map((row) => [`${row.method} ${row.path}`, row]),
+);
+const writes = [...byName].filter(([, row]) => bodyFor(row) !== undefined);
+const withIds = [...byName].filter(([, { path }]) => path.includes("{id}"));
+
+/** The route with this text as its body. */
+async function sendText({ method, path }: Pick<Row, "method" | "path">, body: string): Promise<Answer> {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Content-Type": "application/json" };
+  return send(method, pathOf({ path }, mine), { headers, body });
+}
+
+/** A valid body of the route as JSON text with one more field, whose value is given as it is to be written. */
+function withField(row: Row, field: string, written: string): string {
+  const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => name !== field);
+  return `{${others.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`).join("")}${JSON.stringify(field)}:${written}}`;
+}
+
+function rowOf(name: string): Row {
+  const row = byName.get(name);
+  if (row === undefined) throw new Error(`no such route: ${name}`);
+  return row;
+}
+
+describe.each(writes)("%s", (_, row) => {
+  // All routes read their bodies alike, 5 MB and 11 MB as well: those are tried where most is written.
+  test("more than 1 MB is too much", async () => {
+    problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
+  });
+
+  test("unknown fields are ignored, ten thousand of them and those with names of JavaScript's own", async () => {
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, i]));
+    const expected = row.statuses[0];
+    for (const extra of [
+      JSON.stringify(many).slice(1, -1),
+      '"constructor":{"isActive":false}',
+      '"id":1,"companyId":1,"createdAt":"2001-01-01T00:00:00Z","deletedAt":"2001-01-01T00:00:00Z","version":9',
+    ]) {
+      const answer = await sendText(row, `{${extra},${JSON.stringify(bodyFor(row)).slice(1)}`);
+      expect(answer.status, answer.text).toBe(expected);
+      expect(answer.text).not.toMatch(/"(?:id|companyId)":1[,}]|2001-01-01|k9999/);
+    }
+    for (const forbidden of ['"__proto__":{"role":"owner"}', '"constructor":{"prototype":{"isActive":false}}']) {
+      const body = `{${forbidden},${JSON.stringify(bodyFor(row)).slice(1)}`;
+      problemOf(await sendText(row, body), 400, "malformed_json");
+    }
+  });
+});
+
+describe.each(writes)("%s", (_, row) => {
+  test("a thousand levels are read: an unknown field is ignored, a known one refused; deeper nesting is malformed", async () => {
+    const nested = "[".repeat(1_000) + "]".repeat(1_000);
+    const answer = await sendText(row, withField(row, "more", nested));
+    expect(answer.status, answer.text).toBe(row.statuses[0]);
+    for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
+      problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
+    }
+    // The deepest body takes seconds over all routes, which read their bodies alike: so it goes to one of them.
+    for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
+      const deep = "[".repeat(depth) + "]".repeat(depth);
+      problemOf(await sendText(row, withField(row, "more", deep)), 400, "malformed_json");
+      problemOf(await sendText(row, "[".repeat(depth)), 400, "malformed_json");
+    }
+  });
+});
+
+const freeForms = [
+  ["POST /api/prospects", "customFieldData", ""],
+  ["PATCH /api/prospects/{id}", "customFieldData", ""],
+  ["POST /api/webhooks/{id}/registrations", "filter", ""],
+  ["POST /api/webhooks", "registrations", "/0/filter"],
+] as const;
+
+test.each(freeForms)("%s: free JSON in %s%s has limits of its own", async (route, field, below) => {
+  const refusal = async (free: string) => {
+    const written = below === "" ? free : `[{"event":"prospect.created","filter":${free}}]`;
+    const answer = await sendText(rowOf(route), withField(rowOf(route), field, written));
+    return problemOf(answer, 400, "validation_failed").map(({ pointer }) => pointer);
+  };
+  const place = `/${field}${below}`;
+  expect(await refusal('{"a":1e999,"b":{"c":[1,-1e999]}}')).toEqual([`${place}/a`, `${place}/b/c/1`]);
+  expect(await refusal(`{"a":${"[".repeat(1_000)}${"]".repeat(1_000)}}`)).toEqual([place]);
+});
+
+/** Fields that hold text, by route. */
+const texts: Readonly<Record<string, readonly string[]>> = {
+  "POST /api/prospects": ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "source", "sourceId"],
+  "PATCH /api/prospects/{id}": ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "source", "sourceId"],
+  "POST /api/prospects/{id}/notes": ["body"],
+  "PATCH /api/notes/{id}": ["body"],
+  "POST /api/prospects/{id}/appointments": ["title", "location", "notes"],
+  "PATCH /api/appointments/{id}": ["title", "location", "notes"],
+  "POST /api/addresses": ["address1", "address2", "city", "state", "zip", "formattedAddress"],
+  "PATCH /api/addresses/{id}": ["address1", "address2", "city", "state", "zip", "formattedAddress"],
+  "POST /api/territories": ["name"],
+  "PATCH /api/territories/{id}": ["name"],
+  "POST /api/users": ["email", "firstName", "lastName", "sub"],
+  "PATCH /api/users/{id}": ["firstName", "lastName"],
+  "POST /api/statuses": ["value", "color"],
+  "PATCH /api/statuses/{id}": ["value", "color"],
+  "POST /api/tags": ["value", "color"],
+  "PATCH /api/tags/{id}": ["value", "color"],
+  "POST /api/webhooks": ["name", "url", "secretKey"],
+  "POST /api/webhooks/{id}/registrations": ["event", "manualTriggerButtonText"],
+};
+const ids = ["9007199254740992", "1e300", "-1", "0", "1.5", '"1"', "true"];
+const instants = ["2026-02-30", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z", "26-1-1", "", "now"].map((text) =>
+  JSON.stringify(text),
+);
+const numbers = ["1e999", "-1e999", '"NaN"', '"Infinity"', '"1"', "[]", "true"];
+const notJson = ["NaN", "Infinity", "-Infinity", "nan", "inf", "0x10", "+1", ".5", "1.", "01", "1_0"];
+
+interface Fields {
+  readonly fields: Readonly<Record<string, readonly string[]>>;
+  readonly values: readonly string[];
+}
+
+const prospectIds = ["addressId", "currentStatusId", "assignedToUserId"];
+const refused: readonly Fields[] = [
+  { fields: texts, values: ['"\\ud800"', '"\\udc00x"', "7", "[]"] },
+  {
+    fields: {
+      "POST /api/prospects": prospectIds,
+      "PATCH /api/prospects/{id}": [...prospectIds, "assignedByUserId"],
+      "POST /api/prospects/{id}/appointments": ["assignedToUserId"],
+      "PATCH /api/appointments/{id}": ["assignedToUserId"],
+      "POST /api/territories": ["assignedToUserId"],
+      "PATCH /api/territories/{id}": ["assignedToUserId"],
+    },
+    values: ids,
+  },
+  {
+    fields: {
+      "POST /api/prospects": ["sourceCreatedAt"],
+      "POST /api/prospects/{id}/appointments": ["startAt", "endAt"],
+      "PATCH /api/appointments/{id}": ["startAt", "endAt"],
+    },
+    values: instants,
+  },
+  {
+    fields: {
+      "POST /api/prospects": ["lat", "lng"],
+      "PATCH /api/prospects/{id}": ["lat", "lng"],
+      "POST /api/territories": ["totalProperties"],
+      "PATCH /api/territories/{id}": ["totalProperties"],
+      "POST /api/statuses": ["sortOrder"],
+      "PATCH /api/statuses/{id}": ["sortOrder"],
+      "POST /api/webhooks/{id}/registrations": ["delayMinutes"],
+    },
+    values: numbers,
+  },
+  {
+    fields: { "POST /api/territories": ["polygon"], "PATCH /api/territories/{id}": ["polygon"] },
+    values: [
+      "[]",
+      "[[0,0],[1,1]]",
+      "[[0,0],[1e999,0],[1,1]]",
+      '[[0,0],["NaN",0],[1,1]]',
+      "[[0,0],[1,-91],[1,1]]",
+      "{}",
+    ],
+  },
+  { fields: { "PUT /api/prospects/{id}/tags": ["tagIds"] }, values: ["7", "{}", ...ids.map((id) => `[${id}]`)] },
+];
+const cases = refused.flatMap(({ fields, values }) =>
+  Object.entries(fields).flatMap(([route, names]) => names.map((name) => [route, name, values] as const)),
+);
+
+test.each(cases.toSorted(([a], [b]) => a.localeCompare(b)))(
+  "%s names %s as what is wrong",
+  async (route, field, values) => {
+    const row = rowOf(route);
+    for (const value of values) {
+      const answer = await sendText(row, withField(row, field, value));
+      const pointers = problemOf(answer, 400, "validation_failed").map(({ pointer }) => pointer);
+      expect(
+        pointers.map((pointer) => pointer?.split("/")[1]),
+        value,
+      ).toEqual(pointers.map(() => field));
+    }
+  },
+);
+
+test.each(["POST /api/prospects", "PATCH /api/territories/{id}"])(
+  "%s: numbers that JSON does not have",
+  async (route) => {
+    const field = route.includes("prospects") ? "lat" : "totalProperties";
+    for (const value of notJson) {
+      problemOf(await sendText(rowOf(route), withField(rowOf(route), field, value)), 400, "malformed_json");
+    }
+  },
+);
+
+describe.each(withIds)("%s", (_, row) => {
+  test("ids that are none, and slashes that are not there", async () => {
+    const body = bodyFor(row);
+    for (const id of [
+      "9007199254740992",
+      "99999999999999999999",
+      "0",
+      "-1",
+      "1.5",
+      "1e3",
+      "NaN",
+      "%F0%9F%90%95",
+      "1%2F2",
+    ]) {
+      const path = row.path.replace("{id}", id).replace("{registrationId}", "1");
+      problemOf(await as.owner(row.method, path, body), 400, "validation_failed");
+    }
+  });
+});
+
+test("an encoded slash leads to no other route", async () => {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  for (const path of ["/api%2Fme", "/api/prospects%2Fpins", "/api/prospects%2f1", "/api/webhooks/1%2Fregistrations"]) {
+    const { status, text } = await send("GET", path, { headers });
+    expect([400, 404], text).toContain(status);
+  }
+});
+
+const days = ["2026-02-30", "2026-00-10", "2026-01-01T24:30:00Z", "yesterday", "NaN"];
+const queries: readonly (readonly [path: string, parameter: string, values: readonly string[]])[] = [
+  ...["dateFrom", "dateTo"].map((name) => ["/api/prospects", name, days] as const),
+  ["/api/prospects/pins", "dateTo", days],
+  ...["from", "to"].map((name) => ["/api/appointments", name, days] as const),
+  ...["page", "pageSize"].map((name) => ["/api/prospects", name, ["NaN", "Infinity", "1e3", "-0"]] as const),
+  ["/api/prospects", "page", ["9007199254740993"]],
+  ["/api/prospects", "bbox", ["NaN,0,1,1", "0,0,Infinity,1", "-inf,0,1,1", "0,0,1e999,1", "0x1,0,1,1"]],
+  ["/api/prospects/pins", "bbox", ["nan,nan,nan,nan", "0,0,0,1,"]],
+  ["/api/addresses", "after", ["NaN", "1e3", "9007199254740993", "-1"]],
+  ["/api/addresses", "limit", ["NaN", "Infinity", "0"]],
+];
+
+test.each(queries)("%s names %s as what is wrong", async (path, parameter, values) => {
+  for (const value of values) {
+    const faults = problemOf(await as.owner("GET", `${path}?${parameter}=${value}`), 400, "validation_failed");
+    expect(new Set(faults.map((fault) => fault.parameter)), value).toEqual(new Set([parameter]));
+  }
+});

@@ -1,0 +1,53 @@
+/** An answer that Lambda does not carry: known before its effect is committed, and nothing is written. */
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { assertCarried, carriedBytes, committingCarried } from "#shared/http/carried.ts";
+import { limits } from "#shared/limits.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const fits = (body: string): boolean => {
+  try {
+    assertCarried(body);
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ code: "internal" });
+    return false;
+  }
+};
+
+test("what fits is what the whole JSON of the function's answer says, escapes and headers included", () => {
+  const unit = fc.constantFrom("x", '"', "\\", "\u0001", "é", "漢", "😀");
+  const around = fc.integer({ min: -5_000, max: 100_000 });
+  fc.assert(
+    fc.property(fc.array(unit, { minLength: 1, maxLength: 7 }), around, (units, below) => {
+      const text = units.join("");
+      const each = Buffer.byteLength(JSON.stringify(JSON.stringify(text))) - 6;
+      const body = JSON.stringify(text.repeat(Math.floor((limits.bufferedAnswerBytes - below) / each)));
+      const headers = { "Content-Type": "application/json", "X-Filler": "x".repeat(8_192) };
+      const payload = Buffer.byteLength(JSON.stringify({ statusCode: 200, headers, body }));
+      if (payload > limits.bufferedAnswerBytes) expect(fits(body)).toBe(false);
+      if (carriedBytes(body) <= limits.bufferedAnswerBytes - 16 * 1024) expect(fits(body)).toBe(true);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test("an effect is not committed with an answer that could not be given", async () => {
+  const context = committingCarried(contextOn(db.direct));
+  const row = { ...keys.company(1), type: "company", name: "X" };
+  const writes = [{ put: row }];
+  // Quotation marks take two bytes in the answer, and four in what the function gives.
+  const answer = { name: '"'.repeat(limits.bufferedAnswerBytes / 4) };
+  await expect(context.commit(writes, answer)).rejects.toMatchObject({ code: "internal" });
+  expect(await context.table.get(keys.company(1))).toBeUndefined();
+  await context.commit(writes, { name: "X" });
+  expect(await context.table.get(keys.company(1))).toMatchObject({ name: "X" });
+});

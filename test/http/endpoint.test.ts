@@ -1,0 +1,42 @@
+/** Every endpoint commits nothing, and answers nothing, that Lambda would not carry. */
+import { beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { keys } from "#shared/db/keys.ts";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { limits } from "#shared/limits.ts";
+import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
+
+beforeAll(() => {
+  // Named, and never called: what is refused reaches no table.
+  process.env.TABLE_NAME = "t";
+});
+
+test("an effect whose answer is too large is refused before the table is called", async () => {
+  const errors: unknown[] = [];
+  const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
+  const handler = endpoint(contract, async ({ context }) => {
+    const answer = "x".repeat(limits.bufferedAnswerBytes);
+    await context.commit([{ put: { ...keys.company(1), type: "company" } }], answer).catch((error: unknown) => {
+      errors.push(error);
+      throw error;
+    });
+    return answer;
+  });
+  const { statusCode, body } = await handler(
+    proxyEvent({ companyId: "1", userId: "2", rights: "sales" }),
+    lambdaContext,
+  );
+  expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
+  expect(errors).toMatchObject([{ code: "internal", message: "the answer is too large" }]);
+});
+
+test("an answer that is too large is a problem body", async () => {
+  const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.string() } as const;
+  const answers = async (length: number) => {
+    const handler = endpoint(contract, async () => "x".repeat(length));
+    return handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), lambdaContext);
+  };
+  const { statusCode, body } = await answers(limits.bufferedAnswerBytes);
+  expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
+  expect(await answers(limits.bufferedAnswerBytes / 2)).toMatchObject({ statusCode: 200 });
+});

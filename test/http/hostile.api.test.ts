@@ -1,0 +1,311 @@
+/** Hostile input: for every endpoint generated bodies, queries and paths, hundreds of them in the wide tier. Never a 5xx, always a documented problem. */
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import type { Method } from "../../infra/routes/route.ts";
+import { routes } from "../../infra/routes/routes.ts";
+import { send, tokenOf } from "../harness/client.ts";
+import { dataOf, problemOf } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+import { sized } from "../harness/tier.ts";
+
+const as = await newTeam();
+
+const EXAMPLES = 500;
+/** Of those for each endpoint. */
+const RUNS = sized({ short: 50, wide: EXAMPLES });
+
+const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
+const withBody: readonly Method[] = ["POST", "PATCH", "PUT"];
+
+const nasty = fc.oneof(
+  fc.constantFrom<unknown>(
+    null,
+    true,
+    "",
+    "\u0000",
+    "\ud800",
+    "__proto__",
+    "constructor",
+    -1,
+    0,
+    1.5,
+    1e308,
+    2 ** 53,
+    [],
+    {},
+    [[]],
+  ),
+  fc.constantFrom(
+    "C#1#REF",
+    "../..",
+    "' OR 1=1",
+    "$(7*7)",
+    "{{7*7}}",
+    "%00",
+    "\u202e",
+    "😀".repeat(300),
+    "x".repeat(300),
+  ),
+  fc.jsonValue(),
+);
+const fieldNames = [
+  ...[
+    "name",
+    "phoneNumber",
+    "emailAddress",
+    "lat",
+    "lng",
+    "address",
+    "addressId",
+    "currentStatusId",
+    "assignedToUserId",
+  ],
+  ...[
+    "assignedByUserId",
+    "source",
+    "sourceId",
+    "sourceCreatedAt",
+    "customFieldData",
+    "value",
+    "color",
+    "sortOrder",
+    "isActive",
+  ],
+  ...["url", "secretKey", "registrations", "event", "filter", "delayMinutes", "triggerMode", "manualTriggerButtonText"],
+  ...["id", "companyId", "role", "pk", "sk", "__proto__", "constructor"],
+];
+const parameterNames = [
+  "bbox",
+  "dateFrom",
+  "dateTo",
+  "status",
+  "assignedToUserId",
+  "rep",
+  "tagId",
+  "city",
+  "search",
+  "page",
+  "pageSize",
+  "__proto__",
+  "x",
+];
+
+/** Almost right: real fields with wrong values, so that faults lie deep. */
+const jsonBody = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.dictionary(fc.constantFrom(...fieldNames), nasty, { maxKeys: 6 }).map((body) => JSON.stringify(body)),
+  },
+  { weight: 1, arbitrary: nasty.map((body) => JSON.stringify(body) ?? "") },
+  { weight: 1, arbitrary: fc.string({ unit: "binary" }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      "{",
+      "[1,",
+      '{"a":1,}',
+      "NaN",
+      '{"lat":NaN}',
+      '{"lat":1e999}',
+      "﻿{}",
+      "\u0000",
+      '{"a":"\ud800"}',
+    ),
+  },
+);
+const contentType = fc.oneof(
+  { weight: 8, arbitrary: fc.constant("application/json") },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      "text/plain",
+      "application/xml",
+      "application/json; charset=utf-16",
+      "multipart/form-data",
+      "",
+    ),
+  },
+);
+const segment = fc.oneof(
+  fc.constantFrom(
+    "1",
+    "0",
+    "-1",
+    "9007199254740992",
+    "1e3",
+    "%2F",
+    "%00",
+    "..",
+    "%2e%2e",
+    // An Arabic digit, in its escaped form and as the bytes themselves.
+    "%D9%A1",
+    "\u00d9\u00a1",
+    "a%20b",
+    "%F0%9F%98%80",
+    "1".repeat(400),
+  ),
+  fc.string({ minLength: 1 }).map((text) => encodeURIComponent(text.toWellFormed())),
+);
+const query = fc.array(
+  fc.tuple(fc.constantFrom(...parameterNames), fc.oneof(nasty.map(String), fc.string({ unit: "binary" }))),
+  { maxLength: 4 },
+);
+
+const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
+const examples = fc.sample(request, { numRuns: EXAMPLES, seed: 7 });
+/** From endpoint to endpoint others, until all have had their turn. */
+const examplesOf = (endpoint: number) =>
+  Array.from({ length: RUNS }, (_, n) => examples[(endpoint * RUNS + n) % EXAMPLES]).filter((one) => one !== undefined);
+
+/** The client has checked the answer against the document; what is left is that it was no fault of ours. */
+function assertHarmless(status: number, text: string, sent: unknown): void {
+  const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
+  // An expectation for each of tens of thousands of answers would take seconds.
+  if (status >= 500 || isTelling) expect.fail(`${status} ${text} to ${JSON.stringify(sent)}`);
+}
+
+/** Endpoints side by side, the requests of each in turn: so each starts one environment, and all are kept busy. */
+const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
+describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
+  test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
+    // Reads are asked by the company that nobody fills meanwhile.
+    const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
+    for (const example of examplesOf(at)) {
+      const [first, second] = example.segments;
+      const place = path.replace("{id}", first).replace("{registrationId}", second);
+      const search = new URLSearchParams(
+        example.query.map(([name, value]): [string, string] => [name, value.toWellFormed()]),
+      );
+      const headers = {
+        Authorization: authorization,
+        ...(withBody.includes(method) && { "Content-Type": example.contentType }),
+      };
+      const body = withBody.includes(method) ? { body: example.body } : {};
+      const answer = await send(method, `${place}?${search}`, { headers, ...body });
+      assertHarmless(answer.status, answer.text, example);
+    }
+  });
+});
+
+describe("paths and verbs", () => {
+  test("unknown routes are 404, wrong verbs 405 with Allow", async () => {
+    for (const path of [
+      "/",
+      "/api",
+      "/api/",
+      "/api/nothing",
+      "/api/prospects/1/2/3",
+      "/API/prospects",
+      "/api//prospects",
+    ]) {
+      problemOf(await send("GET", path, { headers: { Authorization: "x" } }), 404, "not_found");
+    }
+    problemOf(await send("DELETE", "/api/prospects"), 405, "method_not_allowed");
+  });
+
+  test("a wrong verb is 405 with Allow on every path, whatever the media type and the body", async () => {
+    const types = [
+      undefined,
+      "",
+      "application/json",
+      "text/plain",
+      "text/x",
+      "image/png",
+      "multipart/form-data",
+      "application/vnd.api+json; charset=utf-8",
+      "no media type",
+    ];
+    for (const [path, own] of Map.groupBy(routes, (route) => route.path)) {
+      const allowed = own.map(({ method }) => method);
+      const place = path.replace(/\{\w+\}/g, "1");
+      const wrong = ["PUT", "POST", "PATCH", "DELETE"].filter((verb) => !allowed.some((it) => it === verb));
+      const [verb = ""] = wrong;
+      for (const type of types) {
+        const headers: Record<string, string> = type === undefined ? {} : { "Content-Type": type };
+        const answer = await send(verb, place, { headers, body: type === undefined ? "" : "{" });
+        problemOf(answer, 405, "method_not_allowed");
+        expect(answer.headers.get("allow")?.split(", ").toSorted(), path).toEqual(expect.arrayContaining(allowed));
+        expect(answer.headers.get("content-type")).toBe("application/problem+json");
+      }
+      const head = await send("HEAD", place);
+      expect([head.status, head.text], path).toEqual([405, ""]);
+    }
+  });
+
+  test("a page of an allowed origin can read what is wrong with its verb", async () => {
+    const answer = await send("PUT", "/api/me", { headers: { Origin: "https://app.example.com" } });
+    problemOf(answer, 405, "method_not_allowed");
+    expect(answer.headers.get("access-control-allow-origin")).toBe("https://app.example.com");
+    const preflight = await send("OPTIONS", "/api/me", { headers: { Origin: "https://app.example.com" } });
+    expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([204, "GET"]);
+  });
+
+  test.each([
+    "/api/prospects/%",
+    "/api/prospects/%zz",
+    "/api/prospects/%c0%af",
+    "/api/prospects?%",
+    "/api/prospects?a=%ff",
+    "//",
+    "/api/prospects/1#x",
+    "*",
+  ])("%s is answered", async (path) => {
+    const answer = await send("GET", path, { headers: { Authorization: `Bearer ${await tokenOf(as.admin.email)}` } });
+    assertHarmless(answer.status, answer.text, path);
+  });
+});
+
+describe("bodies", () => {
+  const post = async (body: string, headers: Record<string, string> = { "Content-Type": "application/json" }) =>
+    send("POST", "/api/prospects", {
+      headers: { Authorization: `Bearer ${await tokenOf(as.admin.email)}`, ...headers },
+      body,
+    });
+
+  test("over 1 MB is 413, also at 5 MB and 11 MB", async () => {
+    for (const size of [1_000_001, 5_000_000, 11_000_000]) {
+      problemOf(await post(`"${"x".repeat(size - 2)}"`), 413, "payload_too_large");
+    }
+    problemOf(await post(`"${"x".repeat(999_998)}"`), 400, "validation_failed");
+  });
+
+  test("not JSON by name is 415, not JSON by syntax is 400", async () => {
+    for (const type of ["text/plain", "application/problem+json", "application/jsonp"]) {
+      problemOf(await post("{}", { "Content-Type": type }), 415, "unsupported_media_type");
+    }
+    for (const body of ['{"__proto__":{"role":"owner"}}', '{"constructor":{"prototype":1}}']) {
+      problemOf(await post(body), 400, "malformed_json");
+    }
+    problemOf(await post("{"), 400, "malformed_json");
+    expect((await post("{}", { "Content-Type": "application/json; charset=utf-8" })).status).toBe(201);
+  });
+
+  test.each([
+    ["/lat", '{"lat":91}'],
+    ["/lng", '{"lng":-180.5}'],
+    ["/lat", '{"lat":1e999}'],
+    ["/lat", '{"lat":"39.7"}'],
+    ["/emailAddress", '{"emailAddress":"nobody"}'],
+    ["/name", `{"name":"${"x".repeat(256)}"}`],
+    ["/name", '{"name":"\\ud800"}'],
+    ["/phoneNumber", `{"phoneNumber":"${"1".repeat(51)}"}`],
+    ["/currentStatusId", '{"currentStatusId":9007199254740992}'],
+    ["/currentStatusId", '{"currentStatusId":1.5}'],
+    ["/sourceCreatedAt", '{"sourceCreatedAt":"2026-02-30"}'],
+    ["/customFieldData", '{"customFieldData":[1]}'],
+    ["/customFieldData", `{"customFieldData":{"a":${"[".repeat(200)}${"]".repeat(200)}}}`],
+    [
+      "/customFieldData",
+      JSON.stringify({ customFieldData: Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, 1])) }),
+    ],
+    ["/address/zip", '{"address":{"address1":"a","city":"b","state":"c"}}'],
+    ["", "[]"],
+    ["", "null"],
+  ])("a fault at %j is told: %.40s", async (pointer, body) => {
+    expect(problemOf(await post(body), 400, "validation_failed").map((fault) => fault.pointer)).toContain(pointer);
+  });
+});
+
+afterAll(async () => {
+  dataOf(await as.admin.GET("/api/me"));
+});

@@ -1,0 +1,104 @@
+/** A POST under an idempotency key on a DynamoDB that fails at each of its calls: the client's retries converge on one record and one answer. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { ApiError } from "#shared/errors.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
+import type { Request } from "#shared/http/request.ts";
+import { listProspects } from "#shared/prospects/list/list.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const request = (key: string): Request => ({
+  requestId: "r",
+  method: "POST",
+  path: "/api/prospects",
+  resource: "/api/prospects",
+  prefix: "",
+  headers: new Map([["idempotency-key", [key]]]),
+  pathParameters: {},
+  queryParameters: new Map(),
+  body: "{}",
+});
+
+let companies = 0;
+async function company(clock: { now: () => number }): Promise<{ context: ApiContext; caller: Caller }> {
+  const sub = `idempotent-${companies++}`;
+  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+  const made = await createCompany(contextOn(db.direct), { name: "X", owner });
+  const caller: Caller = { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] };
+  return { context: contextOn(db.table, clock), caller };
+}
+
+const create = (context: ApiContext, caller: Caller, key: string) =>
+  idempotently(context, caller, request(key), (within) => createProspect(within, caller, { name: "Ada" }));
+
+const total = async (caller: Caller): Promise<number> =>
+  (await listProspects(contextOn(db.direct), caller, { page: 1, pageSize: 50 })).total;
+
+const faults: Record<string, Fault> = {
+  "a server error": serverError,
+  "a lost reply": { kind: "lose reply" },
+};
+
+test.each(Object.keys(faults))("%s, for good, at each call in turn: one record, one answer", async (name) => {
+  const fault = faults[name] ?? pass;
+  const undisturbed = await company({ now: () => Date.now() });
+  db.plan(() => pass);
+  await create(undisturbed.context, undisturbed.caller, "count");
+  const calls = [...db.calls];
+  for (let at = 1; at <= calls.length; at++) {
+    let now = Date.now();
+    const { context, caller } = await company({ now: () => now });
+    // All tries of the call's operation fail, as long as the first request lasts.
+    let isFirst = true;
+    db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
+    const first = await create(context, caller, "key").catch(() => undefined);
+    isFirst = false;
+    // A claim that could not be released is taken over once its run must be dead.
+    now += 31_000;
+    const second = await create(context, caller, "key");
+    const third = await create(context, caller, "key");
+    const place = `${name} at ${at} (${calls[at - 1]})`;
+    expect(await total(caller), place).toBe(1);
+    expect(third, place).toEqual({ value: second.value, replayed: true });
+    if (first !== undefined) expect(second.value, place).toEqual(JSON.parse(JSON.stringify(first.value)));
+  }
+});
+
+test("a repetition of a run that was killed waits as long again as the run has taken, until it is taken over", async () => {
+  const start = Date.now();
+  let now = start;
+  const { context, caller } = await company({ now: () => now });
+  const { promise: never } = Promise.withResolvers<never>();
+  const claimed = Promise.withResolvers<void>();
+  void idempotently(context, caller, request("killed"), () => {
+    claimed.resolve();
+    return never;
+  });
+  await claimed.promise;
+  const waits: number[] = [];
+  for (let wait = 0; ; now += 1_000 * wait) {
+    const refused: unknown = await create(context, caller, "killed").then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (refused === undefined) break;
+    expect(refused).toMatchObject({
+      code: "conflict",
+      headers: { "Retry-After": expect.stringMatching(/^[1-9]\d?$/) },
+    });
+    wait = refused instanceof ApiError ? Number(refused.headers["Retry-After"]) : Number.NaN;
+    waits.push(wait);
+  }
+  expect(waits).toEqual([1, 1, 2, 4, 8, 14]);
+  expect(now - start).toBe(30_000);
+  expect(await total(caller)).toBe(1);
+});

@@ -1,0 +1,57 @@
+/** Answers beyond the 6 MB of a buffered one come whole: territories of many points, prospects with a long past. */
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { bodyOf, Identified } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+const BUFFERED_BYTES = 6 * 1024 * 1024;
+
+/** A few at a time. */
+async function inLanes<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < count) results.push(await work(next++));
+  };
+  await Promise.all(Array.from({ length: 4 }, lane));
+  return results;
+}
+
+test("the territories of a company, newest first, each with its polygon as it was sent", async () => {
+  const Territory = z.object({ id: z.number(), createdAt: z.string(), polygon: z.array(z.array(z.number())) });
+  const ring = (n: number) => Array.from({ length: 5_000 }, (_, i) => [-104 - (i + n) / 7e15, 39 + (i + n) / 9e15]);
+  const made = await inLanes(32, async (n) => {
+    const polygon = ring(n);
+    const { id } = bodyOf(await as.rep("POST", "/api/territories", { polygon }), 201, Identified);
+    return { id, polygon };
+  });
+  const answer = await as.rep("GET", "/api/territories");
+  const territories = bodyOf(answer, 200, z.array(Territory));
+  expect(Buffer.byteLength(answer.text)).toBeGreaterThan(BUFFERED_BYTES);
+  const polygons = new Map(territories.map(({ id, polygon }) => [id, polygon]));
+  expect(territories).toHaveLength(made.length);
+  for (const { id, polygon } of made) expect(polygons.get(id)).toEqual(polygon);
+  const sorted = territories.toSorted((a, b) => b.createdAt.localeCompare(a.createdAt) || b.id - a.id);
+  expect(territories.map(({ id }) => id)).toEqual(sorted.map(({ id }) => id));
+});
+
+test("a prospect with all its appointments", async () => {
+  const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
+  // As JSON each of these takes six bytes.
+  const notes = "\u0001".repeat(10_000);
+  // Long over: a prospect's row has a copy of what is to come.
+  const startAt = "2020-01-01T00:00:00.000Z";
+  const made: number[] = [];
+  // In turn: side by side each would find the prospect changed by another, and be tried again with all its bytes.
+  while (made.length < 108) {
+    const answer = await as.rep("POST", `/api/prospects/${id}/appointments`, { title: "past", notes, startAt });
+    made.push(bodyOf(answer, 201, Identified).id);
+  }
+  const answer = await as.rep("GET", `/api/prospects/${id}`);
+  const Detail = z.looseObject({ appointments: z.array(z.looseObject({ id: z.number(), notes: z.string() })) });
+  const { appointments } = bodyOf(answer, 200, Detail);
+  expect(Buffer.byteLength(answer.text)).toBeGreaterThan(BUFFERED_BYTES);
+  expect(appointments.map((entry) => entry.id)).toEqual(made.toSorted((a, b) => a - b));
+  expect(appointments.every((entry) => entry.notes === notes)).toBe(true);
+});

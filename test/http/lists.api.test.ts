@@ -1,0 +1,175 @@
+/** Laws of lists: a DELETE hides a record from every read and write at once, and pages visit each record once. */
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { bodyOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const made = async (path: string, body: object = {}, client = as.owner): Promise<number> =>
+  bodyOf(await client("POST", path, body), 201, Identified).id;
+const soon = new Date(Date.now() + 3_600_000).toISOString();
+const url = "http://127.0.0.1:9/";
+
+type Shown = readonly [read: string, sign: string | number];
+const each = (sign: string | number, ...reads: readonly string[]): Shown[] => reads.map((read) => [read, sign]);
+
+interface Gone {
+  /** Path of the record that is deleted. */
+  readonly path: string;
+  /** A body with which it could be changed; undefined where there is no PATCH. */
+  readonly patch?: object;
+  /** Reads that go on to answer, and the text or id in them that is there until then and not any more. */
+  readonly shown: readonly Shown[];
+  /** What goes with it: is 404 afterwards. */
+  readonly alongside?: readonly string[];
+  readonly hasNoGet?: true;
+}
+
+/** A prospect that every read shows, with a note and an appointment. */
+async function prospect() {
+  const name = uniqueName();
+  const id = await made("/api/prospects", { name, lat: 11.25, lng: 12.5 });
+  const path = `/api/prospects/${id}`;
+  const [note, title] = [uniqueName(), uniqueName()];
+  const noteId = await made(`${path}/notes`, { body: note });
+  const appointmentId = await made(`${path}/appointments`, { title, startAt: soon });
+  return { name, id, path, note, title, noteId, appointmentId };
+}
+
+const kinds: Readonly<Record<string, () => Promise<Gone>>> = {
+  prospect: async () => {
+    const { name, id, path, note, title, noteId, appointmentId } = await prospect();
+    const [aNote, anAppointment] = [`/api/notes/${noteId}`, `/api/appointments/${appointmentId}`];
+    const queries = ["", `?search=${name}`, `?search=${note}`, "?bbox=12,11,13,12"];
+    return {
+      path,
+      patch: { name: "x" },
+      shown: [
+        ...each(name, ...queries.map((query) => `/api/prospects${query}`)),
+        ...each(id, "/api/prospects/pins"),
+        ...each(title, "/api/appointments"),
+      ],
+      alongside: [aNote, anAppointment, `${path}/notes`],
+    };
+  },
+  note: async () => {
+    const { name, path, note, noteId } = await prospect();
+    const shown = [...each(note, path, `${path}/notes`), ...each(name, `/api/prospects?search=${note}`)];
+    return { path: `/api/notes/${noteId}`, patch: { body: "x" }, shown };
+  },
+  appointment: async () => {
+    const { path, title, appointmentId } = await prospect();
+    const shown = each(title, path, "/api/prospects", "/api/appointments");
+    return { path: `/api/appointments/${appointmentId}`, patch: { title: "x" }, shown };
+  },
+  territory: async () => {
+    const name = uniqueName();
+    const id = await made("/api/territories", { name });
+    return { path: `/api/territories/${id}`, patch: { name: "x" }, shown: each(name, "/api/territories") };
+  },
+  tag: async () => {
+    const value = uniqueName();
+    const [id, { path, name }] = [await made("/api/tags", { value }), await prospect()];
+    bodyOf(await as.owner("PUT", `${path}/tags`, { tagIds: [id] }), 200, z.unknown());
+    const shown = [...each(value, "/api/tags", path, "/api/prospects"), ...each(name, `/api/prospects?tagId=${value}`)];
+    return { path: `/api/tags/${id}`, patch: { value: "x" }, shown };
+  },
+  webhook: async () => {
+    const name = uniqueName();
+    const id = await made("/api/webhooks", { name, url });
+    const path = `/api/webhooks/${id}`;
+    return { path, shown: each(name, "/api/webhooks"), alongside: [`${path}/registrations`] };
+  },
+  registration: async () => {
+    const [webhook, event] = [`/api/webhooks/${await made("/api/webhooks", { name: "W", url })}`, uniqueName()];
+    const id = await made(`${webhook}/registrations`, { event });
+    const shown = each(event, "/api/webhooks", webhook, `${webhook}/registrations`);
+    return { path: `${webhook}/registrations/${id}`, shown, hasNoGet: true };
+  },
+};
+
+describe("a deleted record is gone from every read and write at once", () => {
+  test.each(Object.entries(kinds))("%s", async (_, make) => {
+    const { path, patch, shown, alongside = [], hasNoGet } = await make();
+    const shows = async ([read, sign]: Shown): Promise<boolean> => {
+      const { status, text } = await as.owner("GET", read);
+      expect(status, text).toBe(200);
+      return typeof sign === "string" ? text.includes(sign) : new RegExp(`:${sign}[,}]`).test(text);
+    };
+    for (const entry of shown) expect(await shows(entry), entry[0]).toBe(true);
+    expect(bodyOf(await as.owner("DELETE", path), 200, Identified).id).toBe(Number(path.split("/").at(-1)));
+    for (const entry of shown) expect(await shows(entry), entry[0]).toBe(false);
+    for (const read of hasNoGet ? alongside : [path, ...alongside]) {
+      problemOf(await as.owner("GET", read), 404, "not_found");
+    }
+    if (patch !== undefined) {
+      for (const body of [patch, {}]) problemOf(await as.owner("PATCH", path, body), 404, "not_found");
+    }
+    problemOf(await as.owner("DELETE", path), 404, "not_found");
+  });
+
+  test("what is deactivated instead stays where it is named and is given to nobody", async () => {
+    const value = uniqueName();
+    const status = await made("/api/statuses", { value });
+    const id = await made("/api/prospects", { currentStatusId: status });
+    bodyOf(await as.owner("DELETE", `/api/statuses/${status}`), 200, Identified);
+    problemOf(await as.owner("DELETE", `/api/statuses/${status}`), 404, "not_found");
+    const Named = z.looseObject({ currentStatus: z.looseObject({ value: z.string() }) });
+    expect(bodyOf(await as.owner("GET", `/api/prospects/${id}`), 200, Named).currentStatus.value).toBe(value);
+    problemOf(await as.owner("POST", "/api/prospects", { currentStatusId: status }), 400, "validation_failed");
+  });
+});
+
+describe("pages visit each record once", () => {
+  const COUNT = 23;
+  const sizes = [1, 2, 5, 7, COUNT - 1, COUNT, COUNT + 1, 500];
+
+  test("of prospects, whatever the page size, in the order of the whole list", async () => {
+    const client = as.otherOwner;
+    for (let i = 0; i < COUNT; i++) await made("/api/prospects", { name: `${i}` }, client);
+    const Page = z.object({ items: z.array(Identified), total: z.number() });
+    const read = async (query: string) => bodyOf(await client("GET", `/api/prospects?${query}`), 200, Page);
+    const whole = (await read("")).items;
+    expect(whole).toHaveLength(COUNT);
+    for (const size of sizes) {
+      const visited: unknown[] = [];
+      const pages = Math.ceil(COUNT / size);
+      for (let page = 1; page <= pages + 1; page++) {
+        const { items, total } = await read(`page=${page}&pageSize=${size}`);
+        expect(total).toBe(COUNT);
+        expect(items).toHaveLength(page < pages ? size : page === pages ? COUNT - size * (pages - 1) : 0);
+        visited.push(...items);
+      }
+      expect(visited, `pages of ${size}`).toEqual(whole);
+    }
+  });
+
+  test("of addresses, whatever the limit, over several blocks of ids", async () => {
+    const client = as.otherOwner;
+    const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
+    // Each function that makes addresses takes a block of ids of its own.
+    const ways = [
+      (zip: string) => made("/api/addresses", { ...home, zip }, client),
+      async (zip: string) => {
+        const WithAddress = z.object({ address: Identified });
+        const answer = await client("POST", "/api/prospects", { address: { ...home, zip } });
+        return bodyOf(answer, 201, WithAddress).address.id;
+      },
+    ];
+    const ids: number[] = [];
+    for (let i = 0; i < COUNT; i++) ids.push((await ways[i % 2]?.(`${i}`)) ?? 0);
+    ids.sort((a, b) => a - b);
+    expect(Math.floor((ids.at(0) ?? 0) / 128)).not.toBe(Math.floor((ids.at(-1) ?? 0) / 128));
+    for (const size of sizes) {
+      const visited: number[] = [];
+      for (let more = true, after = 0; more; after = visited.at(-1) ?? 0) {
+        const answer = await client("GET", `/api/addresses?limit=${size}&after=${after}`);
+        const page = bodyOf(answer, 200, z.array(Identified)).map(({ id }) => id);
+        visited.push(...page);
+        more = page.length === size && visited.length <= COUNT;
+      }
+      expect(visited, `pages of ${size}`).toEqual(ids);
+    }
+  });
+});

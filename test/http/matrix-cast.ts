@@ -1,0 +1,62 @@
+/** Who plays in the role matrix: a company with a user of each kind, another company, and records of both. */
+import * as z from "zod/mini";
+import { bodyOf, Identified } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+import { ask, type Company, marker, newStage, type Stage, userOf } from "./matrix-stage.ts";
+import { type CallerName, callers } from "./matrix-table.ts";
+
+export interface Cast {
+  readonly emails: Readonly<Record<CallerName, string | undefined>>;
+  /** Records that the caller may work on; those who may not touch any share them. */
+  readonly stageOf: (caller: CallerName) => Stage;
+  /** Records that stay: of the first company, and of the other one. */
+  readonly kept: Stage;
+  readonly foreign: Stage;
+  /** Names nothing that can be used, in the first company. */
+  readonly inactive: { readonly user: number; readonly status: number };
+}
+
+export async function newCast(): Promise<Cast> {
+  const team = await newTeam();
+  const [owner, otherOwner] = [team.owner.email, team.otherOwner.email];
+  await Promise.all([markTeam("one", [owner, team.rep2.email]), markTeam("two", [otherOwner, team.otherRep.email])]);
+  const [plainId, foreignId] = [await userIdOf(team.rep.email), await userIdOf(team.otherRep.email)];
+  const disabled = userOf(marker("one", "-"), { role: "owner" });
+  const [somebodyElse, user, status] = [
+    await marker("one", "other", "/api/users").made(owner, "/api/users", userOf(marker("one", "other", "/api/users"))),
+    await marker("one", "-").made(owner, "/api/users", disabled),
+    await marker("one", "-").made(owner, "/api/statuses", { value: marker("one", "-").text() }),
+  ];
+  bodyOf(await ask(owner, "DELETE", `/api/users/${user}`), 200, Identified);
+  bodyOf(await ask(owner, "DELETE", `/api/statuses/${status}`), 200, Identified);
+
+  const one = (): Promise<Stage> => newStage("one", owner, { mine: plainId, other: somebodyElse });
+  const [kept, foreign] = [await one(), await newStage("two", otherOwner, { mine: foreignId, other: foreignId })];
+  const working = ["owner", "admin", "plain", "viewer", "manager"];
+  const stages = new Map<CallerName, Stage>();
+  // In turn: all at once they would start four environments of each function.
+  for (const caller of callers) stages.set(caller, working.includes(caller) ? await one() : kept);
+  const [admin, plain, viewer, manager] = [team.admin, team.rep, team.viewer, team.importer].map(({ email }) => email);
+  return {
+    emails: { owner, admin, plain, viewer, manager, stranger: otherOwner, disabled: disabled.email, nobody: undefined },
+    stageOf: (caller) => stages.get(caller) ?? kept,
+    kept,
+    foreign,
+    inactive: { user, status },
+  };
+}
+
+const Me = z.object({ user: Identified, company: Identified });
+const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"), 200, Me);
+const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
+
+/** Names are the same in both companies; e-mail addresses and ids are not. */
+async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
+  const everybody = marker(company, "-");
+  for (const email of emails) {
+    const me = await meOf(email);
+    everybody.known(me.user.id);
+    everybody.known(me.company.id);
+    everybody.known(email);
+  }
+}

@@ -1,0 +1,215 @@
+/** Records for the role matrix, each text and id of which is marked, so that it is known wherever it turns up. */
+import { randomUUID } from "node:crypto";
+import * as z from "zod/mini";
+import { type Answer, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { bodyOf, Identified } from "../harness/shapes.ts";
+import type { CallerName, Row, Whose } from "./matrix-table.ts";
+
+export type Company = "one" | "two";
+
+/** Something that only some callers may ever be shown. */
+interface Mark {
+  readonly sign: string | number;
+  readonly company: Company;
+  readonly whose: Whose | "admins";
+  /** Where the whole company sees it all the same: statuses, tags and users have lists of their own. */
+  readonly home: string | undefined;
+}
+
+const marks: Mark[] = [];
+
+const seenInCompany: Record<Mark["whose"], readonly CallerName[]> = {
+  "-": ["owner", "admin", "plain", "viewer", "manager"],
+  mine: ["owner", "admin", "plain", "viewer"],
+  other: ["owner", "admin", "viewer"],
+  admins: ["owner", "admin"],
+};
+
+function maySee(caller: CallerName, { company, whose, home }: Mark, path: string): boolean {
+  if (company === "two") return caller === "stranger";
+  const isHome = home !== undefined && path.startsWith(home);
+  return seenInCompany[isHome ? "-" : whose].includes(caller);
+}
+
+/** What the answer, headers included, shows the caller and should not. */
+export function leaks(caller: CallerName, path: string, { headers, text }: Answer): (string | number)[] {
+  const told = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
+  const ids = new Set(Array.from(told.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
+  return marks
+    .filter((mark) => !maySee(caller, mark, path))
+    .map(({ sign }) => sign)
+    .filter((sign) => (typeof sign === "string" ? told.includes(sign) : ids.has(sign)));
+}
+
+/** Ids by the collection that a route finds them in. */
+export interface Records {
+  readonly prospects: number;
+  readonly imports: number;
+  readonly exports: number;
+  readonly notes: number;
+  readonly appointments: number;
+  readonly addresses: number;
+  readonly territories: number;
+  readonly users: number;
+  readonly statuses: number;
+  readonly tags: number;
+  readonly webhooks: number;
+  readonly registrations: number;
+  /** A manual registration. */
+  readonly actions: number;
+}
+
+/** Two prospects with all that can hang on them, and one record of everything else. */
+export interface Stage {
+  readonly mine: Records;
+  readonly other: Records;
+  /** With an address that no prospect has. */
+  readonly "-": Records;
+}
+
+/** The route's path with the ids of these records. */
+export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>> | Records): string {
+  const idOf = new Map(Object.entries(records));
+  const steps = path.split("/");
+  const collection = steps[steps.indexOf("{id}") - 1] ?? "";
+  return (
+    path
+      .replace("{id}", String(idOf.get(collection)))
+      // Nothing is sent here: what a delivery shows to whom is in the tests of deliveries.
+      .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
+      .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
+  );
+}
+
+/** One request; `email` is undefined for a caller without a token. */
+export async function ask(email: string | undefined, method: string, path: string, body?: unknown): Promise<Answer> {
+  const authorization = email === undefined ? {} : { Authorization: `Bearer ${await tokenOf(email)}` };
+  return send(method, path, {
+    headers: { ...authorization, ...(!(body instanceof FormData) && { "Content-Type": "application/json" }) },
+    ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
+  });
+}
+
+const WithRegistration = z.object({ id: z.number(), registrations: z.array(Identified) });
+const WithAddress = z.object({ id: z.number(), address: Identified });
+
+/** Made by the company's owner. `assignees` have the prospects. */
+export async function newStage(
+  company: Company,
+  owner: string,
+  assignees: { readonly mine: number; readonly other: number },
+): Promise<Stage> {
+  const common = await newCommon(company, owner);
+  const [mine, other] = await Promise.all([
+    newProspect(company, "mine", owner, assignees.mine),
+    newProspect(company, "other", owner, assignees.other),
+  ]);
+  return { mine: { ...common, ...mine }, other: { ...common, ...other }, "-": { ...mine, ...common } };
+}
+
+async function newCommon(company: Company, owner: string) {
+  const shared = marker(company, "-");
+  const admins = marker(company, "admins");
+  const url = `http://127.0.0.1:9/${admins.text()}`;
+  const registrations = [
+    { event: admins.text(), filter: { [admins.text()]: admins.text() }, manualTriggerButtonText: admins.text() },
+    { event: shared.text(), triggerMode: "manual", manualTriggerButtonText: shared.text() },
+  ];
+  const [imported, exports, addresses, territories, users, webhook] = await Promise.all([
+    ask(owner, "POST", "/api/prospects/import", csvForm(`name,lat,lng\n${shared.text()},1,2\n`)),
+    admins.made(owner, "/api/prospects/exports", { search: shared.text() }),
+    shared.made(owner, "/api/addresses", addressOf(shared)),
+    shared.made(owner, "/api/territories", { name: shared.text() }),
+    shared.made(owner, "/api/users", userOf(shared)),
+    ask(owner, "POST", "/api/webhooks", {
+      name: admins.text(),
+      url,
+      secretKey: `a secret ${admins.text()}`,
+      registrations,
+    }),
+  ]);
+  const imports = shared.known(bodyOf(imported, 200, Identified).id);
+  const { id, registrations: made } = bodyOf(webhook, 201, WithRegistration);
+  return {
+    imports,
+    exports,
+    addresses,
+    territories,
+    users,
+    webhooks: admins.known(id),
+    registrations: admins.known(made[0]?.id ?? 0),
+    actions: shared.known(made[1]?.id ?? 0),
+  };
+}
+
+async function newProspect(company: Company, whose: "mine" | "other", owner: string, assignedToUserId: number) {
+  const its = marker(company, whose);
+  const [statuses, tags] = await Promise.all(
+    ["/api/statuses", "/api/tags"].map((home) =>
+      marker(company, whose, home).made(owner, home, { value: marker(company, whose, home).text() }),
+    ),
+  );
+  const answer = await ask(owner, "POST", "/api/prospects", {
+    name: its.text(),
+    phoneNumber: its.text(),
+    secondaryPhoneNumber: its.text(),
+    emailAddress: its.email(),
+    source: its.text(),
+    sourceId: its.text(),
+    customFieldData: { [its.text()]: its.text() },
+    lat: 1.5,
+    lng: 2.5,
+    address: addressOf(its),
+    currentStatusId: statuses,
+    assignedToUserId,
+  });
+  const { id: prospects, address } = bodyOf(answer, 201, WithAddress);
+  its.known(prospects);
+  its.known(address.id);
+  const place = `/api/prospects/${prospects}`;
+  const startAt = new Date(Date.now() + 7_200_000).toISOString();
+  const appointment = { title: its.text(), location: its.text(), notes: its.text(), startAt };
+  const [notes, appointments, tagged] = await Promise.all([
+    its.made(owner, `${place}/notes`, { body: its.text() }),
+    its.made(owner, `${place}/appointments`, appointment),
+    ask(owner, "PUT", `${place}/tags`, { tagIds: [tags] }),
+  ]);
+  bodyOf(tagged, 200, Identified);
+  const own = { prospects, addresses: address.id, notes, appointments };
+  return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
+}
+
+/** Makes signs that are marked alike. */
+export function marker(company: Company, whose: Mark["whose"], home?: string) {
+  function known<Sign extends string | number>(sign: Sign): Sign {
+    marks.push({ sign, company, whose, home });
+    return sign;
+  }
+  const unique = (): string => `mark-${randomUUID().slice(0, 13)}`;
+  return {
+    known,
+    text: () => known(unique()),
+    email: () => known(`${unique()}@x.test`),
+    made: async (owner: string, path: string, body: object): Promise<number> =>
+      known(bodyOf(await ask(owner, "POST", path, body), 201, Identified).id),
+  };
+}
+
+type Marker = ReturnType<typeof marker>;
+
+const addressOf = ({ text }: Marker) => ({
+  address1: text(),
+  address2: text(),
+  city: text(),
+  state: text(),
+  zip: text(),
+});
+
+export const userOf = ({ text, email }: Marker, more: object = {}) => ({
+  email: email(),
+  firstName: text(),
+  lastName: text(),
+  role: "sales",
+  ...more,
+});

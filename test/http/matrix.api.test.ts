@@ -1,0 +1,216 @@
+/** The role matrix: every route for every kind of caller; nobody is shown anything that is not theirs, nor that it exists. */
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { routes } from "../../infra/routes/routes.ts";
+import type { Answer } from "../harness/client.ts";
+import { bodyOf } from "../harness/shapes.ts";
+import { sized } from "../harness/tier.ts";
+import { newCast } from "./matrix-cast.ts";
+import { documentedReferences, references } from "./matrix-references.ts";
+import { ask, leaks, pathOf, type Records } from "./matrix-stage.ts";
+import { bodyFor, type CallerName, callers, formFor, type Row, rows } from "./matrix-table.ts";
+
+const { emails, stageOf, kept, foreign, inactive } = await newCast();
+/** An id that nothing ever had. */
+const NEVER = 2 ** 50;
+const never: Records = {
+  prospects: NEVER,
+  imports: NEVER,
+  exports: NEVER,
+  notes: NEVER,
+  appointments: NEVER,
+  addresses: NEVER,
+  territories: NEVER,
+  users: NEVER,
+  statuses: NEVER,
+  tags: NEVER,
+  webhooks: NEVER,
+  registrations: NEVER,
+  actions: NEVER,
+};
+
+/** One request; its answer has been searched for what the caller must not see. */
+async function call(caller: CallerName, method: string, path: string, body?: unknown): Promise<Answer> {
+  const answer = await ask(emails[caller], method, path, body);
+  expect(leaks(caller, path, answer), `${method} ${path} by ${caller}: ${answer.text.slice(0, 300)}`).toEqual([]);
+  return answer;
+}
+
+/** Status and problem body, without what differs between any two requests. */
+function problemShape({ status, headers, body }: Answer): unknown {
+  const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
+  return { status, type: headers.get("content-type"), problem };
+}
+
+/** The requests are answered by one and the same problem; gives its status. */
+async function sameProblem(requests: readonly (() => Promise<Answer>)[]): Promise<number | undefined> {
+  const problems: unknown[] = [];
+  for (const request of requests) problems.push(problemShape(await request()));
+  for (const problem of problems) expect(problem).toEqual(problems[0]);
+  return z.parse(z.looseObject({ status: z.number() }), problems[0]).status;
+}
+
+test("the matrix has a row for every route, and no other", () => {
+  const known = new Set(rows.map(({ method, path }) => `${method} ${path}`));
+  const declared = routes.filter(({ path }) => path.startsWith("/api/")).map(({ method, path }) => `${method} ${path}`);
+  expect([...known].toSorted()).toEqual(declared.toSorted());
+});
+
+const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
+
+/** Of callers that are alike: in the wide tier all, else one, from row to row another. */
+function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
+  const count = sized({ short: 1, wide: alike.length });
+  return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
+}
+
+/** Those who get each of the statuses that the row names. */
+function callersOf({ statuses }: Row, at: number): CallerName[] {
+  const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
+  return [...alike.values()].flatMap((same) => someOf(same, at));
+}
+
+/** One row after the other: the next request finds its function warm. */
+test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
+  const found: [CallerName, number][] = [];
+  for (const caller of callersOf(row, at)) {
+    const stage = stageOf(caller);
+    const path = pathOf(row, stage[row.whose]);
+    found.push([caller, (await call(caller, row.method, path, bodyFor(row) ?? formFor(row))).status]);
+  }
+  expect(Object.fromEntries(found)).toEqual(
+    Object.fromEntries(found.map(([caller]) => [caller, row.statuses[callers.indexOf(caller)]])),
+  );
+  if (row.path.includes("{id}")) await expectIndistinguishable(row, at);
+});
+
+/** A record of another company, one that never was and, below prospects, one of somebody else's. */
+async function expectIndistinguishable(row: Row, at: number): Promise<void> {
+  for (const caller of someOf(["owner", "plain"], at)) {
+    const hidden = row.whose === "other" && caller === "plain" ? [kept.other] : [];
+    const among = (body: object | undefined) =>
+      sameProblem(
+        [foreign.mine, never, ...hidden].map((records) => () => call(caller, row.method, pathOf(row, records), body)),
+      );
+    const isDenied = row.statuses[callers.indexOf(caller)] === 403;
+    expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
+    // Nor does a body at fault tell.
+    if (bodyFor(row) !== undefined) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
+  }
+}
+
+test("a link to upload a file is shown to the user who began the import, and to nobody else", async () => {
+  const Job = z.object({ id: z.number(), state: z.string(), upload: z.nullable(z.object({ url: z.string() })) });
+  const makers = ["owner", "admin", "manager"] as const;
+  for (const maker of makers) {
+    const begun = bodyOf(await call(maker, "POST", "/api/prospects/imports", { dryRun: true }), 201, Job);
+    const path = `/api/prospects/imports/${begun.id}`;
+    const link = new URL(begun.upload?.url ?? "");
+    for (const caller of makers.filter((other) => other !== maker)) {
+      const answers = [await call(caller, "GET", path), await call(caller, "GET", "/api/prospects/imports")];
+      expect(bodyOf(answers[0] ?? expect.fail(), 200, Job)).toMatchObject({ state: "awaiting_upload", upload: null });
+      for (const { text } of answers) expect(text).not.toContain(link.pathname);
+    }
+    const own = bodyOf(await call(maker, "GET", path), 200, Job);
+    expect(new URL(own.upload?.url ?? "").pathname).toBe(link.pathname);
+    const cancelled = await call("admin", "POST", `${path}/cancel`);
+    expect(cancelled.status).toBe(200);
+    expect(cancelled.text).not.toContain(link.pathname);
+  }
+});
+
+test("a registration is found below its own webhook only", async () => {
+  const row = { method: "DELETE", path: "/api/webhooks/{id}/registrations/{registrationId}" };
+  const { webhooks, registrations } = kept.mine;
+  const mixed = [
+    { webhooks, registrations: foreign.mine.registrations },
+    { webhooks, registrations: NEVER },
+    { webhooks: foreign.mine.webhooks, registrations },
+    { webhooks: NEVER, registrations },
+  ];
+  const requests = mixed.map((ids) => () => call("owner", row.method, pathOf(row, { ...never, ...ids })));
+  expect(await sameProblem(requests)).toBe(404);
+});
+
+test("every id in a body is known here", () => {
+  expect(references.map(({ method, path, field }) => `${method} ${path} ${field}`).toSorted()).toEqual(
+    documentedReferences().toSorted(),
+  );
+});
+
+test.each(
+  references.map((reference, at) => [`${reference.method} ${reference.path}`, reference.field, reference, at] as const),
+)(
+  "%s: a %s of another company, one that never was and an inactive one are the same fault",
+  { tags: "sized" },
+  async (_, field, { method, path, names }, at) => {
+    const retired = { users: [inactive.user], statuses: [inactive.status], tags: [], addresses: [] }[names];
+    for (const caller of someOf(["admin", "plain"], at)) {
+      const hidden = caller === "plain" && names === "addresses" ? [kept.other.addresses] : [];
+      const requests = [foreign.mine[names], NEVER, ...retired, ...hidden].map(
+        (id) => () =>
+          call(caller, method, pathOf({ path }, kept.mine), {
+            ...bodyFor({ method, path }),
+            [field]: field === "tagIds" ? [id] : id,
+          }),
+      );
+      expect(await sameProblem(requests)).toBe(400);
+    }
+  },
+);
+
+test("filters by what is not the caller's find what filters by nothing find", async () => {
+  const found = async (caller: CallerName, path: string): Promise<string> => {
+    const answer = await call(caller, "GET", path);
+    expect(answer.status).toBe(200);
+    return answer.text;
+  };
+  for (const path of ["/api/prospects", "/api/prospects/pins", "/api/appointments"]) {
+    for (const caller of ["owner", "plain"] as const) {
+      const [foreignOne, nobody] = [foreign.mine.users, NEVER].map((id) => `${path}?assignedToUserId=${id}`);
+      expect(await found(caller, `${foreignOne}`)).toBe(await found(caller, `${nobody}`));
+    }
+  }
+});
+
+test("no search or filter finds a hidden prospect by any of its texts", async () => {
+  const total = async (caller: CallerName, parameter: string, value: string): Promise<number> =>
+    bodyOf(await call(caller, "GET", `/api/prospects?${parameter}=${encodeURIComponent(value)}`), 200, Total).total;
+  for (const [parameter, value] of await textsOf(kept.other.prospects)) {
+    expect(await total("owner", parameter, value), parameter).toBe(1);
+    for (const caller of ["plain", "manager", "stranger"] as const) {
+      expect(await total(caller, parameter, value), `${parameter} by ${caller}`).toBe(0);
+    }
+  }
+});
+
+const Total = z.object({ total: z.number() });
+const Texts = z.object({
+  name: z.string(),
+  phoneNumber: z.string(),
+  secondaryPhoneNumber: z.string(),
+  emailAddress: z.string(),
+  address: z.object({ address1: z.string(), city: z.string(), zip: z.string() }),
+  currentStatus: z.object({ value: z.string() }),
+  tags: z.tuple([z.object({ tag: z.object({ value: z.string() }) })]),
+  notes: z.tuple([z.object({ body: z.string() })]),
+});
+
+/** Query parameters that find this prospect alone. */
+async function textsOf(id: number): Promise<(readonly [string, string])[]> {
+  const it = bodyOf(await call("owner", "GET", `/api/prospects/${id}`), 200, Texts);
+  const texts = [
+    it.name,
+    it.phoneNumber,
+    it.secondaryPhoneNumber,
+    it.emailAddress,
+    it.address.address1,
+    it.address.zip,
+  ];
+  return [
+    ...[...texts, it.notes[0].body].map((text) => ["search", text] as const),
+    ["city", it.address.city],
+    ["status", it.currentStatus.value],
+    ["tagId", it.tags[0].tag.value],
+  ];
+}

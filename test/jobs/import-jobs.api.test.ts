@@ -1,0 +1,238 @@
+/** Imports by an upload, over HTTP: the link and what it refuses, progress, errors, cancelling, dry runs and mappings; and files of exports. */
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { at, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+type Job = Awaited<ReturnType<typeof newJob>>;
+const newJob = async (body: {
+  bytes?: number;
+  sha256?: string;
+  dryRun?: boolean;
+  mapping?: Record<string, "name" | null>;
+}) => dataOf(await as.owner.POST("/api/prospects/imports", { body }), 201);
+
+const sent = async ({ upload }: Job, file: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) => {
+  const { url, method } = present(upload ?? undefined);
+  return (await fetch(url, { method, headers: { ...upload?.headers, ...headers }, body: file })).status;
+};
+
+/** Until it is over. */
+async function over({ id }: { id: number }) {
+  for (;;) {
+    const told = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
+    if (told.state !== "running" && told.state !== "awaiting_upload") return told;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+const search = async (text: string) =>
+  dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: text, pageSize: 500 } } }));
+
+test("what is uploaded becomes prospects; with more than a hundred errors a file tells all of them", async () => {
+  const name = uniqueName();
+  const rows = Array.from({ length: 130 }, (_, i) => (i < 5 ? `${name} ${i},39.5,-105` : `${name} ${i},x,`));
+  const job = await newJob({ mapping: { "FULL name ": "name" } });
+  expect(job).toMatchObject({ state: "awaiting_upload", dryRun: false, processed: 0, errors: [], errorReport: null });
+  expect(await sent(job, `Full name,lat,lng\n${rows.join("\n")}\n`)).toBe(200);
+  const told = await over(job);
+  expect(told).toMatchObject({
+    state: "completed",
+    processed: 130,
+    written: 5,
+    imported: 5,
+    skipped: 125,
+    upload: null,
+  });
+  expect(told.errors).toHaveLength(100);
+  const report = await (await fetch(present(told.errorReport ?? undefined).url)).text();
+  expect(report.trimEnd().split("\r\n")).toHaveLength(126);
+  expect((await search(name)).items.map((item) => item.name)).toEqual([0, 1, 2, 3, 4].map((i) => `${name} ${i}`));
+  const listed = dataOf(await as.owner.GET("/api/prospects/imports", { params: { query: { limit: 1 } } }));
+  expect(listed.items).toMatchObject([{ id: job.id, state: "completed" }]);
+  problemOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)), 409, "conflict");
+});
+
+test("a link takes one file, of the length and the bytes that were told, and no other request", async () => {
+  const file = `name,lat,lng\n${uniqueName()},1,2\n`;
+  const sha256 = createHash("sha256").update(file).digest("base64");
+  const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
+  const { url, headers } = present(job.upload ?? undefined);
+  const { "content-length": _, ...open } = headers;
+  expect((await fetch(url, { method: "PUT", headers: open, body: `${file}x` })).status).toBe(403);
+  expect(await sent(job, file.toUpperCase())).toBe(400);
+  expect(await sent(job, file, { "if-none-match": "x" })).toBe(403);
+  expect((await fetch(url, { method: "DELETE" })).status).toBe(403);
+  expect(
+    (await fetch(url.replace(`/${job.id}.csv`, `/${job.id + 1}.csv`), { method: "PUT", headers, body: file })).status,
+  ).toBe(403);
+  expect(await sent(job, file)).toBe(200);
+  expect(await sent(job, file)).toBe(412);
+  expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+});
+
+describe("pages of other origins", () => {
+  const origin = "https://app.example.com";
+  const asked = (url: string, from: string, method: string, names: readonly string[]) => {
+    const headers = { "Access-Control-Request-Method": method, "Access-Control-Request-Headers": names.join(", ") };
+    return fetch(url, { method: "OPTIONS", headers: { Origin: from, ...headers } });
+  };
+
+  test("of an allowed one may send the file, with the headers of the link; of any other may not", async () => {
+    const file = `name,lat,lng\n${uniqueName()},1,2\n`;
+    const sha256 = createHash("sha256").update(file).digest("base64");
+    const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
+    const { url, headers } = present(job.upload ?? undefined);
+    // A browser sets the length itself, and does not ask.
+    const names = Object.keys(headers).filter((name) => name !== "content-length");
+    expect(names).toHaveLength(3);
+    const allowed = await asked(url, origin, "PUT", names);
+    expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
+    expect(allowed.headers.get("access-control-allow-methods")).toContain("PUT");
+    for (const name of names) expect(allowed.headers.get("access-control-allow-headers")).toContain(name);
+    expect(allowed.headers.get("vary")).toContain("Origin");
+    for (const refused of [
+      await asked(url, "https://other.example.com", "PUT", names),
+      await asked(url, origin, "DELETE", []),
+      await asked(url, origin, "PUT", [...names, "x-other"]),
+    ]) {
+      expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+    }
+    expect((await fetch(url, { method: "OPTIONS" })).status).toBe(400);
+    const sending = { method: "PUT", body: file, headers: { ...headers, Origin: origin } };
+    const taken = await fetch(url, sending);
+    expect([taken.status, taken.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
+    expect(taken.headers.get("access-control-expose-headers")).toContain("ETag");
+    // Its page has to be told so.
+    const again = await fetch(url, sending);
+    expect([again.status, again.headers.get("access-control-allow-origin")]).toEqual([412, origin]);
+    expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+  });
+
+  test("of an allowed one may fetch the file of an export; to any other it does not say so", async () => {
+    const { id } = dataOf(await as.rep.POST("/api/prospects/exports", { body: {} }), 201);
+    let made = dataOf(await as.rep.GET("/api/prospects/exports/{id}", at(id)));
+    while (made.state === "running") made = dataOf(await as.rep.GET("/api/prospects/exports/{id}", at(id)));
+    const { url } = present(made.file ?? undefined);
+    for (const [from, header] of [
+      [origin, origin],
+      ["https://other.example.com", null],
+    ] as const) {
+      const answer = await fetch(url, { headers: { Origin: from } });
+      expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
+    }
+  });
+});
+
+test.each([
+  ["a gzip file", Uint8Array.from(gzipSync("name,lat,lng\nx,1,2\n"))],
+  ["no known column", "a,b\n1,2\n"],
+  ["quotes that do not end", 'name,lat,lng\nx,1,2\n"'],
+])("%s: fails, says why, and makes nothing", async (_, file) => {
+  const job = await newJob({});
+  expect(await sent(job, file)).toBe(200);
+  expect(await over(job)).toMatchObject({ state: "failed", imported: 0, failure: expect.stringMatching(/./) });
+});
+
+test("cancelled before the file comes: the file is not imported", async () => {
+  const name = uniqueName();
+  const job = await newJob({});
+  const told = dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
+  expect(told).toMatchObject({ id: job.id, state: "cancelled" });
+  expect(await sent(job, `name,lat,lng\n${name},1,2\n`)).toBe(200);
+  dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
+  expect((await search(name)).total).toBe(0);
+});
+
+test("a dry run tells what would become of the file, on both paths, and makes nothing", async () => {
+  const [name, tag] = [uniqueName(), uniqueName()];
+  const file = `Voller Name,lat,lng,tags\n${name},1,2,${tag}\n${name},,,\n`;
+  const job = await newJob({ dryRun: true, mapping: { "voller name": "name" } });
+  await sent(job, file);
+  expect(await over(job)).toMatchObject({ state: "completed", dryRun: true, imported: 1, skipped: 1, written: 0 });
+  const path = `/api/prospects/import?dryRun=true&mapping=${encodeURIComponent('{"voller name":"name"}')}`;
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  const Result = z.object({ id: z.null(), dryRun: z.literal(true), imported: z.literal(1), skipped: z.literal(1) });
+  bodyOf(await send("POST", path, { body: csvForm(file), headers }), 200, Result);
+  expect((await search(name)).total).toBe(0);
+  expect(dataOf(await as.owner.GET("/api/tags")).filter(({ value }) => value === tag)).toEqual([]);
+});
+
+test("a job is one event when it is completed, and a dry run is none", async () => {
+  const receiver = await startReceiver();
+  const registrations = ["prospect.import_completed", "prospect.created"].map((event) => ({ event }));
+  const body = { name: "J", url: receiver.url, registrations };
+  const { id: webhookId } = dataOf(await as.owner.POST("/api/webhooks", { body }), 201);
+  const file = "name,lat,lng\nA,1,2\nB,,\n";
+  const jobs: Job[] = [];
+  for (const dryRun of [true, false, true]) {
+    const job = await newJob({ dryRun });
+    expect(await sent(job, file)).toBe(200);
+    expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+    jobs.push(job);
+  }
+  dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
+  await receiver.until(2);
+  // What comes now is told later than all of that.
+  dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
+  await receiver.until(3);
+  const told = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;
+  expect(told.map(({ event }) => event).toSorted()).toEqual([
+    "prospect.created",
+    "prospect.created",
+    "prospect.import_completed",
+  ]);
+  await as.owner.DELETE("/api/webhooks/{id}", at(webhookId));
+  await receiver.close();
+  const completed = receiver.receipts.find(({ event }) => event.event === "prospect.import_completed");
+  expect(completed?.event.data).toMatchObject({ id: jobs[1]?.id, imported: 1, skipped: 1 });
+});
+
+test.each([
+  ["a column that is none", { mapping: { x: "nam" } }],
+  ["no length", { bytes: 0 }],
+  ["no digest", { sha256: "abc" }],
+])("%s is refused", async (_, body) => {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Content-Type": "application/json" };
+  const answer = await send("POST", "/api/prospects/imports", { body: JSON.stringify(body), headers });
+  expect(answer.status).toBe(400);
+});
+
+test("a file that is too long, and a mapped column that is not there, are refused", async () => {
+  problemOf(await as.owner.POST("/api/prospects/imports", { body: { bytes: 200_000_001 } }), 413, "payload_too_large");
+  const path = `/api/prospects/import?mapping=${encodeURIComponent('{"y":"name"}')}`;
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+  expect((await send("POST", path, { body: csvForm("x,lat,lng\na,1,2\n"), headers })).status).toBe(400);
+});
+
+test("a file of an export holds the bytes of the streamed one, and what its maker may see", async () => {
+  const name = uniqueName();
+  const me = dataOf(await as.rep.GET("/api/me"));
+  for (const assignedToUserId of [me.user.id, null]) {
+    dataOf(await as.owner.POST("/api/prospects", { body: { name, assignedToUserId } }), 201);
+  }
+  for (const [client, count] of [
+    [as.owner, 2],
+    [as.rep, 1],
+  ] as const) {
+    const { id } = dataOf(await client.POST("/api/prospects/exports", { body: { search: name } }), 201);
+    let made = dataOf(await client.GET("/api/prospects/exports/{id}", at(id)));
+    while (made.state === "running") made = dataOf(await client.GET("/api/prospects/exports/{id}", at(id)));
+    expect(made).toMatchObject({ state: "completed", total: count, processed: count });
+    const answer = await fetch(present(made.file ?? undefined).url);
+    expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(answer.headers.get("content-disposition")).toContain("prospects.csv");
+    const headers = { Authorization: `Bearer ${await tokenOf(client.email)}` };
+    const streamed = await send("GET", `/api/prospects/export?search=${encodeURIComponent(name)}`, { headers });
+    expect(await answer.text()).toBe(streamed.text);
+    expect(streamed.text.trimEnd().split("\r\n")).toHaveLength(count + 1);
+    problemOf(await as.viewer.GET("/api/prospects/exports/{id}", at(id)), 404, "not_found");
+  }
+  problemOf(await as.owner.POST("/api/prospects/exports", { body: { bbox: "1" } }), 400, "validation_failed");
+});

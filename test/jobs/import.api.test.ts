@@ -1,0 +1,244 @@
+/** The CSV import over HTTP: what becomes of rows, who may, what is refused, and that a repeated request is one import. */
+import { randomUUID } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Client } from "../harness/client.ts";
+import { at, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+const me = dataOf(await as.rep.GET("/api/me"));
+const statuses = dataOf(await as.owner.GET("/api/statuses"));
+
+const Result = z.object({
+  id: z.number(),
+  imported: z.number(),
+  skipped: z.number(),
+  errors: z.array(z.object({ row: z.number(), message: z.string() })),
+});
+
+async function post(body: FormData | string, client: Client = as.owner, headers: Record<string, string> = {}) {
+  const authorization = { Authorization: `Bearer ${await tokenOf(client.email)}` };
+  return send("POST", "/api/prospects/import", { body, headers: { ...authorization, ...headers } });
+}
+const imported = async (text: string, client: Client = as.owner) =>
+  bodyOf(await post(csvForm(text), client), 200, Result);
+const list = async (search: string, client: Client = as.owner) =>
+  dataOf(await client.GET("/api/prospects", { params: { query: { search, pageSize: 500 } } }));
+
+test("a row becomes a prospect with address, status and its history, assignee, tags and note", async () => {
+  const [name, tag, city] = [uniqueName(), uniqueName(), uniqueName()];
+  const status = present(statuses[1]);
+  const known = dataOf(await as.owner.POST("/api/tags", { body: { value: uniqueName() } }), 201);
+  const header = "Name;PHONE;email;lat;lng;address1;address2;city;state;zip;status;assignedTo;tags;notes;whatever";
+  const row = `${name};'+1 x;bo@example.com;39.5;-105;1 Main St;;${city};CO;80202;${status.value.toUpperCase()};${me.user.email};"${known.value.toUpperCase()};${tag}";"first\nsecond";x`;
+  const { id, ...result } = await imported(`\uFEFF${header}\r\n${row}\r\n`);
+  expect(result).toEqual({ imported: 1, skipped: 0, errors: [] });
+  const made = present((await list(name)).items[0]);
+  const address = { address1: "1 Main St", address2: null, city, state: "CO", zip: "80202" };
+  expect(made).toMatchObject({
+    name,
+    phoneNumber: "+1 x",
+    emailAddress: "bo@example.com",
+    lat: 39.5,
+    lng: -105,
+    source: "csv-import",
+    currentStatus: { id: status.id },
+    assignedTo: { id: me.user.id },
+    tags: [{ tag: { id: known.id } }, { tag: { value: tag } }],
+    address: { ...address, formattedAddress: `1 Main St, ${city}, CO 80202` },
+  });
+  const detail = dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)));
+  expect(detail.statusHistory).toMatchObject([
+    { status: { id: status.id }, previousStatus: null, source: "csv-import" },
+  ]);
+  expect(detail.notes).toMatchObject([{ body: "first\nsecond", createdBy: { email: as.owner.email } }]);
+  expect((await list("second", as.rep)).items.map((item) => item.id)).toEqual([made.id]);
+  const told = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
+  expect(told).toMatchObject({ id, state: "completed", processed: 1, ...result });
+
+  // What came with the import is as good as what was made by hand.
+  const addressId = present(made.address).id;
+  expect(dataOf(await as.owner.GET("/api/addresses/{id}", at(addressId)))).toMatchObject(address);
+  expect(dataOf(await as.owner.GET("/api/addresses")).filter((entry) => entry.id === addressId)).toHaveLength(1);
+  const linked = dataOf(await as.owner.POST("/api/prospects", { body: { name, addressId } }), 201);
+  dataOf(await as.owner.PATCH("/api/addresses/{id}", { ...at(addressId), body: { city: "Boulder" } }));
+  for (const { address: shown } of (await list(name)).items)
+    expect(shown).toMatchObject({ id: addressId, city: "Boulder" });
+  expect((await list(name)).items.map((item) => item.id).sort()).toEqual([made.id, linked.id].sort());
+  expect(dataOf(await as.owner.GET("/api/addresses")).filter((entry) => entry.id === addressId)).toMatchObject([
+    { city: "Boulder" },
+  ]);
+
+  const noteId = present(detail.notes[0]).id;
+  dataOf(await as.rep.PATCH("/api/notes/{id}", { ...at(noteId), body: { body: "changed" } }));
+  dataOf(await as.rep.POST("/api/prospects/{id}/notes", { ...at(made.id), body: { body: "one more" } }), 201);
+  dataOf(await as.rep.DELETE("/api/notes/{id}", at(noteId)));
+  problemOf(await as.rep.GET("/api/notes/{id}", at(noteId)), 404, "not_found");
+  dataOf(
+    await as.rep.PATCH("/api/prospects/{id}", { ...at(made.id), body: { currentStatusId: present(statuses[2]).id } }),
+  );
+  expect(dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id))).statusHistory).toHaveLength(2);
+});
+
+test("each row is either imported or has one error, under the number that a spreadsheet shows", async () => {
+  const name = uniqueName();
+  const rows = [
+    "name,email,lat,lng,status",
+    `${name} 1,,1,2,`,
+    "",
+    `${name} 2,nobody,91,x,Nope`,
+    `${name} 3,,1,,`,
+    `${name} 4,,1,2,,`,
+    `"${name}\n5",,3,4,`,
+    `${name} 6`,
+  ];
+  const result = await imported(rows.join("\n"));
+  expect(result).toMatchObject({ imported: 2, skipped: 4 });
+  expect(result.errors.map(({ row }) => row)).toEqual([4, 5, 6, 8]);
+  expect(result.errors[0]?.message.split("; ")).toHaveLength(4);
+  expect((await list(name)).items.map((item) => item.name)).toEqual([`${name} 1`, `${name}\n5`]);
+});
+
+test("a header alone is no error and no prospect", async () => {
+  const { id, ...result } = await imported("name,lat,lng\r\n");
+  expect(result).toEqual({ imported: 0, skipped: 0, errors: [] });
+  expect(dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id))).state).toBe("completed");
+});
+
+test("a rep who sees own prospects alone gets those that nobody is assigned to", async () => {
+  const name = uniqueName();
+  await imported(`name,lat,lng\n${name},1,2\n`, as.importer);
+  expect((await list(name, as.importer)).items).toMatchObject([{ assignedTo: { email: as.importer.email } }]);
+  expect((await list(name, as.rep)).items).toEqual([]);
+});
+
+test("without the permission the body is not even looked at", async () => {
+  problemOf(await post(csvForm("nonsense"), as.rep), 403, "permission_denied");
+  problemOf(await post("nonsense", as.viewer), 403, "permission_denied");
+});
+
+test("the same key is one import, whatever boundary the form has; another file is a mistake", async () => {
+  const [name, key] = [uniqueName(), randomUUID()];
+  const text = `name,lat,lng\n${name},1,2\n`;
+  const headers = { "Idempotency-Key": key };
+  const first = bodyOf(await post(csvForm(text), as.owner, headers), 200, Result);
+  const again = await post(csvForm(text), as.owner, headers);
+  expect(bodyOf(again, 200, Result)).toEqual(first);
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+  problemOf(await post(csvForm(`${text}x,1,2\n`), as.owner, headers), 422, "idempotency_mismatch");
+  expect((await list(name)).total).toBe(1);
+});
+
+test("10 000 rows with an error each are told and kept, one more is too many", async () => {
+  const rows = (count: number) => `name,status\n${"x,A status that nobody has ever heard of\n".repeat(count)}`;
+  const key = { "Idempotency-Key": randomUUID() };
+  const result = bodyOf(await post(csvForm(rows(10_000)), as.owner, key), 200, Result);
+  expect(result.errors).toHaveLength(10_000);
+  expect(bodyOf(await post(csvForm(rows(10_000)), as.owner, key), 200, Result)).toEqual(result);
+  const answer = await post(csvForm(rows(10_001)));
+  problemOf(answer, 413, "payload_too_large");
+  expect(answer.text).toContain("POST /api/prospects/imports");
+});
+
+test("rows with fifty faults each: the answer arrives, and the same answer again under its key", async () => {
+  const name = uniqueName();
+  const tags = Array.from({ length: 50 }, (_, i) => `${i},`).join(";");
+  const file = ["name,lat,lng,tags", `${name},1,2,`, ...Array.from({ length: 9_999 }, () => `x,1,2,"${tags}"`)].join(
+    "\n",
+  );
+  const key = { "Idempotency-Key": randomUUID() };
+  const result = bodyOf(await post(csvForm(file), as.owner, key), 200, Result);
+  expect(result).toMatchObject({ imported: 1, skipped: 9_999 });
+  expect(new Set(result.errors.map(({ message }) => message))).toEqual(
+    new Set(["tags: must not hold a comma or semicolon"]),
+  );
+  expect(result.errors).toHaveLength(9_999);
+  expect(bodyOf(await post(csvForm(file), as.owner, key), 200, Result)).toEqual(result);
+  const { errors } = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(result.id)));
+  expect(errors).toEqual(result.errors);
+  expect((await list(name)).total).toBe(1);
+});
+
+test("is one event, told once it is completed, and none for each row", async () => {
+  const receiver = await startReceiver();
+  const events = ["prospect.import_completed", "prospect.created", "note.created"].map((event) => ({ event }));
+  const webhook = await as.otherOwner.POST("/api/webhooks", {
+    body: { name: "I", url: receiver.url, registrations: events },
+  });
+  const { id: webhookId } = dataOf(webhook, 201);
+  const result = await imported("name,lat,lng,notes\nA,1,2,first\nB,3,4,\nC,,,\n", as.otherOwner);
+  const made = dataOf(await as.otherOwner.POST("/api/prospects", { body: {} }), 201);
+  await receiver.until(2);
+  await as.otherOwner.DELETE("/api/webhooks/{id}", at(webhookId));
+  await receiver.close();
+  const told = new Map(receiver.receipts.map(({ event }) => [event.event, event.data]));
+  expect(told.get("prospect.import_completed")).toEqual(result);
+  expect(told.get("prospect.created")).toMatchObject({ prospect: { id: made.id } });
+  expect(receiver.receipts).toHaveLength(2);
+});
+
+describe("refused whole, with nothing written", () => {
+  const crlf = (...lines: string[]) => lines.join("\r\n");
+  const part = (name: string, content: string) =>
+    crlf("--b", `Content-Disposition: form-data; name="${name}"; filename="../../etc/x.csv"`, "", content, "");
+  const two = csvForm("name\n");
+  two.append("file", new Blob(["name\n"]), "b.csv");
+  const good = "name,lat,lng\nnever,1,2\n";
+
+  const raw: readonly [string, string, string?][] = [
+    ["a form without an end", part("file", good)],
+    ["a form that is none", "nonsense"],
+    ["ten thousand parts", `${part("file", good).repeat(10_000)}--b--`],
+    ["a header of a megabyte", crlf("--b", `X: ${"x".repeat(1_000_000)}`, "", good, "--b--", "")],
+    ["no boundary", part("file", good), "multipart/form-data"],
+  ];
+  test.each(raw)("%s", async (_, body, type = "multipart/form-data; boundary=b") => {
+    problemOf(await post(body, as.owner, { "Content-Type": type }), 400, "validation_failed");
+  });
+
+  const files: readonly [string, FormData][] = [
+    ["another field", csvForm(good, "csv")],
+    ["two files", two],
+    ["no file", new FormData()],
+    ["an empty file", csvForm("")],
+    ["no known column", csvForm("a,b\n1,2\n")],
+    ["a column twice", csvForm("name,NAME\n1,2\n")],
+    ["latin-1", csvForm(Uint8Array.from(Buffer.from(`${good}José,1,2\n`, "latin1")))],
+    ["gzip", csvForm(Uint8Array.from(gzipSync(Buffer.alloc(50_000_000))))],
+    ["zip", csvForm(Uint8Array.from(Buffer.from("504b03041400000008006ba1d8cc8f", "hex")))],
+    ["NULs", csvForm("\0".repeat(1_000))],
+    ["UTF-16 without a mark", csvForm(Uint8Array.from(Buffer.from(good, "utf16le")))],
+    ["quotes that do not end", csvForm(`${good}"never,1,2\n`)],
+    ["a line of three megabytes", csvForm(`${good}${"x".repeat(3_000_000)}`)],
+    ["a million columns", csvForm(`${good}${",".repeat(1_000_001)}`)],
+  ];
+  test.each(files)("%s", async (_, form) => {
+    problemOf(await post(form), 400, "validation_failed");
+  });
+
+  test("JSON", async () => {
+    problemOf(await post("{}", as.owner, { "Content-Type": "application/json" }), 415, "unsupported_media_type");
+  });
+
+  // The function sees the first; of the others the gateway or Lambda refuses the event, which holds the form as base64.
+  test.each([4_000_000, 4_600_000, 9_900_000, 11_000_000])("a file above %d bytes, with the way out", async (bytes) => {
+    const answer = await post(csvForm(`${good}${"never,1,2\n".repeat(bytes / 10)}`));
+    problemOf(answer, 413, "payload_too_large");
+    expect(answer.text).toContain("import job: POST /api/prospects/imports");
+  });
+
+  test.each([1_000_001, 5_900_000, 7_000_000])("JSON of %d bytes on any route, with the limit", async (bytes) => {
+    const answer = await as.owner("POST", "/api/prospects", { name: "x".repeat(bytes) });
+    problemOf(answer, 413, "payload_too_large");
+    expect(answer.text).toContain("at most 1000000 bytes");
+  });
+
+  test("nothing of them is there", async () => {
+    expect((await list("never")).total).toBe(0);
+  });
+});

@@ -1,0 +1,322 @@
+/** The import on a table that fails, and what it costs: after any death and a retry each row is there once, and before none is. */
+import { parse } from "csv-parse/sync";
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { openLinks } from "#shared/aws/links.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { BucketUnavailable } from "#shared/errors.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
+import { type ImportContext, importFile } from "#shared/jobs/import/import.ts";
+import { readImport } from "#shared/jobs/import/read.ts";
+import { limits } from "#shared/limits.ts";
+import { listAddresses } from "#shared/prospects/addresses/list.ts";
+import { createNote, getNote } from "#shared/prospects/attached/notes.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { readAllProspects } from "#shared/prospects/index/plain-reading.ts";
+import { readProspect } from "#shared/prospects/list/detail.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikesOf } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+
+async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
+  const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
+  return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
+}
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const clock = { now: () => now.ms };
+
+/** The bucket: what it was given, and a refusal when that is wanted. */
+const bucket = { files: new Map<string, Uint8Array>(), refuses: false };
+const objects: ImportContext["objects"] = {
+  put: async (key, bytes) => {
+    if (bucket.refuses) throw new BucketUnavailable("as planned");
+    bucket.files.set(key, bytes);
+  },
+};
+const newFunction = (): ImportContext => ({ ...warmFunction(db, clock), objects });
+const faultyFunction = (): ImportContext => ({ ...contextOn(db.table, clock), objects });
+
+const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
+/** With an address each, a status and two tags; every third with a note. */
+const fileOf = (count: number, name = "n"): Buffer =>
+  Buffer.from(
+    csvText([
+      header,
+      ...Array.from({ length: count }, (_, i) => [
+        ...[`${name}${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
+        i % 3 === 0 ? `note ${i}` : "",
+      ]),
+    ]),
+  );
+
+const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
+  listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
+
+/** As the endpoint does it under an idempotency key. */
+const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
+  const request = {
+    requestId: "r",
+    method: "POST",
+    path: "/api/prospects/import",
+    resource: "/api/prospects/import",
+    prefix: "",
+    headers: new Map([["idempotency-key", ["k"]]]),
+    pathParameters: {},
+    queryParameters: new Map<string, string[]>(),
+    body: "the digest of the file",
+  };
+  return idempotently(context, caller, request, (own) => importFile({ ...own, objects }, caller, bytes));
+};
+
+/** Everything of a company but its reference data, its idempotency keys and the journal of its imports. */
+async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
+  const found = await db.keysOf(`C#${companyId}#`);
+  return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML) /.test(key));
+}
+
+async function expectOnce(company: Company, count: number): Promise<void> {
+  const context = newFunction();
+  const { companyId } = company.caller;
+  const { items, total } = await list(context, company);
+  expect(total).toBe(count);
+  expect(new Set(items.map(({ name }) => name)).size).toBe(count);
+  expect((await readAllProspects(context.table, companyId)).prospects).toHaveLength(count);
+  expect(await checkIndex(context.table, companyId)).toEqual([]);
+  expect(await addressesOf(context, companyId)).toHaveLength(count);
+}
+
+describe("killed", () => {
+  const COUNT = 30;
+  const deaths = [
+    ["before", 0, serverError],
+    ["after", 1, { kind: "lose reply" }],
+  ] satisfies [string, number, Fault][];
+
+  test.each(deaths)(
+    "%s each call of the table takes effect: no row before, each once after the retry",
+    { tags: "sized" },
+    async (_, turn, death) => {
+      let calls = 0;
+      const counting = await newCompany(newFunction());
+      db.plan(() => {
+        calls++;
+        return pass;
+      });
+      await posted(faultyFunction(), counting.caller, fileOf(COUNT));
+      const all = calls;
+      expect(all).toBeGreaterThan(12);
+      for (const last of strikesOf(all, turn)) {
+        const company = await newCompany(newFunction());
+        db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+        const answer = await posted(faultyFunction(), company.caller, fileOf(COUNT)).catch(() => undefined);
+        db.plan(() => pass);
+        const before = (await list(newFunction(), company)).total;
+        if (before === 0) await expectNothingSeen(company);
+        else expect(before, `killed at call ${last}`).toBe(COUNT);
+        if (answer === undefined) {
+          now.ms += limits.idempotentRunMs + 1;
+          await posted(newFunction(), company.caller, fileOf(COUNT));
+        }
+        await expectOnce(company, COUNT);
+        // What the dead one left is gone as well: blocks that were leased and not used yet are all that may remain.
+        const left = (await rowsOf(company)).filter((key) => !/#[PA]R R/.test(key));
+        const pure = (await rowsOf(counting)).filter((key) => !/#[PA]R R/.test(key));
+        expect(left.length, `killed at call ${last}`).toBe(pure.length);
+      }
+    },
+  );
+
+  async function expectNothingSeen(company: Company): Promise<void> {
+    const context = newFunction();
+    const { companyId } = company.caller;
+    expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);
+    expect(await addressesOf(context, companyId)).toEqual([]);
+    const prospects = (await db.keysOf(`C#${companyId}#P#`)).filter(({ sk }) => sk.startsWith("P#"));
+    for (const { sk } of prospects.slice(0, 2)) {
+      const id = Number(sk.slice(2));
+      await expect(readProspect(context, company.caller, id)).rejects.toThrow("no such prospect");
+      await expect(updateProspect(context, company.caller, id, { name: "x" })).rejects.toThrow("no such prospect");
+      await expect(createNote(context, company.caller, id, { body: "x" })).rejects.toThrow("no such prospect");
+    }
+    const notes = (await db.keysOf(`C#${companyId}#P#`)).filter(({ sk }) => sk.startsWith("N#"));
+    for (const { sk } of notes.slice(0, 1)) {
+      const id = Number(sk.split("#").at(-1));
+      await expect(getNote(context, company.caller, id)).rejects.toThrow("no such note");
+    }
+  }
+
+  test("by the bucket, it has written nothing", async () => {
+    const company = await newCompany(newFunction());
+    bucket.refuses = true;
+    await expect(importFile(newFunction(), company.caller, fileOf(3))).rejects.toThrow(BucketUnavailable);
+    bucket.refuses = false;
+    expect(await rowsOf(company)).toEqual([]);
+  });
+
+  test("and thought dead, it cannot be completed any more", async () => {
+    const company = await newCompany(newFunction());
+    let later: Promise<unknown> | undefined;
+    db.plan((operation) => {
+      if (operation !== "BatchWriteItem" || later !== undefined) return pass;
+      later = Promise.resolve();
+      return {
+        kind: "late",
+        meanwhile: async () => {
+          now.ms += limits.idempotentRunMs + 1;
+          await importFile(newFunction(), company.caller, fileOf(5, "other"));
+        },
+      };
+    });
+    await expect(importFile(faultyFunction(), company.caller, fileOf(5))).rejects.toThrow();
+    db.plan(() => pass);
+    expect((await list(newFunction(), company)).items.map(({ name }) => name)).toEqual(
+      [0, 1, 2, 3, 4].map((i) => `other${i}`),
+    );
+    await expectOnce(company, 5);
+  });
+});
+
+test("others write and flush meanwhile, and the file is kept", async () => {
+  const company = await newCompany(newFunction());
+  const { companyId } = company.caller;
+  const others = newFunction();
+  let writes = 0;
+  db.plan((operation) => {
+    if (operation !== "BatchWriteItem" || writes >= 8) return pass;
+    const mine = ++writes;
+    return {
+      kind: "late",
+      meanwhile: async () => {
+        await createProspect(others, company.caller, {
+          name: `other ${mine}`,
+          address: { address1: "1", city: "2", state: "3", zip: "4" },
+        });
+        await flush(others, companyId, { least: 1, settleMs: 0 });
+        expect((await list(newFunction(), company, { search: "imported" })).total).toBe(0);
+      },
+    };
+  });
+  const { id: imported } = await importFile(faultyFunction(), company.caller, fileOf(200, "imported"));
+  const id = imported ?? 0;
+  db.plan(() => pass);
+  expect(writes).toBeGreaterThan(1);
+  await expectOnce(company, 200 + writes);
+  expect(await readImport(newFunction(), openLinks(), company.caller, id)).toMatchObject({
+    state: "completed",
+    imported: 200,
+  });
+  expect(bucket.files.get(`imports/${companyId}/${id}.csv`)).toEqual(fileOf(200, "imported"));
+});
+
+test("2 000 rows cost at most 1.1 write units each and one for each note", async () => {
+  const company = await newCompany(newFunction());
+  const { usage, result } = await metered(() => importFile(newFunction(), company.caller, fileOf(2_000)));
+  expect(result).toMatchObject({ imported: 2_000, skipped: 0 });
+  expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * 2_000 + Math.ceil(2_000 / 3));
+});
+
+/** The columns of a file that an import does not decide anew. */
+function contentOf(text: string): Record<string, string>[] {
+  const rows: Record<string, string>[] = parse(text, { columns: true, record_delimiter: "\r\n" });
+  return rows.map(({ id: _, createdBy: __, createdAt: ___, ...row }) => row);
+}
+
+async function exportOf(context: ApiContext, { caller }: Company): Promise<string> {
+  let text = "";
+  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse({}))) text += piece;
+  return text;
+}
+
+/** What names things in one company does so in the other. */
+async function copyNames(from: Company, to: Company): Promise<void> {
+  const users: Item[] = [];
+  for await (const item of db.direct.query(keys.reference(from.caller.companyId)))
+    if (item.type === "user") users.push(item);
+  const { pk } = keys.reference(to.caller.companyId);
+  await db.direct.batchPut(users.map((user) => ({ ...user, pk, sk: String(user.sk) })));
+}
+
+test("what is exported from one company and imported into an empty one is the same, in the same order", {
+  tags: "sized",
+}, async () => {
+  const awkward = (max: number) =>
+    fc.oneof(
+      fc.constantFrom(
+        "",
+        "=1+1",
+        "+1 (303) 555",
+        "-5",
+        "@x",
+        "\tx",
+        "\r=x",
+        "'=x",
+        "''=x",
+        '"',
+        'a"b',
+        "a,b",
+        "a;b",
+        "a\r\nb",
+        "\uFEFFx",
+        "👩‍👩‍👧",
+        "\u0000",
+        " a ",
+      ),
+      fc.string({ unit: fc.constantFrom(..."=+-@'\t\r\n\",; ab0é👍"), maxLength: max }),
+    );
+  const line = awkward(20).map((text) => text || "-");
+  const prospect = fc.record({
+    name: awkward(30),
+    phoneNumber: awkward(20),
+    emailAddress: fc.constantFrom(null, "a.b+c@example.com"),
+    lat: fc.constantFrom(0, -5, 39.7392, -89.99999999),
+    lng: fc.double({ min: -180, max: 180, noNaN: true }).map((degrees) => (Math.abs(degrees) < 1e-9 ? -1e-9 : degrees)),
+    address: fc.option(fc.record({ address1: line, address2: awkward(10), city: line, state: line, zip: line })),
+    source: awkward(20),
+    isAssigned: fc.boolean(),
+    status: fc.nat(3),
+    note: fc.oneof(awkward(200), fc.constant("x\n".repeat(5_000))),
+  });
+  const holds = async (prospects: (typeof prospect extends fc.Arbitrary<infer T> ? T : never)[]): Promise<void> => {
+    const context = newFunction();
+    const [one, two] = [await newCompany(context), await newCompany(context)];
+    await copyNames(one, two);
+    const { statuses } = await loadDictionary(context.table, one.caller.companyId);
+    for (const { isAssigned, status, note, ...input } of prospects) {
+      const currentStatusId = [...statuses.keys()][status] ?? null;
+      const { id } = await createProspect(context, one.caller, {
+        ...input,
+        currentStatusId,
+        assignedToUserId: isAssigned ? one.repId : null,
+      });
+      if (note !== "") await createNote(context, one.caller, id, { body: note });
+      now.ms++;
+    }
+    const text = await exportOf(newFunction(), one);
+    const result = await importFile(newFunction(), two.caller, Buffer.from(text));
+    expect(result).toMatchObject({ imported: prospects.length, skipped: 0, errors: [] });
+    expect(contentOf(await exportOf(newFunction(), two))).toEqual(contentOf(text));
+  };
+  await fc.assert(fc.asyncProperty(fc.array(prospect, { minLength: 1, maxLength: 6 }), holds), {
+    numRuns: sized({ short: 12, wide: 60 }),
+  });
+});

@@ -1,0 +1,87 @@
+/** What came by an import, within a request or by an upload, can be read and changed by every endpoint as what was made one by one. */
+import { expect, test } from "vitest";
+import { at, type Client, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { bodyOf, dataOf, Identified, present, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const HEADER = "name,address1,city,state,zip,lat,lng,notes,tags,status";
+const fileOf = (name: string): string =>
+  `${HEADER}\n${name},1 Main St,Denver,CO,80202,39.7,-105,Has a dog,Tag of ${name},New\n`;
+
+async function byRequest(owner: Client, name: string): Promise<void> {
+  const token = await tokenOf(owner.email);
+  const headers = { Authorization: `Bearer ${token}` };
+  const answer = await send("POST", "/api/prospects/import", { headers, body: csvForm(fileOf(name)) });
+  expect(answer.body).toMatchObject({ imported: 1, skipped: 0 });
+}
+
+async function byUpload(owner: Client, name: string): Promise<void> {
+  const { id, upload } = dataOf(await owner.POST("/api/prospects/imports", { body: {} }), 201);
+  const { url, method, headers } = present(upload ?? undefined);
+  expect((await fetch(url, { method, headers, body: fileOf(name) })).status).toBe(200);
+  for (;;) {
+    const { state, imported } = dataOf(await owner.GET("/api/prospects/imports/{id}", at(id)));
+    if (state === "completed") return expect(imported).toBe(1);
+    expect(["running", "awaiting_upload"]).toContain(state);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+test.each([
+  { way: "a request", bring: byRequest },
+  { way: "an upload", bring: byUpload },
+])("a prospect that came by $way", async ({ bring }) => {
+  // The first import of a company leases its first ids.
+  const { owner } = await newTeam();
+  const name = uniqueName();
+  await bring(owner, name);
+  const listed = dataOf(await owner.GET("/api/prospects", { params: { query: { search: name } } }));
+  const { id, address } = present(listed.items[0]);
+  const detail = dataOf(await owner.GET("/api/prospects/{id}", at(id)));
+  expect(detail).toMatchObject({ name, tags: [{ tag: { value: `Tag of ${name}` } }], notes: [{ body: "Has a dog" }] });
+
+  const [note] = dataOf(await owner.GET("/api/prospects/{id}/notes", at(id)));
+  const noteId = present(note).id;
+  dataOf(await owner.GET("/api/notes/{id}", at(noteId)));
+  dataOf(await owner.PATCH("/api/notes/{id}", { ...at(noteId), body: { body: "Has two dogs" } }));
+  dataOf(await owner.DELETE("/api/notes/{id}", at(noteId)));
+  dataOf(await owner.POST("/api/prospects/{id}/notes", { ...at(id), body: { body: "Called" } }), 201);
+
+  const addressId = present(address).id;
+  dataOf(await owner.GET("/api/addresses/{id}", at(addressId)));
+  dataOf(await owner.PATCH("/api/addresses/{id}", { ...at(addressId), body: { address1: "2 Main St" } }));
+  expect(dataOf(await owner.GET("/api/prospects/{id}", at(id))).address).toMatchObject({ address1: "2 Main St" });
+
+  const times = { startAt: "2099-01-01T10:00:00Z", endAt: "2099-01-01T11:00:00Z" };
+  const visit = { title: "Visit", ...times };
+  const made = dataOf(await owner.POST("/api/prospects/{id}/appointments", { ...at(id), body: visit }), 201);
+  dataOf(await owner.GET("/api/appointments/{id}", at(made.id)));
+  dataOf(await owner.PATCH("/api/appointments/{id}", { ...at(made.id), body: { title: "Second visit" } }));
+  dataOf(await owner.DELETE("/api/appointments/{id}", at(made.id)));
+
+  const registration = { event: "prospect.updated", triggerMode: "manual", label: "Send" } as const;
+  const hook = { name, url: "http://127.0.0.1:9", registrations: [registration] };
+  dataOf(await owner.POST("/api/webhooks", { body: hook }), 201);
+  const [action] = dataOf(await owner.GET("/api/prospects/{id}/actions", at(id)));
+  const { registrationId } = present(action);
+  const pressed = await owner.POST("/api/prospects/{id}/actions/{registrationId}", {
+    params: { path: { id, registrationId } },
+  });
+  dataOf(pressed, 202);
+
+  dataOf(await owner.PUT("/api/prospects/{id}/tags", { ...at(id), body: { tagIds: [] } }));
+  const elsewhere = { address1: "3 Main St", city: "Denver", state: "CO", zip: "80202" };
+  const moved = dataOf(await owner.PATCH("/api/prospects/{id}", { ...at(id), body: { address: elsewhere } }));
+  expect(moved.address).toMatchObject(elsewhere);
+  expect(dataOf(await owner.DELETE("/api/prospects/{id}", at(id)))).toEqual({ id });
+});
+
+test("a company's first prospect may bring the company's first address", async () => {
+  const { owner } = await newTeam();
+  const { id } = bodyOf(await owner("POST", "/api/prospects", { name: "First" }), 201, Identified);
+  const address = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
+  expect(dataOf(await owner.PATCH("/api/prospects/{id}", { ...at(id), body: { address } })).address).toMatchObject(
+    address,
+  );
+});

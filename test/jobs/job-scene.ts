@@ -1,0 +1,167 @@
+/** Imports and exports as jobs, on a table and a bucket that fail: what S3 and the queue would do, the test does. */
+import { createHash } from "node:crypto";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobMessage } from "#shared/aws/job-queue.ts";
+import type { Links } from "#shared/aws/links.ts";
+import type { Objects } from "#shared/aws/objects.ts";
+import type { Clock } from "#shared/clock.ts";
+import type { JobContext } from "#shared/context.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { BucketUnavailable, FileGone } from "#shared/errors.ts";
+import { runExport } from "#shared/jobs/export/job.ts";
+import { beginImport } from "#shared/jobs/import/begin.ts";
+import { runImport } from "#shared/jobs/import/job.ts";
+import type { NewImport } from "#shared/jobs/import/new-import.ts";
+import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
+import { HOLD_MS, JobLost } from "#shared/jobs/lease.ts";
+import { sweepJobs } from "#shared/jobs/sweep-jobs.ts";
+import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
+import { warmFunction } from "../harness/warm-function.ts";
+
+/** What a call of the bucket does: `before` it takes effect it fails, or after. */
+export type BucketFault = "before" | "after" | undefined;
+
+export interface MemoryBucket extends Objects {
+  readonly files: Map<string, Uint8Array>;
+  readonly uploads: Map<string, Map<number, Uint8Array>>;
+  /** Asked for each call, counted from 1. */
+  plan: (number: number) => BucketFault;
+  calls: number;
+}
+
+const tagOf = (bytes: Uint8Array): string => `"${createHash("md5").update(bytes).digest("hex")}"`;
+
+export function memoryBucket(): MemoryBucket {
+  const files = new Map<string, Uint8Array>();
+  const uploads = new Map<string, Map<number, Uint8Array>>();
+  const found = (key: string): Uint8Array => {
+    const bytes = files.get(key);
+    if (bytes === undefined) throw new FileGone("there is no such file");
+    return bytes;
+  };
+  const partsOf = (upload: string): Map<number, Uint8Array> => {
+    const parts = uploads.get(upload);
+    if (parts === undefined) throw new FileGone("there is no such upload");
+    return parts;
+  };
+  async function call<T>(work: () => T): Promise<T> {
+    const fault = bucket.plan(++bucket.calls);
+    if (fault === "before") throw new BucketUnavailable("as planned");
+    const result = work();
+    if (fault === "after") throw new BucketUnavailable("as planned");
+    return result;
+  }
+  const bucket: MemoryBucket = {
+    files,
+    uploads,
+    plan: () => undefined,
+    calls: 0,
+    put: (key, bytes) => call(() => void files.set(key, Uint8Array.from(bytes))),
+    get: (key) => call(() => found(key)),
+    read: async function* (key, etag) {
+      const bytes = await call(() => found(key));
+      if (tagOf(bytes) !== etag) throw new FileGone("another file");
+      for (let at = 0; at < bytes.length; at += 60_000) yield bytes.subarray(at, at + 60_000);
+    },
+    info: (key) =>
+      call(() => {
+        const bytes = files.get(key);
+        return bytes === undefined ? undefined : { bytes: bytes.length, etag: tagOf(bytes) };
+      }),
+    remove: (key) => call(() => void files.delete(key)),
+    beginParts: (key) =>
+      call(() => {
+        const upload = `${key}:${uploads.size}`;
+        uploads.set(upload, new Map());
+        return upload;
+      }),
+    putPart: (_, upload, number, bytes) =>
+      call(() => {
+        partsOf(upload).set(number, Uint8Array.from(bytes));
+        return tagOf(bytes);
+      }),
+    completeParts: (key, upload, tags) =>
+      call(() => {
+        const parts = partsOf(upload);
+        const all = tags.map((tag, i) => {
+          const part = parts.get(i + 1);
+          if (part === undefined || tagOf(part) !== tag) throw new Error(`part ${i + 1} is another one`);
+          return part;
+        });
+        files.set(key, Buffer.concat(all));
+        uploads.delete(upload);
+      }),
+    abortParts: (_, upload) => call(() => void uploads.delete(upload)),
+  };
+  return bucket;
+}
+
+const links: Links = {
+  download: async (key) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" }),
+  upload: async (key) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" }),
+};
+
+export interface JobScene {
+  readonly bucket: MemoryBucket;
+  /** Messages that nobody has taken yet. */
+  readonly queue: JobMessage[];
+  /** One that fails as the table and the bucket are planned to. */
+  faulty(): JobContext;
+  sound(): JobContext;
+  /** Begins an import, and puts its file where it belongs. */
+  uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
+  /** One run; where it fails, false, and its message is back in the queue. */
+  run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
+  /** Runs what the queue and the sweeper bring, until there is nothing left. */
+  settle(): Promise<void>;
+}
+
+const ample = (): number => 900_000;
+
+export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
+  const clock: Clock = { now: () => now.ms };
+  const bucket = memoryBucket();
+  const queue: JobMessage[] = [];
+  const jobs = {
+    send: async (message: JobMessage) => void queue.push(message),
+    returnIn: async () => undefined,
+  };
+  const on = (context: ApiContext): JobContext => ({ ...context, objects: bucket, jobs });
+  const sound = (): JobContext => on(warmFunction(db, clock));
+
+  async function run(context: JobContext, job: JobMessage, remainingMs = ample): Promise<boolean> {
+    try {
+      await (job.kind === "import" ? runImport : runExport)(context, job, remainingMs);
+      return true;
+    } catch (error) {
+      if (error instanceof JobLost) return true;
+      queue.push(job);
+      return false;
+    }
+  }
+
+  return {
+    bucket,
+    queue,
+    sound,
+    faulty: () => on(contextOn(db.table, clock)),
+    run,
+    uploaded: async (caller, bytes, input = {}) => {
+      const { id } = await beginImport(sound(), links, caller, input);
+      bucket.files.set(fileKeys.uploaded(caller.companyId, id), Uint8Array.from(bytes));
+      return { kind: "import", companyId: caller.companyId, id };
+    },
+    settle: async () => {
+      db.plan(() => pass);
+      bucket.plan = () => undefined;
+      for (let idle = 0, left = 60; idle < 3; ) {
+        if (left-- === 0) throw new Error("a job never ends");
+        now.ms += HOLD_MS + 600_000;
+        await sweepJobs({ ...sound(), jobs });
+        const message = queue.shift();
+        idle = message === undefined ? idle + 1 : 0;
+        if (message !== undefined) await run(sound(), message);
+      }
+    },
+  };
+}

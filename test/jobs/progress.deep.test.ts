@@ -1,0 +1,130 @@
+/** Work on a file says every few seconds how far it is, long before a place is reached from which another run could go on. */
+import { setTimeout } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { JobContext } from "#shared/context.ts";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { BucketUnavailable } from "#shared/errors.ts";
+import { beginExport } from "#shared/jobs/export/begin.ts";
+import { presentExport } from "#shared/jobs/export/read.ts";
+import { StoredExport } from "#shared/jobs/export/stored.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
+import { summaryOf } from "#shared/jobs/import/read.ts";
+import { StoredImport } from "#shared/jobs/import/schema.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { jobScene } from "./job-scene.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+/** What each batch of rows takes, to be written or read. */
+const BATCH_MS = 4_000;
+
+const fileOf = (count: number): Buffer =>
+  Buffer.from(`name,lat,lng\n${Array.from({ length: count }, (_, i) => `n${i},39.${i},-104.${i}\n`).join("")}`);
+
+/** Slow at everything that takes long, and tells of each state in which a client may see the work. */
+function slowly(context: JobContext, now: { ms: number }, tell: (item: Item | undefined) => void): JobContext {
+  const { table, objects } = context;
+  return {
+    ...context,
+    table: {
+      ...table,
+      batchPut: async (items) => {
+        await table.batchPut(items);
+        now.ms += BATCH_MS;
+      },
+      query: async function* (spec) {
+        yield* table.query(spec);
+        now.ms += BATCH_MS;
+      },
+      write: async (entry) => {
+        const item = await table.write(entry);
+        tell(item);
+        return item;
+      },
+    },
+    objects: {
+      ...objects,
+      read: async function* (key, etag) {
+        for await (const chunk of objects.read(key, etag)) {
+          yield chunk;
+          now.ms += BATCH_MS;
+        }
+      },
+    },
+  };
+}
+
+const isRising = (numbers: readonly number[]): boolean =>
+  numbers.every((n, i) => i === 0 || n >= (numbers[i - 1] ?? 0));
+
+test("an import tells of batches that are checked, and of each that is written", async () => {
+  const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+  const scene = jobScene(db, now);
+  const { caller } = await newCompany(scene.sound());
+  const job = await scene.uploaded(caller, fileOf(7_000));
+  const seen: { processed: number; written: number }[] = [];
+  const context = slowly(scene.sound(), now, (item) => {
+    if (item?.type === "import") seen.push(summaryOf(StoredImport.parse(item)));
+  });
+  expect(await scene.run(context, job)).toBe(true);
+  // How far the file is read ahead of its rows is for the streams to say: it tells of most batches, if not of each.
+  expect(new Set(seen.map(({ processed }) => processed)).size).toBeGreaterThan(3);
+  expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
+  expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
+  expect(isRising(seen.map(({ written }) => written))).toBe(true);
+  // One write of its row for each, beside those of beginning, steps and end.
+  expect(seen.length).toBeLessThan(16);
+});
+
+test("an export tells of rows that it has read, though no part of the file is full", async () => {
+  const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+  const scene = jobScene(db, now);
+  const { caller } = await newCompany(scene.sound());
+  await importFile(scene.sound(), caller, fileOf(1_700));
+  const { id } = await beginExport(scene.sound(), scene.sound().jobs, caller, {});
+  const seen: number[] = [];
+  const context = slowly(scene.sound(), now, (item) => {
+    if (item?.type === "export") seen.push(presentExport(StoredExport.parse(item), null).processed);
+  });
+  expect(await scene.run(context, { kind: "export", companyId: caller.companyId, id })).toBe(true);
+  expect(new Set(seen)).toEqual(new Set([0, 500, 1_000, 1_500, 1_700]));
+  expect(isRising(seen)).toBe(true);
+  const stored = StoredExport.parse(await context.table.get(keys.export(caller.companyId, id)));
+  expect(stored).toMatchObject({ state: "completed", processed: 1_700 });
+});
+
+test("a run that fails while rows are on their way to the table ends when they have arrived", async () => {
+  const scene = jobScene(db, { ms: Date.parse("2030-01-01T00:00:00.000Z") });
+  const { caller } = await newCompany(scene.sound());
+  const job = await scene.uploaded(caller, fileOf(7_000));
+  const { table, objects, ...context } = scene.sound();
+  let underWay = 0;
+  let batches = 0;
+  const batchPut: JobContext["table"]["batchPut"] = async (items) => {
+    batches++;
+    underWay++;
+    await table.batchPut(items);
+    await setTimeout(100);
+    underWay--;
+  };
+  /** Breaks off within the second batch, when the file is read to be written. */
+  let readings = 0;
+  const read: JobContext["objects"]["read"] = async function* (key, etag) {
+    const isSecond = ++readings === 2;
+    for await (const chunk of objects.read(key, etag)) {
+      yield chunk;
+      if (isSecond && batches > 0) throw new BucketUnavailable("as planned");
+    }
+  };
+  expect(await scene.run({ ...context, table: { ...table, batchPut }, objects: { ...objects, read } }, job)).toBe(
+    false,
+  );
+  expect(batches).toBeGreaterThan(0);
+  expect(underWay).toBe(0);
+});

@@ -1,0 +1,101 @@
+/** Connections to receivers: kept for what follows, made anew where a kept one is gone, and nobody else's. */
+import type { Socket } from "node:net";
+import { describe, expect, test, vi } from "vitest";
+import { limits } from "#shared/limits.ts";
+import { closeAfterEach, http, send, tcp } from "../harness/listening.ts";
+
+closeAfterEach();
+
+describe("the connection to a receiver", () => {
+  const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
+  /** Does with the n-th request on the n-th connection as it is told, each from 1. */
+  const counted = async (behave: (socket: Socket, request: number, connection: number) => void) => {
+    let connection = 0;
+    let requests = 0;
+    const receiver = await tcp((socket) => {
+      const own = ++connection;
+      let request = 0;
+      socket.on("data", () => {
+        requests++;
+        behave(socket, ++request, own);
+      });
+    });
+    return { ...receiver, requests: () => requests };
+  };
+
+  test("is kept for the exchange that follows, and for as many at a time as there were", async () => {
+    const receiver = await counted((socket) => void socket.write(ANSWER));
+    for (let round = 0; round < 3; round++) {
+      const exchanges = await Promise.all(Array.from({ length: 4 }, () => send(receiver)));
+      expect(exchanges.map(({ status }) => status)).toEqual([204, 204, 204, 204]);
+    }
+    expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 4, requests: 12 });
+  });
+
+  test.each<[string, (socket: Socket) => void]>([
+    ["closed", (socket) => void socket.end()],
+    ["reset", (socket) => void socket.resetAndDestroy()],
+  ])("is made anew where the receiver has %s the kept one without a word", async (_, end) => {
+    const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
+    for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
+    // The second exchange finds that the first one's connection is gone; the one that it makes instead is not kept.
+    expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
+  });
+
+  test("is nobody else's: another URL of the same host has its own", async () => {
+    const receiver = await counted((socket) => void socket.write(ANSWER));
+    for (const path of ["a", "b", "a", "b"]) {
+      expect(await send({ ...receiver, url: `${receiver.url}${path}` })).toMatchObject({ status: 204 });
+    }
+    expect(receiver.count()).toBe(2);
+  });
+
+  test("is not made anew where it was new, nor where the answer had begun: that is the receiver's failure", async () => {
+    const first = await counted((socket) => void socket.resetAndDestroy());
+    expect(await send(first)).toMatchObject({ status: null });
+    expect(first.requests()).toBe(1);
+    for (const beginning of ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "HTTP/1.1 500 Oops\r\nX: "]) {
+      const begun = await counted((socket, request) =>
+        request === 1 ? void socket.write(ANSWER) : void socket.end(beginning),
+      );
+      expect(await send(begun)).toMatchObject({ status: 204 });
+      expect((await send(begun)).status).toBeNull();
+      expect(begun.requests()).toBe(2);
+    }
+  });
+
+  test("is not used again where the receiver says so, or has more to say than is read", async () => {
+    const closing = await http((response) => void response.writeHead(204, { Connection: "close" }).end());
+    const sockets = new Set<Socket>();
+    const endless = await http((response, request) => {
+      sockets.add(request.socket);
+      response.write("x".repeat(limits.answerBytes + 1));
+    });
+    for (const receiver of [closing, endless]) {
+      for (let i = 0; i < 2; i++) expect((await send(receiver)).error).toBeNull();
+    }
+    expect(sockets.size).toBe(2);
+  });
+
+  test("is not used again once it is old", async () => {
+    const clock = vi.spyOn(performance, "now");
+    const from = performance.now();
+    const receiver = await counted((socket) => void socket.write(ANSWER));
+    for (const ageMs of [0, limits.connectionAgeMs, limits.connectionAgeMs + 1, 0, 1]) {
+      clock.mockReturnValue(from + ageMs);
+      expect(await send(receiver)).toMatchObject({ status: 204 });
+    }
+    clock.mockRestore();
+    expect(receiver.count()).toBe(2);
+  });
+
+  test("is closed when it has not been used for a while", async () => {
+    const closed = Promise.withResolvers<void>();
+    const receiver = await tcp((socket) => {
+      socket.on("data", () => void socket.write(ANSWER));
+      socket.on("end", () => closed.resolve());
+    });
+    expect(await send(receiver)).toMatchObject({ status: 204 });
+    await closed.promise;
+  });
+});

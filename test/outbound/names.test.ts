@@ -1,0 +1,230 @@
+/** Names of receivers, asked of a real name server: a silent one holds up nobody else, and what never left us is no attempt. */
+import { createHook } from "node:async_hooks";
+import { spawn } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { limits } from "#shared/limits.ts";
+import { NoAddress, NotLookedUp, nameResolver, type Resolve } from "#shared/outbound/names.ts";
+import { type Exchange, post } from "#shared/outbound/post.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
+import { type NameServer, startNameServer } from "./name-server.ts";
+
+closeAfterEach();
+let server: NameServer;
+beforeEach(async () => {
+  server = await startNameServer();
+});
+afterEach(() => server.stop());
+
+/** Look-ups that take a thread of libuv. */
+let threads = 0;
+const counter = createHook({
+  init(_id, type) {
+    if (type === "GETADDRINFOREQWRAP") threads++;
+  },
+});
+beforeAll(() => counter.enable());
+afterAll(() => counter.disable());
+
+/** Far less than the service gives a name server, so that the tests do not wait for it. */
+const LOOKUP_MS = 400;
+let clock = 0;
+const resolver = (more: object = {}): Resolve =>
+  nameResolver({ servers: [server.address], lookupMs: LOOKUP_MS, now: () => clock, ...more });
+const failure = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => "no error",
+    (error: unknown) => error,
+  );
+
+describe("a name", () => {
+  test("has its addresses, those of IPv4 first, whatever the case it is asked in and with or without a dot at its end", async () => {
+    server.answer = () => ({ addresses: ["2001:db8::1", "192.0.2.1", "192.0.2.2"] });
+    const resolve = resolver();
+    const expected = [
+      { address: "192.0.2.1", family: 4 },
+      { address: "192.0.2.2", family: 4 },
+      { address: "2001:db8::1", family: 6 },
+    ];
+    for (const name of ["a.test", "A.TEST.", "a.test"]) expect(await resolve(name)).toEqual(expected);
+    expect(server.questions.toSorted()).toEqual(["A a.test", "AAAA a.test"]);
+  });
+
+  test("has 64 addresses at most, whatever its server answers", async () => {
+    server.answer = () => ({ addresses: Array.from({ length: 70 }, (_, i) => `192.0.2.${i + 1}`) });
+    expect(await resolver()("a.test")).toHaveLength(64);
+  });
+
+  test("is asked for once, however many want it at a time", async () => {
+    server.answer = () => ({ addresses: ["192.0.2.1"], ttl: 0 });
+    const resolve = resolver();
+    await Promise.all(Array.from({ length: 50 }, () => resolve("a.test")));
+    expect(server.questions.toSorted()).toEqual(["A a.test", "AAAA a.test"]);
+  });
+
+  test("is remembered as long as its record says, and half a minute at most", async () => {
+    for (const [ttl, keptMs] of [
+      [0, 0],
+      [7, 7_000],
+      [86_400, limits.nameKeptMs],
+    ] as const) {
+      server.answer = () => ({ addresses: ["192.0.2.1"], ttl });
+      server.questions.length = 0;
+      const resolve = resolver();
+      clock = 1_000;
+      await resolve("a.test");
+      clock += Math.max(0, keptMs - 1);
+      await resolve("a.test");
+      expect(server.questions).toHaveLength(keptMs === 0 ? 4 : 2);
+      clock += 1;
+      await resolve("a.test");
+      expect(server.questions).toHaveLength(keptMs === 0 ? 6 : 4);
+    }
+  });
+
+  test("is forgotten where there are too many: the oldest first", async () => {
+    server.answer = () => ({ addresses: ["192.0.2.1"] });
+    // A thousand answers on a busy machine: one of them is late for a shorter limit.
+    const resolve = resolver({ lookupMs: 10_000 });
+    for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
+    server.questions.length = 0;
+    await resolve("n1.test");
+    expect(server.questions).toEqual([]);
+    await resolve("n0.test");
+    expect(server.questions).toHaveLength(2);
+  });
+
+  test.each([
+    ["no such name", () => "NXDOMAIN" as const],
+    ["a name without addresses", () => ({ addresses: [] })],
+  ])("that the server says is %s has no address, and that is its answer", async (_, answer) => {
+    server.answer = answer;
+    expect(await failure(resolver()("a.test"))).toBeInstanceOf(NoAddress);
+  });
+
+  test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s is not looked up", async (answer) => {
+    server.answer = () => answer;
+    expect(await failure(resolver()("a.test"))).toBeInstanceOf(NotLookedUp);
+    // Of which one kind of address is denied and the other kept silent about: nobody knows.
+    server.answer = (_, type) => (type === "A" ? "NXDOMAIN" : answer);
+    expect(await failure(resolver()("b.test"))).toBeInstanceOf(NotLookedUp);
+    server.answer = (_, type) => (type === "A" ? { addresses: ["192.0.2.1"] } : answer);
+    expect(await resolver()("c.test")).toEqual([{ address: "192.0.2.1", family: 4 }]);
+  });
+
+  test("that got no answer is asked for again after five seconds", async () => {
+    server.answer = () => "SERVFAIL";
+    const resolve = resolver();
+    await failure(resolve("a.test"));
+    server.answer = () => ({ addresses: ["192.0.2.1"] });
+    clock += limits.noNameKeptMs - 1;
+    expect(await failure(resolve("a.test"))).toBeInstanceOf(NotLookedUp);
+    clock += 1;
+    expect(await resolve("a.test")).toHaveLength(1);
+  });
+
+  test("is one of so many at a time: forty silent ones of a company leave room for others", async () => {
+    server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["192.0.2.1"] });
+    const resolve = resolver();
+    const silent = Array.from({ length: limits.webhooksPerCompany }, (_, i) => failure(resolve(`silent${i}.test`)));
+    expect(await resolve("other.test")).toHaveLength(1);
+    for (const error of await Promise.all(silent)) expect(error).toBeInstanceOf(NotLookedUp);
+    const many = Array.from({ length: limits.lookupsAtOnce }, (_, i) => failure(resolve(`silent-${i}.test`)));
+    server.questions.length = 0;
+    // The message tells the limit from a server that was too busy to answer.
+    expect(await failure(resolve("one-more.test"))).toMatchObject({
+      name: "NotLookedUp",
+      message: `one-more.test was not looked up: ${limits.lookupsAtOnce} other names are being looked up`,
+    });
+    expect(server.questions).not.toContain("A one-more.test");
+    await Promise.all(many);
+    clock += limits.noNameKeptMs;
+    expect(await resolve("one-more.test")).toHaveLength(1);
+  });
+
+  test("of this machine is looked up here, where that is allowed, and nowhere else", async () => {
+    const hostsFile = join(mkdtempSync(join(tmpdir(), "canvassing-hosts-")), "hosts");
+    writeFileSync(
+      hostsFile,
+      "# 192.0.2.9 commented.test\n192.0.2.7\tlaptop.test Alias.test # mine\n2001:db8::7 alias.test\n",
+    );
+    const resolve = resolver({ hostsFile });
+    for (const name of ["localhost", "LOCALHOST.", "a.localhost"]) {
+      expect((await resolve(name)).map(({ address }) => address)).toEqual(["127.0.0.1", "::1"]);
+    }
+    expect(await resolve("laptop.test")).toEqual([{ address: "192.0.2.7", family: 4 }]);
+    expect(await resolve("ALIAS.test")).toHaveLength(2);
+    expect(server.questions).toEqual([]);
+    expect(await failure(resolve("commented.test"))).toBeInstanceOf(NoAddress);
+    expect(await failure(resolver()("laptop.test"))).toBeInstanceOf(NoAddress);
+  });
+});
+
+const send = (url: string, resolve?: Resolve): Promise<Exchange> =>
+  post({ url, body: "{}", headers: {} }, "local", resolve);
+
+describe("a post", () => {
+  test("takes no thread of libuv for its name", async () => {
+    const before = threads;
+    const receiver = await http((response) => void response.end());
+    const port = new URL(receiver.url).port;
+    server.answer = () => ({ addresses: ["127.0.0.1"] });
+    expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
+    // By the resolver that the service has.
+    expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
+    await send(`http://nothing.invalid:${port}/`);
+    expect(threads - before).toBe(0);
+  });
+
+  test("whose name is not looked up, or that cannot be built, never left; what a name server or receiver answers is an answer", async () => {
+    const receiver = await http((response) => void response.end());
+    const closed = await http(() => undefined);
+    server.answer = (name) =>
+      name === "silent.test" ? "silence" : name === "private.test" ? { addresses: ["10.0.0.1"] } : "NXDOMAIN";
+    const resolve = resolver();
+    expect(await send("http://silent.test/", resolve)).toMatchObject({ status: null, isUnsent: true });
+    expect(await send("http://silent.test/", resolve)).toMatchObject({ error: expect.stringContaining("silent.test") });
+    const header = { url: receiver.url, body: "{}", headers: { "X-Bad": "a\r\nb" } };
+    expect(await post(header, "local")).toMatchObject({
+      status: null,
+      isUnsent: true,
+      error: expect.stringContaining("built"),
+    });
+    for (const url of ["http://nobody.test/", "http://private.test/", "http://10.0.0.1/", "http://127.0.0.1:1/"]) {
+      const exchange = await send(url, resolve);
+      expect(exchange.status).toBeNull();
+      expect(exchange, url).not.toHaveProperty("isUnsent");
+    }
+    expect(receiver.count() + closed.count()).toBe(0);
+  });
+
+  test("without a socket of ours never left: all files of the process are open", async () => {
+    const script = `
+      import { openSync } from "node:fs";
+      import { post } from "./shared/deliveries/exchange.ts";
+      const send = () => post({ url: "http://127.0.0.1:1/", body: "{}", headers: {} }, "local");
+      const first = await send();
+      try { for (;;) openSync("/dev/null", "r"); } catch {}
+      console.log(JSON.stringify([first, await send()].map(({ error, isUnsent }) => [error.split(":")[0], isUnsent ?? false])));`;
+    const command = `ulimit -n 256 && exec "$0" --input-type=module -e "$1"`;
+    const child = spawn("sh", ["-c", command, process.execPath, script], { stdio: ["ignore", "pipe", "inherit"] });
+    expect(JSON.parse(await text(child.stdout))).toEqual([
+      ["ECONNREFUSED", false],
+      ["EMFILE", true],
+    ]);
+  });
+
+  test("is vetted anew though its name is remembered: what is cached is no permission", async () => {
+    server.answer = () => ({ addresses: ["10.0.0.1"] });
+    const resolve = resolver();
+    for (let i = 0; i < 2; i++) {
+      expect(await send("http://a.test/", resolve)).toMatchObject({
+        error: expect.stringContaining("10.0.0.1 is not"),
+      });
+    }
+    expect(server.questions).toHaveLength(2);
+  });
+});

@@ -1,0 +1,258 @@
+/** An address and the prospects that hold a copy of it: never apart for good, whatever races and wherever it stops. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { StoredUser } from "#shared/auth/user-schema.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { limits } from "#shared/limits.ts";
+import { packAddresses } from "#shared/prospects/address-pack.ts";
+import { getAddress } from "#shared/prospects/address-visibility.ts";
+import { listAddresses } from "#shared/prospects/addresses/list.ts";
+import { updateAddress } from "#shared/prospects/addresses/update.ts";
+import { createAddress, newAddressWrite, readAddress } from "#shared/prospects/addresses.ts";
+import { readAllProspects } from "#shared/prospects/index/plain-reading.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { newUserWrites } from "#shared/reference/new-user.ts";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
+
+let companies = 0;
+async function company(): Promise<{ context: ApiContext; caller: Caller }> {
+  const context = contextOn(db.direct);
+  const sub = `addresses-${companies++}`;
+  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+  const made = await createCompany(context, { name: "Acme", owner });
+  return { context, caller: { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] } };
+}
+
+async function inParallel<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  const lane = async () => {
+    while (next < count) results.push(await work(next++));
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+  return results;
+}
+
+const allProspects = async (context: ApiContext, { companyId }: Caller): Promise<StoredProspect[]> =>
+  (await readAllProspects(context.table, companyId)).prospects;
+
+test("a change of an address that 200 prospects share goes on where it was cut off", async () => {
+  const { context, caller } = await company();
+  const { id } = await createAddress(context, caller.companyId, home);
+  const made = await inParallel(200, () => createProspect(context, caller, { addressId: id }));
+  const versions = async () => (await allProspects(context, caller)).map(({ version }) => version);
+
+  let transactions = 0;
+  db.plan((operation) => {
+    if (operation !== "TransactWriteItems") return pass;
+    transactions++;
+    return transactions < 3 ? pass : { kind: "error", code: "ValidationException", status: 400 };
+  });
+  const cut = updateAddress(contextOn(db.table), caller, id, { city: "Aurora" });
+  await expect(cut).rejects.toThrow();
+  expect((await versions()).filter((version) => version === 2)).toHaveLength(limits.prospectsChangedAtOnce);
+  expect(await readAddress(context, caller.companyId, id)).toMatchObject({ city: "Aurora", isSpreading: true });
+
+  await updateProspect(context, caller, made[150]?.id ?? 0, { name: "meanwhile" });
+  await updateAddress(context, caller, id, {});
+  const prospects = await allProspects(context, caller);
+  expect(new Set(prospects.map(({ address }) => address?.formattedAddress))).toEqual(
+    new Set(["1 Main St, Aurora, CO 80202"]),
+  );
+  expect(prospects.filter(({ name }) => name === "meanwhile")).toHaveLength(1);
+  expect((await versions()).toSorted()).toEqual([...Array.from({ length: 199 }, () => 2), 3]);
+  expect((await readAddress(context, caller.companyId, id)).isSpreading).toBeUndefined();
+});
+
+test("up to 33 prospects change in the transaction of their address, or none of them", async () => {
+  const { context, caller } = await company();
+  const { id } = await createAddress(context, caller.companyId, home);
+  const made = await inParallel(20, () => createProspect(context, caller, { addressId: id }));
+  await deleteProspect(context, caller, made[0]?.id ?? 0);
+  await updateProspect(context, caller, made[1]?.id ?? 0, { addressId: null });
+  db.plan((operation) =>
+    operation === "TransactWriteItems" ? { kind: "error", code: "ValidationException", status: 400 } : pass,
+  );
+  await expect(updateAddress(contextOn(db.table), caller, id, { zip: "1" })).rejects.toThrow();
+  expect((await allProspects(context, caller)).filter(({ address }) => address?.zip === "1")).toEqual([]);
+
+  db.plan(() => pass);
+  await updateAddress(contextOn(db.table), caller, id, { zip: "1" });
+  expect(db.calls.filter((operation) => operation === "TransactWriteItems")).toHaveLength(1);
+  const prospects = await allProspects(context, caller);
+  expect(prospects.filter(({ address }) => address?.zip === "1")).toHaveLength(18);
+  expect(prospects.find((prospect) => prospect.id === made[1]?.id)).toMatchObject({ address: null, version: 2 });
+  expect((await readAddress(context, caller.companyId, id)).prospectIds?.size).toBe(18);
+});
+
+test("racing changes of the address, of its prospects and of who has it lose nothing", async () => {
+  const { context, caller } = await company();
+  const [first, second] = await Promise.all([
+    createAddress(context, caller.companyId, home),
+    createAddress(context, caller.companyId, { ...home, address1: "2 Main St" }),
+  ]);
+  const made = await inParallel(6, () => createProspect(context, caller, { addressId: first.id }));
+  const ids = made.map(({ id }) => id);
+  await Promise.all([
+    ...Array.from({ length: 5 }, (_, i) => updateAddress(context, caller, first.id, { zip: `1-${i}` })),
+    ...Array.from({ length: 5 }, (_, i) => updateAddress(context, caller, second.id, { zip: `2-${i}` })),
+    ...ids.map((id) => updateProspect(context, caller, id, { name: `name ${id}` })),
+    ...ids.map((id) => updateProspect(context, caller, id, { phoneNumber: `phone ${id}`, addressId: second.id })),
+    ...ids.slice(3).map((id) => updateProspect(context, caller, id, { addressId: first.id })),
+    ...Array.from({ length: 6 }, () => createProspect(context, caller, { addressId: second.id })),
+  ]);
+  const rows = await Promise.all([first, second].map(({ id }) => readAddress(context, caller.companyId, id)));
+  const prospects = await allProspects(context, caller);
+  expect(prospects).toHaveLength(12);
+  for (const { id, address, name, phoneNumber } of prospects) {
+    const row = rows.find((entry) => entry.id === address?.id);
+    expect(row?.zip).toBe(address?.zip);
+    expect(row?.prospectIds).toContain(id);
+    if (ids.includes(id)) expect([name, phoneNumber]).toEqual([`name ${id}`, `phone ${id}`]);
+  }
+});
+
+/** The owner of a company, and a rep of it who sees only own prospects. */
+async function companyWithRep(): Promise<{ context: ApiContext; owner: Caller; rep: Caller }> {
+  const { context, caller: owner } = await company();
+  const row = StoredUser.parse(await context.table.get(keys.user(owner.companyId, owner.userId)));
+  const id = await context.ids.next();
+  const user = { ...row, id, sub: `${row.sub}-rep`, email: `rep-${row.email}`, role: "sales" as const };
+  await context.table.transact(newUserWrites(user));
+  return { context, owner, rep: { companyId: owner.companyId, userId: id, role: "sales", permissions: [] } };
+}
+
+const listed = async (context: ApiContext, caller: Caller): Promise<number[]> =>
+  (await listAddresses(context, caller, { after: 0, limit: 500 })).addresses.map(({ id }) => id);
+const notFound = { code: "not_found" };
+const badReference = { code: "validation_failed", faults: [{ pointer: "/addressId" }] };
+
+describe.each(["unflushed", "flushed"])("a user who sees only own prospects, where the index is %s", (state) => {
+  test("sees the addresses of these and of nobody, and changes those that no other prospect has", async () => {
+    const { context, owner, rep } = await companyWithRep();
+    const assigned = { assignedToUserId: rep.userId };
+    const [free, mine, theirs, shared] = await inParallel(4, () => createAddress(context, owner.companyId, home));
+    if (free === undefined || mine === undefined || theirs === undefined || shared === undefined) throw new Error();
+    await createProspect(context, owner, { addressId: mine.id, ...assigned });
+    const other = await createProspect(context, owner, { addressId: theirs.id });
+    const sharer = await createProspect(context, owner, { addressId: shared.id, ...assigned });
+    await createProspect(context, owner, { addressId: shared.id });
+    const inline = await createProspect(context, owner, { address: home });
+    if (state === "flushed") await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+    const hidden = [theirs.id, inline.address?.id ?? 0];
+
+    expect(await listed(context, rep)).toEqual([free.id, mine.id, shared.id].toSorted((a, b) => a - b));
+    expect(await listed(context, owner)).toHaveLength(5);
+    for (const { id } of [free, mine, shared]) expect(await getAddress(context, rep, id)).toMatchObject({ id });
+    for (const id of hidden) await expect(getAddress(context, rep, id)).rejects.toMatchObject(notFound);
+    const versions = async () => (await allProspects(context, owner)).map(({ id, version }) => [id, version]);
+    const before = await versions();
+    for (const id of [...hidden, shared.id]) {
+      await expect(updateAddress(context, rep, id, { zip: "9" })).rejects.toMatchObject(notFound);
+      await expect(updateAddress(context, rep, id, {})).rejects.toMatchObject(notFound);
+    }
+    for (const addressId of hidden) {
+      await expect(createProspect(context, rep, { addressId })).rejects.toMatchObject(badReference);
+      await expect(updateProspect(context, rep, sharer.id, { addressId })).rejects.toMatchObject(badReference);
+    }
+    expect(await versions()).toEqual(before);
+    for (const { id } of [free, mine])
+      expect(await updateAddress(context, rep, id, { zip: "9" })).toMatchObject({ zip: "9" });
+
+    // Whose they are changes with the prospects that have them.
+    await updateProspect(context, owner, other.id, { addressId: free.id });
+    expect(await listed(context, rep)).toEqual([mine.id, theirs.id, shared.id].toSorted((a, b) => a - b));
+    await expect(getAddress(context, rep, free.id)).rejects.toMatchObject(notFound);
+    await updateProspect(context, owner, other.id, { addressId: null });
+    expect(await listed(context, rep)).toContain(free.id);
+    await updateProspect(context, owner, inline.id, { ...assigned });
+    expect(await listed(context, rep)).toContain(inline.address?.id);
+    await updateProspect(context, owner, other.id, { addressId: theirs.id });
+    await deleteProspect(context, owner, other.id);
+    expect(await listed(context, rep)).toHaveLength(5);
+    expect(await getAddress(context, rep, theirs.id)).toMatchObject({ id: theirs.id });
+  });
+});
+
+test("an address that came with an import belongs to nobody once its prospect has another", async () => {
+  const { context, owner, rep } = await companyWithRep();
+  const { companyId } = owner;
+  const { id: prospectId } = await createProspect(context, owner, {});
+  const id = await context.ids.nextAddress(companyId);
+  const packed = { id, ...home, address2: null, prospectId };
+  await context.table.batchPut(packAddresses(companyId, "demo", "2030-01-01T00:00:00.000Z", [packed]));
+  const row = (await allProspects(context, owner))[0];
+  const copy = { ...packed, formattedAddress: null };
+  await context.table.write({ put: { ...keys.prospect(companyId, prospectId), ...row, address: copy } });
+  expect(await listed(context, rep)).toEqual([]);
+  await updateProspect(context, owner, prospectId, { address: { ...home, zip: "1" } });
+  expect(await listed(context, rep)).toEqual([id]);
+  expect(await getAddress(context, rep, id)).toMatchObject({ id });
+  expect(await listed(context, owner)).toHaveLength(2);
+});
+
+test("prospects that move in and out at the same time, while their address changes, are named exactly", async () => {
+  const { context, caller } = await company();
+  const [a, b] = await inParallel(2, () => createAddress(context, caller.companyId, home));
+  const made = await inParallel(12, () => createProspect(context, caller, { addressId: a?.id ?? 0 }));
+  await Promise.all([
+    ...made.map(({ id }, i) => updateProspect(context, caller, id, { addressId: i % 2 === 0 ? (b?.id ?? 0) : null })),
+    ...[1, 2, 3].map((zip) => updateAddress(context, caller, a?.id ?? 0, { zip: `${zip}` })),
+    ...made.map(({ id }) => updateProspect(context, caller, id, { name: "changed" })),
+  ]);
+  const rows = await Promise.all([a, b].map((address) => readAddress(context, caller.companyId, address?.id ?? 0)));
+  const prospects = await allProspects(context, caller);
+  for (const { id, prospectIds = new Set<number>() } of rows) {
+    const holders = prospects.filter(({ address }) => address?.id === id).map((prospect) => prospect.id);
+    expect([...prospectIds].toSorted()).toEqual(holders.toSorted());
+  }
+});
+
+test("one request looks through so many addresses and no more, and says where to go on", async () => {
+  const { context, owner, rep } = await companyWithRep();
+  const { companyId } = owner;
+  const { id: prospectId } = await createProspect(context, owner, {});
+  const blocks = limits.addressesLookedThrough / IDS_PER_PARTITION;
+  const from = 5_000_000;
+  const range = { type: "addressRange", from, to: from + blocks + 9 };
+  const at = (block: number) => ({
+    id: (from + block) * IDS_PER_PARTITION,
+    ...home,
+    address2: null,
+    formattedAddress: null,
+  });
+  const write = (block: number, holder?: number) =>
+    newAddressWrite(companyId, at(block), "2030-01-01T00:00:00.000Z", holder);
+  await context.table.transact([{ put: { ...keys.addressRange(companyId, from), ...range } }]);
+  for (let block = 0; block < blocks; block += 16) await context.table.transact([write(block, prospectId)]);
+  await context.table.transact([write(blocks + 9)]);
+  const { result, usage } = await metered(() => listAddresses(context, rep, { after: 0, limit: 50 }));
+  expect(result.addresses).toEqual([]);
+  expect(usage.readUnits).toBeLessThanOrEqual(2 * blocks);
+  const next = await listAddresses(context, rep, { after: result.after ?? 0, limit: 50 });
+  expect(next.addresses.map(({ id }) => id)).toEqual([at(blocks + 9).id]);
+  expect(next.after).toBeUndefined();
+  const all = await listAddresses(context, owner, { after: 0, limit: 50 });
+  expect(all.addresses).toHaveLength(9);
+  expect(all.after).toBeUndefined();
+  const pages = [];
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page = await listAddresses(context, owner, { after, limit: 4 });
+    pages.push(page.addresses.length);
+    after = page.after;
+  }
+  expect(pages).toEqual([4, 4, 1]);
+});

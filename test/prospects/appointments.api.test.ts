@@ -1,0 +1,198 @@
+/** Appointments over HTTP: fields, what prospects show of them, and their events. */
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Appointment, NewAppointment, NewProspect, operations } from "../../docs/client/api.ts";
+import { at } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf, Identified, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+type CalendarQuery = NonNullable<operations["appointmentsList"]["parameters"]["query"]>;
+
+const DAY_MS = 86_400_000;
+const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString();
+
+const newProspect = async (client = as.rep, body: NewProspect = {}): Promise<number> =>
+  dataOf(await client.POST("/api/prospects", { body }), 201).id;
+const make = async (prospectId: number, body: NewAppointment, client = as.rep): Promise<Appointment> =>
+  dataOf(await client.POST("/api/prospects/{id}/appointments", { ...at(prospectId), body }), 201);
+const calendar = async (query: CalendarQuery, client = as.rep): Promise<Appointment[]> =>
+  dataOf(await client.GET("/api/appointments", { params: { query } }));
+const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id);
+
+describe("an appointment", () => {
+  test("has defaults, stands where Location says, and is changed and deleted there", async () => {
+    const prospectId = await newProspect();
+    const startAt = "2031-03-01T10:00:00+02:00";
+    const answer = await as.admin.POST("/api/prospects/{id}/appointments", {
+      ...at(prospectId),
+      body: { title: "Roof", startAt },
+    });
+    const made = dataOf(answer, 201);
+    expect(made).toMatchObject({
+      prospectId,
+      title: "Roof",
+      startAt: "2031-03-01T08:00:00.000Z",
+      endAt: null,
+      allDay: false,
+      status: "scheduled",
+      location: null,
+      notes: null,
+      assignedTo: { email: as.rep.email },
+      createdBy: { email: as.admin.email },
+    });
+    const path = `/api/appointments/${made.id}`;
+    expect(answer.response.headers.get("location")).toBe(path);
+    expect(dataOf(await as.rep.GET("/api/appointments/{id}", at(made.id)))).toEqual(made);
+    expect(dataOf(await as.rep.PATCH("/api/appointments/{id}", { ...at(made.id), body: {} }))).toEqual(made);
+
+    const changes = {
+      title: "Roof 2",
+      endAt: "2031-03-01T09:00:00.000Z",
+      status: "completed" as const,
+      location: "there",
+    };
+    const changed = dataOf(await as.rep.PATCH("/api/appointments/{id}", { ...at(made.id), body: changes }));
+    expect(changed).toEqual({ ...made, ...changes, updatedAt: changed.updatedAt });
+    const cleared = dataOf(
+      await as.rep.PATCH("/api/appointments/{id}", {
+        ...at(made.id),
+        body: { location: null, assignedToUserId: null },
+      }),
+    );
+    expect(cleared).toEqual({ ...changed, location: null, assignedTo: null, updatedAt: cleared.updatedAt });
+    expect(dataOf(await as.rep.GET("/api/appointments/{id}", at(made.id)))).toEqual(cleared);
+
+    expect(dataOf(await as.rep.DELETE("/api/appointments/{id}", at(made.id)))).toEqual({ id: made.id });
+    problemOf(await as.rep.GET("/api/appointments/{id}", at(made.id)), 404, "not_found");
+    problemOf(await as.rep.DELETE("/api/appointments/{id}", at(made.id)), 404, "not_found");
+    problemOf(await as.rep.PATCH("/api/appointments/{id}", { ...at(made.id), body: { title: "x" } }), 404, "not_found");
+    expect(idsOf(await calendar({ from: "2031-03-01", to: "2031-03-01" }))).not.toContain(made.id);
+    expect(dataOf(await as.rep.GET("/api/prospects/{id}", at(prospectId))).appointments).toEqual([]);
+  });
+
+  test("of an unassigned prospect is the caller's", async () => {
+    const made = await make(await newProspect(as.admin), { title: "Roof", startAt: inDays(1) }, as.viewer);
+    expect(made.assignedTo?.email).toBe(as.viewer.email);
+  });
+
+  const start = "2031-03-01T10:00:00.000Z";
+  test.each([
+    ["/title", { startAt: start }],
+    ["/title", { title: "", startAt: start }],
+    ["/title", { title: "x".repeat(256), startAt: start }],
+    ["/startAt", { title: "x" }],
+    ["/startAt", { title: "x", startAt: null }],
+    ["/startAt", { title: "x", startAt: "2031-02-30" }],
+    ["/startAt", { title: "x", startAt: "9999-12-31T23:59:59-14:00" }],
+    ["/startAt", { title: "x", startAt: "0000-01-01T00:00:00+14:00" }],
+    ["/endAt", { title: "x", startAt: start, endAt: "2031-03-01T09:59:59.999Z" }],
+    ["/status", { title: "x", startAt: start, status: "done" }],
+    ["/allDay", { title: "x", startAt: start, allDay: "no" }],
+    ["/location", { title: "x", startAt: start, location: "x".repeat(256) }],
+    ["/notes", { title: "x", startAt: start, notes: "x".repeat(10_001) }],
+    ["/assignedToUserId", { title: "x", startAt: start, assignedToUserId: 1 }],
+  ])("with a wrong %s is refused", async (pointer, body) => {
+    const answer = await as.rep("POST", `/api/prospects/${await newProspect()}/appointments`, body);
+    expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ pointer }]);
+  });
+
+  test("is not changed into one that ends before it starts, and not given to another company's user", async () => {
+    const { id } = await make(await newProspect(), { title: "x", startAt: start, endAt: start });
+    const foreign = dataOf(await as.otherRep.GET("/api/me")).user.id;
+    for (const [body, pointer] of [
+      [{ startAt: "2031-03-02" }, "/startAt"],
+      [{ endAt: "2031-03-01" }, "/endAt"],
+      [{ assignedToUserId: foreign }, "/assignedToUserId"],
+    ] as const) {
+      const answer = await as.rep.PATCH("/api/appointments/{id}", { ...at(id), body });
+      expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ pointer }]);
+    }
+  });
+
+  test("changed in different fields at once keeps every change, and stands in the calendar once", async () => {
+    const { id } = await make(await newProspect(), { title: "x", startAt: "2032-05-01" });
+    const changes = [
+      { title: "y" },
+      { startAt: "2032-06-01T00:00:00.000Z" },
+      { location: "here" },
+      { notes: "ring" },
+      { allDay: true },
+    ];
+    const answers = await Promise.all(
+      changes.map((body) => as.rep.PATCH("/api/appointments/{id}", { ...at(id), body })),
+    );
+    expect(answers.map(statusOf)).toEqual(changes.map(() => 200));
+    const all = Object.assign({}, ...changes);
+    expect(dataOf(await as.rep.GET("/api/appointments/{id}", at(id)))).toMatchObject(all);
+    const entries = (await calendar({ from: "2032-04-15", to: "2032-06-15" })).filter((entry) => entry.id === id);
+    expect(entries).toMatchObject([all]);
+  });
+});
+
+test("list, PATCH and events show the soonest to come that is scheduled, the detail all in order of time", async () => {
+  const name = uniqueName();
+  const prospectId = await newProspect(as.rep, { name });
+  const plan = [
+    [9, "scheduled"],
+    [-3, "scheduled"],
+    [1, "cancelled"],
+    [5, "scheduled"],
+    [2, "no_show"],
+  ] as const;
+  const made: Appointment[] = [];
+  for (const [days, status] of plan) made.push(await make(prospectId, { title: "x", startAt: inDays(days), status }));
+  const inOrder = made.toSorted((a, b) => (a.startAt < b.startAt ? -1 : 1));
+  expect(dataOf(await as.rep.GET("/api/prospects/{id}", at(prospectId))).appointments).toEqual(inOrder);
+
+  const listed = async (): Promise<Appointment[]> => {
+    const page = dataOf(await as.rep.GET("/api/prospects", { params: { query: { pageSize: 5 } } }));
+    return page.items.find(({ id }) => id === prospectId)?.appointments ?? [];
+  };
+  expect(await listed()).toEqual([made[3]]);
+  const patched = dataOf(await as.rep.PATCH("/api/prospects/{id}", { ...at(prospectId), body: { name: `${name}!` } }));
+  expect(patched.appointments).toEqual([made[3]]);
+  await as.rep.DELETE("/api/appointments/{id}", at(present(made[3]).id));
+  expect(await listed()).toEqual([made[0]]);
+});
+
+test("events tell what became of an appointment, once each", async () => {
+  const receiver = await startReceiver();
+  try {
+    const name = uniqueName();
+    const filter = { "prospect.name": name };
+    const registrations = ["created", "updated", "cancelled"].map((end) => ({ event: `appointment.${end}`, filter }));
+    const webhook = await as.admin.POST("/api/webhooks", { body: { name, url: receiver.url, registrations } });
+    const prospectId = await newProspect(as.rep, { name });
+    const first = await make(prospectId, { title: "first", startAt: inDays(1) });
+    await as.rep.PATCH("/api/appointments/{id}", { ...at(first.id), body: { title: "moved", startAt: inDays(2) } });
+    await as.rep.PATCH("/api/appointments/{id}", { ...at(first.id), body: { title: "moved" } });
+    await as.rep.PATCH("/api/appointments/{id}", { ...at(first.id), body: { status: "cancelled" } });
+    const second = await make(prospectId, { title: "second", startAt: inDays(1) });
+    await as.rep.DELETE("/api/appointments/{id}", at(second.id));
+    await receiver.until(5);
+    const Data = z.looseObject({
+      appointment: z.looseObject({ id: z.number(), title: z.string(), status: z.string() }),
+      prospect: Identified,
+    });
+    const told = receiver.receipts.map(({ event }) => {
+      const { appointment, prospect } = z.parse(Data, event.data);
+      expect(prospect.id).toBe(prospectId);
+      return [appointment.id, event.event, appointment.title, appointment.status].join(" ");
+    });
+    expect(told.toSorted()).toEqual(
+      [
+        `${first.id} appointment.cancelled moved cancelled`,
+        `${first.id} appointment.created first scheduled`,
+        `${first.id} appointment.updated moved scheduled`,
+        `${second.id} appointment.cancelled second cancelled`,
+        `${second.id} appointment.created second scheduled`,
+      ].toSorted(),
+    );
+    await as.admin.DELETE("/api/webhooks/{id}", at(dataOf(webhook, 201).id));
+  } finally {
+    await receiver.close();
+  }
+});

@@ -1,0 +1,181 @@
+/** What hangs on a prospect: reads of prospects do not pay for it, it has limits, and what is deleted is not read again. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { limits } from "#shared/limits.ts";
+import { agendaWrites } from "#shared/prospects/agenda.ts";
+import { createAppointment, deleteAppointment } from "#shared/prospects/attached/appointments.ts";
+import { createNote, deleteNote, listNotes } from "#shared/prospects/attached/notes.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
+import { readProspect } from "#shared/prospects/list/detail.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { prospectItem, StoredProspect } from "#shared/prospects/stored.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createStatus } from "#shared/reference/statuses.ts";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+const START = Date.parse("2030-01-01T00:00:00.000Z");
+const now = { ms: START };
+const newFunction = (): ApiContext => warmFunction(db, { now: () => now.ms });
+const at = (n: number): string => new Date(START + n * 60_000).toISOString();
+
+async function allOf<T>(entries: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const entry of entries) all.push(entry);
+  return all;
+}
+
+async function withProspects(count: number): Promise<{ company: Company; context: ApiContext; ids: number[] }> {
+  const context = newFunction();
+  const company = await newCompany(context);
+  const ids: number[] = [];
+  for (let i = 0; i < count; i++) ids.push((await createProspect(context, company.caller, { name: `n${i}` })).id);
+  return { company, context, ids };
+}
+
+/** As so many calls of `createNote` leave the table, but for the index. */
+async function hangNotes(context: ApiContext, { caller }: Company, prospectId: number, count: number, body: string) {
+  const { companyId } = caller;
+  const dated = (i: number) => ({ createdAt: at(i), updatedAt: at(i), createdBy: null, version: 1 });
+  const notes = Array.from({ length: count }, (_, i) => ({
+    ...besideKeys.note(companyId, prospectId, at(i), 900_000 + i),
+    ...{ type: "note", id: 900_000 + i, companyId, prospectId, body: `${i} ${body}`, ...dated(i) },
+  }));
+  const counted = { ...besideKeys.noteCount(companyId, prospectId), type: "noteCount", prospectId, notes: count };
+  await context.table.batchPut([...notes, counted]);
+}
+
+const textOf = async (context: ApiContext, company: Company): Promise<string> =>
+  (await allOf(await exportProspects(context, company.caller, {}))).join("");
+
+test("one prospect with 300 notes of 10 KB costs lists nothing, and the export and its detail the newest ones", async () => {
+  const { company, context, ids } = await withProspects(40);
+  const units = async <T>(work: () => Promise<T>): Promise<number> => (await metered(work)).usage.readUnits;
+  const list = () => listProspects(context, company.caller, ListQuery.parse({}));
+  const detail = () => readProspect(context, company.caller, ids[7] ?? 0);
+  const whole = () => textOf(context, company);
+  await list();
+  const before = [await units(list), await units(whole), await units(detail)];
+  await hangNotes(context, company, ids[7] ?? 0, 300, "x".repeat(10_000));
+  const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
+  expect(listed).toBe(before[0]);
+  expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
+  // Five notes of 10 KB.
+  expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
+  expect((await metered(detail)).usage.rounds).toBe(1);
+  expect(await whole()).toContain("299 xxx");
+  expect((await detail()).notes.map(({ body }) => body.slice(0, 3))).toEqual(["299", "298", "297", "296", "295"]);
+});
+
+test("notes are listed newest first, whatever their ids are and in whatever pages they come", async () => {
+  const { company, context, ids } = await withProspects(2);
+  const [id = 0, other = 0] = ids;
+  // Each function has a block of ids of its own: a later note may have a lower one.
+  const [first, second] = [newFunction(), newFunction()];
+  await createNote(second, company.caller, other, { body: "on another" });
+  const bodies: string[] = [];
+  for (let i = 0; i < 7; i++) {
+    now.ms += 1_000;
+    await createNote(i % 2 === 0 ? first : second, company.caller, id, { body: `${i}` });
+    bodies.unshift(`${i}`);
+  }
+  db.plan((operation) => (operation === "Query" ? { kind: "ask", change: (asked) => ({ ...asked, Limit: 1 }) } : pass));
+  const paged = contextOn(db.table, { now: () => now.ms });
+  expect((await allOf(listNotes(paged, company.caller, id))).map(({ body }) => body)).toEqual(bodies);
+  expect((await readProspect(paged, company.caller, id)).notes.map(({ body }) => body)).toEqual(bodies.slice(0, 5));
+  expect(await textOf(paged, company)).toContain(",6,");
+  expect((await readProspect(context, company.caller, other)).notes).toHaveLength(1);
+});
+
+test("the export shows the newest note of each, however many notes each has", async () => {
+  const { company, context, ids } = await withProspects(24);
+  for (const [i, id] of ids.entries()) {
+    if (i % 3 === 0) await hangNotes(context, company, id, [1, 4, 5, 40][i % 4] ?? 1, `of ${i}`);
+  }
+  const lines = (await textOf(context, company)).split("\r\n").slice(1, -1).toReversed();
+  expect(lines.map((line) => line.split(",")[15])).toEqual(
+    ids.map((_, i) => (i % 3 === 0 ? `${([1, 4, 5, 40][i % 4] ?? 1) - 1} of ${i}` : "")),
+  );
+});
+
+const conflict = { code: "conflict" };
+
+test("a prospect takes 5 000 notes, and one more where one is deleted", async () => {
+  const { company, context, ids } = await withProspects(1);
+  const [id = 0] = ids;
+  const key = besideKeys.noteCount(company.caller.companyId, id);
+  const first = await createNote(context, company.caller, id, { body: "first" });
+  await context.table.write({ update: key, change: { set: { notes: limits.notesPerProspect - 2 } } });
+  const made = await Promise.allSettled(
+    Array.from({ length: 6 }, () => createNote(newFunction(), company.caller, id, { body: "new" })),
+  );
+  expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+  for (const one of made) if (one.status === "rejected") expect(one.reason).toMatchObject(conflict);
+  await deleteNote(context, company.caller, first.id);
+  await createNote(context, company.caller, id, { body: "in its place" });
+  await expect(createNote(context, company.caller, id, { body: "new" })).rejects.toMatchObject(conflict);
+  expect(await allOf(listNotes(context, company.caller, id))).toHaveLength(3);
+  await expect(createNote(context, company.caller, 2 ** 40, { body: "on nothing" })).rejects.toMatchObject({
+    code: "not_found",
+  });
+});
+
+test("a prospect takes 500 appointments, and one more where one is deleted; deleted ones are not read", async () => {
+  const { company, context, ids } = await withProspects(1);
+  const [id = 0] = ids;
+  const { companyId } = company.caller;
+  const make = () => createAppointment(context, company.caller, id, { title: "t", startAt: at(1) });
+  const made = await make();
+  const units = async () => (await metered(() => readProspect(context, company.caller, id))).usage.readUnits;
+  const before = await units();
+  const notes = "x".repeat(10_000);
+  for (let i = 0; i < 5; i++) {
+    const gone = await createAppointment(context, company.caller, id, { title: "t", startAt: at(i), notes });
+    await deleteAppointment(context, company.caller, gone.id);
+  }
+  expect(await units()).toBe(before);
+  const prospect = StoredProspect.parse(await context.table.get(keys.prospect(companyId, id)));
+  const full = Array.from({ length: limits.appointmentsPerProspect }, (_, i) => ({
+    id: i === 0 ? made.id : i,
+    startMs: START,
+    isScheduled: false,
+  }));
+  await context.table.transact(agendaWrites(prospect, prospect, full));
+  await expect(make()).rejects.toMatchObject(conflict);
+  await deleteAppointment(context, company.caller, made.id);
+  await make();
+  await expect(make()).rejects.toMatchObject(conflict);
+});
+
+test("the status of a prospect changes 5 000 times; each change is in its history, the newest first", async () => {
+  const { company, context, ids } = await withProspects(1);
+  const [id = 0] = ids;
+  const { companyId } = company.caller;
+  const statuses = [
+    await createStatus(context, companyId, { value: "A" }),
+    await createStatus(context, companyId, { value: "B" }),
+  ];
+  const change = (i: number) => updateProspect(context, company.caller, id, { currentStatusId: statuses[i % 2]?.id });
+  for (let i = 0; i < 5; i++) await change(i);
+  const { statusHistory } = await readProspect(context, company.caller, id);
+  expect(statusHistory.map(({ status }) => status?.value)).toEqual(["A", "B", "A", "B", "A"]);
+  const row = StoredProspect.parse(await context.table.get(keys.prospect(companyId, id)));
+  expect(row.pastStatusChanges).toBe(4);
+  const pastStatusChanges = limits.statusChangesPerProspect - 2;
+  await context.table.write({
+    put: { ...keys.prospect(companyId, id), ...prospectItem({ ...row, pastStatusChanges }) },
+  });
+  await change(5);
+  await expect(change(6)).rejects.toMatchObject(conflict);
+  await updateProspect(context, company.caller, id, { name: "other fields change still" });
+});

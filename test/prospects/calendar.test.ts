@@ -1,0 +1,204 @@
+/** The calendar of a user who sees only own prospects: exactly what is on these, whoever gets them, at the cost of what is theirs. */
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { StoredUser } from "#shared/auth/user-schema.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { type Appointment, CalendarQuery } from "#shared/prospects/appointment-schema.ts";
+import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/attached/appointments.ts";
+import { listAppointments } from "#shared/prospects/attached/calendar.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { newUserWrites } from "#shared/reference/new-user.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { sized } from "../harness/tier.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const START = Date.parse("2030-01-30T00:00:00.000Z");
+const newFunction = (): ApiContext => warmFunction(db, { now: () => START });
+/** Over the end of a month. */
+const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
+const range = CalendarQuery.parse({ from: hour(0), to: hour(240) });
+
+async function calendar(context: ApiContext, caller: Caller, query = range): Promise<Appointment[]> {
+  const found: Appointment[] = [];
+  for await (const entry of await listAppointments(context, caller, query)) found.push(entry);
+  return found;
+}
+
+/** A company with two reps who see only own prospects. */
+async function withReps(context: ApiContext): Promise<{ company: Company; reps: [Caller, Caller] }> {
+  const company = await newCompany(context);
+  const { companyId } = company.caller;
+  const known = StoredUser.parse(await context.table.get(keys.user(companyId, company.repId)));
+  const id = await context.ids.next();
+  await context.table.transact(newUserWrites({ ...known, id, sub: `${known.sub}-2`, email: `2-${known.email}` }));
+  const rep = (userId: number): Caller => ({ companyId, userId, role: "sales", permissions: [] });
+  return { company, reps: [rep(company.repId), rep(id)] };
+}
+
+test("what others have does not cost a rep anything, and what is over neither", async () => {
+  const context = newFunction();
+  const { company, reps } = await withReps(context);
+  const { caller } = company;
+  const [mine, theirs] = reps;
+  const add = async (assignee: Caller, n: number): Promise<void> => {
+    const { id } = await createProspect(context, caller, { assignedToUserId: assignee.userId });
+    await createAppointment(context, caller, id, { title: "t", startAt: hour(n), notes: "x".repeat(2_000) });
+  };
+  for (let n = 0; n < 4; n++) await add(mine, n);
+  const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
+  const before = await read();
+  for (let n = 0; n < 60; n++) await add(theirs, n);
+  // Their agendas take several read units: fewer would fit into the unit that is read anyway.
+  for (let n = 1; n < 150; n++) await add(mine, -n);
+  expect(await read()).toBe(before);
+  expect(await calendar(context, mine)).toHaveLength(4);
+  expect(await calendar(context, caller)).toHaveLength(64);
+});
+
+const hours = fc.integer({ min: -5, max: 245 });
+const which = fc.nat(5);
+const step = fc.oneof(
+  fc.record({ do: fc.constant("make" as const), which, hours }),
+  fc.record({ do: fc.constant("move" as const), which, hours }),
+  fc.record({ do: fc.constant("delete" as const), which }),
+  fc.record({ do: fc.constant("assign" as const), which, to: fc.nat(2) }),
+  fc.record({ do: fc.constant("hide" as const), which }),
+);
+
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** What the test knows of each prospect and appointment that is there. */
+interface Model {
+  readonly prospects: Map<number, number | null>;
+  readonly appointments: Map<number, { prospectId: number; startAt: string }>;
+}
+
+const nth = <T>(of: ReadonlyMap<number, T>, at: number): number => [...of.keys()][at % Math.max(1, of.size)] ?? 0;
+
+const expected = ({ prospects, appointments }: Model, userId: number): number[] =>
+  [...appointments]
+    .filter(([, { prospectId }]) => prospects.get(prospectId) === userId)
+    .filter(([, { startAt }]) => startAt >= hour(0) && startAt <= hour(240))
+    .sort(([a, one], [b, other]) => (one.startAt < other.startAt ? -1 : one.startAt > other.startAt ? 1 : a - b))
+    .map(([id]) => id);
+
+test("law: it has what is on the rep's prospects, whatever was made, moved, deleted and given to others", {
+  tags: "sized",
+}, async () => {
+  const context = newFunction();
+  const { company, reps } = await withReps(context);
+  const { caller } = company;
+  const owners = [reps[0].userId, reps[1].userId, null];
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 20 }), async (steps) => {
+      const model: Model = { prospects: new Map(), appointments: new Map() };
+      for (let i = 0; i < 3; i++) {
+        const assignedToUserId = owners[i] ?? null;
+        model.prospects.set((await createProspect(context, caller, { assignedToUserId })).id, assignedToUserId);
+      }
+      for (const todo of steps) await take(context, caller, model, todo, owners);
+      for (const rep of reps) {
+        const found = await calendar(context, rep);
+        expect(found.filter(({ prospectId }) => model.prospects.has(prospectId)).map(({ id }) => id)).toEqual(
+          expected(model, rep.userId),
+        );
+      }
+      for (const id of model.prospects.keys()) await deleteProspect(context, caller, id);
+      for (const rep of reps) expect(await calendar(context, rep)).toEqual([]);
+    }),
+    { numRuns: sized({ short: 12, wide: 60 }) },
+  );
+});
+
+async function take(
+  context: ApiContext,
+  caller: Caller,
+  { prospects, appointments }: Model,
+  todo: Step,
+  owners: readonly (number | null)[],
+): Promise<void> {
+  const prospectId = nth(prospects, todo.which);
+  const id = nth(appointments, todo.which);
+  if (todo.do === "make" && prospects.size > 0) {
+    const startAt = hour(todo.hours);
+    const made = await createAppointment(context, caller, prospectId, { title: "t", startAt });
+    appointments.set(made.id, { prospectId, startAt });
+  } else if (todo.do === "assign" && prospects.size > 0) {
+    const assignedToUserId = owners[todo.to] ?? null;
+    await updateProspect(context, caller, prospectId, { assignedToUserId });
+    prospects.set(prospectId, assignedToUserId);
+  } else if (todo.do === "hide" && prospects.size > 1) {
+    await deleteProspect(context, caller, prospectId);
+    prospects.delete(prospectId);
+    for (const [each, on] of appointments) if (on.prospectId === prospectId) appointments.delete(each);
+  } else if (todo.do === "move" && appointments.size > 0) {
+    await updateAppointment(context, caller, id, { startAt: hour(todo.hours) });
+    appointments.set(id, { prospectId: appointments.get(id)?.prospectId ?? 0, startAt: hour(todo.hours) });
+  } else if (todo.do === "delete" && appointments.size > 0) {
+    await deleteAppointment(context, caller, id);
+    appointments.delete(id);
+  }
+}
+
+test("appointments that are made while their prospect changes hands are all found, by one rep", async () => {
+  const context = newFunction();
+  const { company, reps } = await withReps(context);
+  const { id } = await createProspect(context, company.caller, { assignedToUserId: reps[0].userId });
+  await Promise.all(
+    Array.from({ length: 8 }, async (_, i) => {
+      const own = newFunction();
+      await createAppointment(own, company.caller, id, { title: "t", startAt: hour(i % 2 === 0 ? i : 100 - i) });
+      await updateProspect(own, company.caller, id, { assignedToUserId: reps[i % 2]?.userId ?? null });
+    }),
+  );
+  const found = await Promise.all(reps.map((rep) => calendar(newFunction(), rep)));
+  expect(found.map(({ length }) => length).toSorted()).toEqual([0, 8]);
+  const rows = [];
+  for (const { companyId, userId } of reps) {
+    for await (const row of context.table.query(besideKeys.agendas(companyId, userId, hour(-9)))) rows.push(row);
+  }
+  expect(rows).toHaveLength(1);
+});
+
+test("an appointment that is moved out of the range between the agenda and its own row is left out", async () => {
+  const context = newFunction();
+  const { company, reps } = await withReps(context);
+  const [rep] = reps;
+  const { id: prospectId } = await createProspect(context, company.caller, { assignedToUserId: rep.userId });
+  const stays = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(2) });
+  const moves = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(1) });
+  const found = await listAppointments(context, rep, range);
+  await updateAppointment(context, company.caller, moves.id, { startAt: hour(500) });
+  const ids: number[] = [];
+  for await (const { id } of found) ids.push(id);
+  expect(ids).toEqual([stays.id]);
+});
+
+test("the instant in an agenda's key does not go back, so that a read in the order of keys meets it", async () => {
+  const context = newFunction();
+  const { company, reps } = await withReps(context);
+  const [rep] = reps;
+  const { id: prospectId } = await createProspect(context, company.caller, { assignedToUserId: rep.userId });
+  const { id } = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(100) });
+  const places = async () => {
+    const found: unknown[] = [];
+    for await (const { sk } of context.table.query(besideKeys.agendas(rep.companyId, rep.userId, hour(0))))
+      found.push(sk);
+    return found;
+  };
+  const before = await places();
+  expect(before).toHaveLength(1);
+  await updateAppointment(context, company.caller, id, { startAt: hour(5) });
+  expect(await places()).toEqual(before);
+  expect(await calendar(context, rep)).toMatchObject([{ id, startAt: hour(5) }]);
+});

@@ -1,0 +1,128 @@
+/** Laws under concurrency: exact histories, ids that never repeat, and statuses that retire while they are given. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { readProspect } from "#shared/prospects/list/detail.ts";
+import { listProspects } from "#shared/prospects/list/list.ts";
+import type { ProspectDetail } from "#shared/prospects/schema.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { createStatus, deactivateStatus, getStatus, listStatuses } from "#shared/reference/statuses.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { sized } from "../harness/tier.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+let companies = 0;
+async function company(): Promise<{ context: ApiContext; caller: Caller }> {
+  const context = contextOn(db.direct);
+  const sub = `concurrent-${companies++}`;
+  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+  const made = await createCompany(context, { name: "X", owner });
+  return { context, caller: { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] } };
+}
+
+/** Each entry begins where the one before it ended, and the last one ends where the prospect is. Oldest first. */
+function expectChain({ statusHistory, currentStatus }: ProspectDetail): (number | undefined)[] {
+  const steps = statusHistory.toReversed();
+  let at: number | undefined;
+  for (const { previousStatus, status } of steps) {
+    expect(previousStatus?.id).toBe(at);
+    expect(status?.id).not.toBe(at);
+    at = status?.id;
+  }
+  expect(currentStatus?.id).toBe(at);
+  return steps.map(({ status }) => status?.id);
+}
+
+const PATCHES = 50;
+const PROSPECTS = sized({ short: 2, wide: 20 });
+
+test(`the history has one entry per change when ${PATCHES} come to a prospect at once`, { tags: "sized" }, async () => {
+  const { context, caller } = await company();
+  const ids = await Promise.all(
+    Array.from({ length: PATCHES }, async (_, i) => {
+      const { id } = await createStatus(context, caller.companyId, { value: `${i}` });
+      return id;
+    }),
+  );
+  const prospects = await Promise.all(Array.from({ length: PROSPECTS }, () => createProspect(context, caller, {})));
+  for (const [n, { id }] of prospects.entries()) {
+    await Promise.all(
+      ids.map((statusId, i) => {
+        // Every other one is given each status once, the rest two statuses and none, over and over.
+        const currentStatusId = n % 2 === 0 ? statusId : ([ids[0], ids[1], null][i % 3] ?? null);
+        return updateProspect(context, caller, id, { currentStatusId, ...(i % 5 === 0 && { sourceId: `${i}` }) });
+      }),
+    );
+    const given = expectChain(await readProspect(context, caller, id));
+    if (n % 2 === 0) expect(given.toSorted()).toEqual(ids.toSorted());
+    else expect(new Set(given)).toEqual(new Set([ids[0], ids[1], undefined]));
+  }
+});
+
+test("four processes that each make fifty prospects at once never give the same id", async () => {
+  const { context, caller } = await company();
+  const script = join(import.meta.dirname, "creating-process.ts");
+  const run = promisify(execFile);
+  const given = [db.directEndpoint, caller.companyId, caller.userId, 50].map(String);
+  const outputs = await Promise.all(Array.from({ length: 4 }, () => run(process.execPath, [script, ...given])));
+  const ids = outputs.flatMap(({ stdout }) => z.parse(z.array(z.int()), JSON.parse(stdout)));
+  expect(ids).toHaveLength(200);
+  expect(new Set(ids).size).toBe(200);
+  const { total, items } = await listProspects(context, caller, { page: 1, pageSize: 500 });
+  expect(total).toBe(200);
+  expect(new Set(items.map(({ id }) => id))).toEqual(new Set(ids));
+});
+
+test("a status that retires while it is given: either is first, and what it was given to shows it whole", {
+  tags: "sized",
+}, async () => {
+  const { context, caller } = await company();
+  const outcomes = new Set<string>();
+  for (let round = 0; round < sized({ short: 24, wide: 60 }); round++) {
+    const [{ id: statusId }, { id }] = await Promise.all([
+      createStatus(context, caller.companyId, { value: `s${round}` }),
+      createProspect(context, caller, {}),
+    ]);
+    const give = async () => {
+      if (round % 3 === 0) await yielded(round % 7);
+      return updateProspect(context, caller, id, { currentStatusId: statusId });
+    };
+    const retire = async () => {
+      if (round % 3 === 1) await yielded(round % 7);
+      return deactivateStatus(context, caller.companyId, statusId);
+    };
+    const [given, retired] = await Promise.allSettled([give(), retire()]);
+    expect(retired.status).toBe("fulfilled");
+    expect((await getStatus(context, caller.companyId, statusId)).isActive).toBe(false);
+    const detail = await readProspect(context, caller, id);
+    expectChain(detail);
+    if (given.status === "fulfilled") {
+      expect(detail.currentStatus).toMatchObject({ id: statusId, value: `s${round}` });
+      expect(detail.statusHistory[0]?.status).toEqual(detail.currentStatus);
+    } else {
+      expect(given.reason).toMatchObject({ code: "validation_failed" });
+      expect(detail).toMatchObject({ currentStatus: null, statusHistory: [] });
+    }
+    outcomes.add(given.status);
+    // Once it has retired, nobody is given it any more.
+    const late = createProspect(context, caller, { currentStatusId: statusId });
+    await expect(late).rejects.toMatchObject({ code: "validation_failed" });
+  }
+  expect([...outcomes].toSorted()).toEqual(["fulfilled", "rejected"]);
+  expect((await listStatuses(context, caller.companyId)).filter(({ isActive }) => isActive)).toHaveLength(8);
+});
+
+/** Some reads' worth of time, so that either may come first. */
+async function yielded(reads: number): Promise<void> {
+  for (let i = 0; i < reads; i++) await db.direct.get({ pk: "nothing", sk: "nothing" });
+}

@@ -1,0 +1,52 @@
+/** What a create costs, part by part: two write units for each row of its transaction and for the check of what it names. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { systemClock } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { NewProspect } from "#shared/prospects/schema.ts";
+import { createProspect } from "#shared/prospects/write.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+
+let db: FaultyDynamoDb;
+let context: ApiContext;
+let company: Company;
+let currentStatusId: number | undefined;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+  context = warmFunction(db, systemClock);
+  company = await newCompany(context);
+  [currentStatusId] = (await loadDictionary(context.table, company.caller.companyId)).statuses.keys();
+  // From here on ids and names are in memory.
+  await createProspect(context, company.caller, { currentStatusId, address });
+});
+afterAll(() => db.stop());
+
+const address = { address1: "1234 Camelback Rd", address2: "Apt 12", city: "San Antonio", state: "TX", zip: "78201" };
+const plain = {
+  name: "Maria Garcia",
+  lat: 29.424512,
+  lng: -98.494213,
+  phoneNumber: "(303) 555-1234",
+  secondaryPhoneNumber: "(303) 555-9999",
+  emailAddress: "maria.garcia7@example.com",
+  sourceId: "crm-10293847",
+};
+
+const creates: [what: string, input: () => NewProspect, writeUnits: number][] = [
+  ["a name: its row and its entry in the index", () => ({ name: "Maria Garcia" }), 4],
+  ["every field of its own", () => plain, 4],
+  ["a status, which is checked", () => ({ ...plain, currentStatusId }), 6],
+  ["an assignee, who is checked", () => ({ ...plain, assignedToUserId: company.repId }), 6],
+  ["the caller as assignee", () => ({ ...plain, assignedToUserId: company.caller.userId }), 4],
+  ["a status and an assignee: one check", () => ({ ...plain, currentStatusId, assignedToUserId: company.repId }), 6],
+  ["a new address, which has a row of its own", () => ({ ...plain, address }), 6],
+  ["everything", () => ({ ...plain, currentStatusId, assignedToUserId: company.repId, address }), 8],
+  ["more than a kilobyte of custom fields", () => ({ ...plain, customFieldData: { note: "x".repeat(1_000) } }), 6],
+];
+
+test.each(creates)("with %s", async (_, input, writeUnits) => {
+  const { usage } = await metered(() => createProspect(context, company.caller, input()));
+  expect(usage).toMatchObject({ writeUnits, rounds: 1 });
+});

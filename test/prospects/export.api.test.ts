@@ -1,0 +1,130 @@
+/** The CSV export over HTTP: its columns, its filters, what each caller gets of it, and how it is sent. */
+import { request } from "node:http";
+import { gunzipSync } from "node:zlib";
+import { parse } from "csv-parse/sync";
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { exportColumns } from "#shared/prospects/csv/columns.ts";
+import { at, baseUrl, type Client, tokenOf } from "../harness/client.ts";
+import { bodyOf, dataOf, Identified, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+const me = dataOf(await as.rep.GET("/api/me"));
+
+/** The rows of the file by column, after its head was as it has to be. */
+async function exported(query: string, client: Client = as.owner): Promise<Record<string, string>[]> {
+  const answer = await client("GET", `/api/prospects/export${query}`);
+  expect(answer.status, answer.text).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+  expect(answer.headers.get("content-disposition")).toBe('attachment; filename="prospects.csv"');
+  const [head = "", ...rest] = answer.text.split("\r\n");
+  expect(head).toBe(
+    "id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt",
+  );
+  expect(rest.at(-1)).toBe("");
+  return parse(answer.text, { columns: true, record_delimiter: "\r\n" });
+}
+
+test("each column says what it is called, and a formula is none", async () => {
+  const city = uniqueName();
+  const status = present(dataOf(await as.rep.GET("/api/statuses"))[0]);
+  const tags = await Promise.all(
+    [uniqueName(), `=${uniqueName()}`].map(async (value) =>
+      dataOf(await as.owner.POST("/api/tags", { body: { value } }), 201),
+    ),
+  );
+  const address = { address1: "1 Main St", address2: "Apt 2", city, state: "CO", zip: "80202" };
+  const body = {
+    name: '=HYPERLINK("x")',
+    phoneNumber: "+1 (303) 555-0142",
+    emailAddress: "maria@example.com",
+    lat: 39.5,
+    lng: -1.5e-7,
+    address,
+    currentStatusId: status.id,
+    assignedToUserId: me.user.id,
+    source: "'-door",
+  };
+  const made = dataOf(await as.owner.POST("/api/prospects", { body }), 201);
+  await as.owner.PUT("/api/prospects/{id}/tags", {
+    ...at(made.id),
+    body: { tagIds: tags.map(({ id }) => id).reverse() },
+  });
+  for (const text of ["the first", 'the newest: "quotes",\r\nand\nbreaks']) {
+    dataOf(await as.rep.POST("/api/prospects/{id}/notes", { ...at(made.id), body: { body: text } }), 201);
+  }
+  const [row, ...others] = await exported(`?city=${city}`);
+  expect(others).toEqual([]);
+  expect(Object.keys(row ?? {})).toEqual([...exportColumns]);
+  expect(row).toEqual({
+    id: String(made.id),
+    name: `'=HYPERLINK("x")`,
+    phone: "+1 (303) 555-0142",
+    email: "maria@example.com",
+    lat: "39.5",
+    lng: "-0.00000015",
+    ...address,
+    status: status.value,
+    assignedTo: "Ravi Rep",
+    assignedToEmail: me.user.email,
+    tags: `'${tags[1]?.value};${tags[0]?.value}`,
+    notes: 'the newest: "quotes",\r\nand\nbreaks',
+    createdBy: "Olga Owner",
+    source: "''-door",
+    createdAt: made.createdAt,
+  });
+});
+
+test("rows are those of the list, in its order, under each filter and for each caller", async () => {
+  const name = uniqueName();
+  const other = dataOf(await as.rep2.GET("/api/me")).user.id;
+  for (let i = 0; i < 12; i++) {
+    const assignedToUserId = [me.user.id, other, null][i % 3] ?? null;
+    dataOf(await as.owner.POST("/api/prospects", { body: { name, lat: i, lng: -i, assignedToUserId } }), 201);
+  }
+  const gone = dataOf(await as.owner.POST("/api/prospects", { body: { name } }), 201);
+  await as.owner.DELETE("/api/prospects/{id}", at(gone.id));
+  const filters = [
+    "",
+    "&bbox=-6,2,-2,6",
+    "&dateFrom=2030-01-01",
+    `&assignedToUserId=${me.user.id},unassigned`,
+    "&rep=Rita%20Rep",
+  ];
+  for (const client of [as.owner, as.viewer, as.rep, as.otherOwner]) {
+    for (const filter of filters) {
+      const query = `?search=${name}${filter}`;
+      const list = await client("GET", `/api/prospects${query}&pageSize=500`);
+      const { items } = bodyOf(list, 200, z.object({ items: z.array(Identified) }));
+      const ids = (await exported(query, client)).map(({ id }) => Number(id));
+      expect(ids, `${client.email} ${query}`).toEqual(items.map(({ id }) => id));
+    }
+  }
+  expect(await exported(`?search=${name}`, as.rep)).toHaveLength(4);
+  expect(await exported(`?search=${name}`)).toHaveLength(12);
+});
+
+test("a company without prospects gets the header", async () => {
+  expect(await exported("", (await newTeam()).owner)).toEqual([]);
+});
+
+test("a wrong filter is a problem before the first byte", async () => {
+  problemOf(await as.owner("GET", "/api/prospects/export?bbox=1,2,3"), 400, "validation_failed");
+});
+
+test("the file is gzipped when that is accepted", async () => {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Accept-Encoding": "gzip" };
+  const bytes = await new Promise<Buffer>((resolve, reject) => {
+    const sent = request(`${baseUrl()}/api/prospects/export`, { headers }, (response) => {
+      expect(response.headers["content-encoding"]).toBe("gzip");
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => resolve(Buffer.concat(chunks)));
+      response.on("error", reject);
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+  expect(gunzipSync(bytes).toString()).toMatch(/^id,name,phone,/);
+});

@@ -1,0 +1,167 @@
+/** The export on a table that others write meanwhile, whose copies are behind, and that fails: whole or broken off, never short. */
+import { parse } from "csv-parse/sync";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { addImported } from "#shared/company-index/imported.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import { createNote } from "#shared/prospects/attached/notes.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { denver } from "../../infra/local/demo-data.ts";
+import { type DemoCompany, demoRows } from "../../infra/local/demo-prospects.ts";
+import {
+  type FaultPlan,
+  type FaultyDynamoDb,
+  pass,
+  startFaultyDynamoDb,
+  throttle,
+} from "../harness/faulty-dynamodb.ts";
+import { bytesOf } from "../harness/item-bytes.ts";
+import { sized } from "../harness/tier.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
+const newFunction = (): ApiContext => warmFunction(db, clock);
+
+/** What a file holds, by column. `meanwhile` runs once, after its first piece. */
+async function exported(
+  context: ApiContext,
+  { caller }: Pick<Company, "caller">,
+  query: Record<string, string> = {},
+  meanwhile: () => Promise<unknown> = async () => undefined,
+): Promise<Record<string, string>[]> {
+  let text = "";
+  let isFirst = true;
+  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse(query))) {
+    text += piece;
+    if (isFirst) await meanwhile();
+    isFirst = false;
+  }
+  return parse(text, { columns: true, record_delimiter: "\r\n" });
+}
+
+const names = (rows: readonly Record<string, string>[]) => rows.map(({ name }) => name);
+
+/** A company with as many invented prospects, the ids of which it gives in list order. */
+async function demoCompany(
+  count: number,
+): Promise<Company & { readonly ids: readonly number[]; readonly bytes: number }> {
+  const context = newFunction();
+  const company = await newCompany(context);
+  const { companyId, userId } = company.caller;
+  const { statuses } = await loadDictionary(context.table, companyId);
+  const plan: DemoCompany = {
+    id: companyId,
+    place: denver,
+    statuses: [...statuses.values()],
+    tagIds: [],
+    repIds: [company.repId],
+    ownerId: userId,
+  };
+  const ids = await context.ids.takeProspects(companyId, count);
+  let seed = 1;
+  const random = (): number => {
+    seed = (seed * 16_807) % 2_147_483_647;
+    return seed / 2_147_483_647;
+  };
+  const { rows, indexed } = await demoRows(context, plan, ids, random);
+  await context.table.batchPut(rows);
+  await addImported(context, companyId, indexed);
+  const stored = rows.filter(({ pk }) => pk.startsWith(`C#${companyId}#P#`));
+  return { ...company, ids, bytes: stored.reduce((sum, row) => sum + bytesOf(row), 0) };
+}
+
+describe("a whole company", () => {
+  test("is read once, at the price of its bytes, in list order", async () => {
+    const company = await demoCompany(3_000);
+    const context = newFunction();
+    // The names and the index are in memory.
+    await exported(context, company, { dateFrom: "2031-01-01" });
+    const { result, usage } = await metered(() => exported(context, company));
+    expect(result.map(({ id }) => Number(id))).toEqual(company.ids);
+    const index = (await metered(() => exported(context, company, { dateFrom: "2031-01-01" }))).usage.readUnits;
+    expect(usage.readUnits - index).toBeLessThanOrEqual((1.05 * company.bytes) / 8_192);
+  });
+
+  test("a few of it are read one by one", async () => {
+    const company = await demoCompany(1_000);
+    const context = newFunction();
+    const { result, usage } = await metered(() => exported(context, company, { search: "alvarez" }));
+    expect(result.length).toBeLessThan(100);
+    expect(usage.readUnits).toBeLessThan(company.bytes / 8_192 / 2);
+    expect(result.every(({ name }) => name?.includes("Alvarez"))).toBe(true);
+  });
+
+  test.each([
+    ["in blocks", 600],
+    ["one by one", 20],
+  ])("%s: the newest note of each, whatever copy is asked first", async (_, count) => {
+    const company = await demoCompany(count);
+    const context = newFunction();
+    const [first = 0, second = 0] = company.ids;
+    for (const body of ["old", "new"]) await createNote(context, company.caller, first, { body });
+    await updateProspect(context, company.caller, second, { name: "written since" });
+    const whole = await exported(context, company);
+    expect(whole.find(({ id }) => id === String(first))?.notes).toBe("new");
+    db.plan(behind);
+    const again = await exported(contextOn(db.table, clock), company);
+    expect(again).toEqual(whole);
+    expect(names(again)).toContain("written since");
+  });
+});
+
+/** Eventual reads find no prospect, as in a copy of the table that has not heard of them. */
+const behind: FaultPlan = (_, __, body) => {
+  const asked = JSON.stringify(body);
+  if (!asked.includes('"ConsistentRead":false')) return pass;
+  return { kind: "ask", change: (sent) => JSON.parse(JSON.stringify(sent).replaceAll(/#P#\d+"/g, '#P#x"')) };
+};
+
+test("what others write meanwhile is written as it is then, and left out where it is gone or out of sight", async () => {
+  const company = await demoCompany(2_000);
+  const context = newFunction();
+  const others = newFunction();
+  const [changed = 0, deleted = 0, moved = 0] = company.ids.slice(-3);
+  for (const id of [changed, deleted, moved])
+    await updateProspect(others, company.caller, id, { assignedToUserId: company.repId });
+  const rep = { caller: { ...company.caller, userId: company.repId, role: "sales" as const } };
+  const before = (await exported(context, rep)).length;
+  const rows = await exported(context, rep, {}, async () => {
+    await updateProspect(others, company.caller, changed, { name: "changed" });
+    await deleteProspect(others, company.caller, deleted);
+    await updateProspect(others, company.caller, moved, { assignedToUserId: null });
+    await createProspect(others, company.caller, { name: "too late", assignedToUserId: company.repId });
+  });
+  expect(before).toBeGreaterThan(1_000);
+  expect(rows).toHaveLength(before - 2);
+  expect(names(rows)).toContain("changed");
+  expect(names(rows)).not.toContain("too late");
+});
+
+test("a table that fails for good breaks the file off, at whatever call", { tags: "sized" }, async () => {
+  const company = await demoCompany(1_500);
+  const context = contextOn(db.table, clock);
+  const whole = await exported(context, company);
+  let calls = 0;
+  db.plan((operation) => {
+    if (operation === "Query") calls++;
+    return pass;
+  });
+  expect(await exported(context, company)).toEqual(whole);
+  const all = calls;
+  expect(all).toBeGreaterThan(5);
+  for (let last = 0; last < all; last += sized({ short: 9, wide: 1 })) {
+    let seen = 0;
+    db.plan((operation) => (operation === "Query" && seen++ >= last ? throttle : pass));
+    await expect(exported(context, company), `after ${last} calls`).rejects.toThrow();
+  }
+});

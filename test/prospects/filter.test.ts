@@ -1,0 +1,223 @@
+/** Law: the list's filters agree with an oracle written from the decisions, for random companies and queries of all filters. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { newestFirst } from "#shared/prospects/present.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { prospectPredicate } from "../harness/one-prospect.ts";
+import { type Names, oracle } from "./filter-oracle.ts";
+
+const now = "2026-01-01T00:00:00.000Z";
+const dated = { createdAt: now, updatedAt: now };
+
+/** Ids from `first` on, in the order of the entries. */
+const byId = <T, U extends object>(first: number, entries: readonly T[], row: (entry: T) => U) =>
+  new Map(entries.map((entry, i) => [first + i, { id: first + i, version: 1, ...dated, ...row(entry) }]));
+
+const dictionaryOf = ({ statuses, tags, people }: Names): Dictionary => ({
+  version: 1,
+  statuses: byId(101, statuses, (value) => ({
+    type: "status" as const,
+    value,
+    color: "#000000",
+    sortOrder: 1,
+    isActive: value !== "New",
+  })),
+  tags: byId(301, tags, (value) => ({ type: "tag" as const, value, color: "#000000" })),
+  users: byId(201, people, (person) => ({
+    ...person,
+    type: "user" as const,
+    companyId: 1,
+    sub: "s",
+    email: "u@x.test",
+    role: "sales" as const,
+    permissions: [],
+    isActive: true,
+  })),
+});
+
+const empty: StoredProspect = {
+  type: "prospect",
+  id: 1,
+  companyId: 1,
+  name: null,
+  phoneNumber: null,
+  secondaryPhoneNumber: null,
+  emailAddress: null,
+  lat: null,
+  lng: null,
+  address: null,
+  statusId: null,
+  lastStatusChange: null,
+  upcoming: [],
+  moreUpcomingUntil: null,
+  assignedToUserId: null,
+  assignedByUserId: null,
+  tagIds: [],
+  source: null,
+  sourceId: null,
+  sourceCreatedAt: null,
+  customFieldData: null,
+  createdAt: now,
+  updatedAt: now,
+  createdBy: 9,
+  updatedBy: 9,
+  version: 1,
+};
+
+/** Few distinct values, edges among them, so that filters meet rows often. */
+const coordinate = (limit: number) => fc.constantFrom(null, -limit, -1, 0, 0.5, 1, limit - 0.25, limit);
+const instants = [
+  "2026-01-01T00:00:00.000Z",
+  "2026-01-01T23:59:59.999Z",
+  "2026-01-02T00:00:00.000Z",
+  "2025-12-31T12:00:00.000Z",
+];
+const words = fc.constantFrom(null, "Ada Hale", "hail 303", "100%_x", "Été", "E\u0301te\u0301");
+const prospect = fc
+  .record({
+    name: words,
+    phoneNumber: fc.constantFrom(null, "(303) 555-01", "3035"),
+    secondaryPhoneNumber: fc.constantFrom(null, "+1 720-1"),
+    emailAddress: fc.constantFrom(null, "ada@x.test"),
+    lat: coordinate(90),
+    lng: coordinate(180),
+    city: fc.constantFrom(
+      null,
+      "Denver",
+      "denver ",
+      "Aurora",
+      "Groß",
+      "Orléans",
+      "ΠΟΛΙΣ",
+      "Washington, D.C.",
+      '"Q"',
+      '"Wash',
+      'D.C."',
+    ),
+    statusId: fc.constantFrom(null, 101, 102, 103),
+    assignedToUserId: fc.constantFrom(null, 201, 202, 203),
+    tagIds: fc.subarray([301, 302, 399]),
+    createdAt: fc.constantFrom(...instants),
+  })
+  .map(({ city, ...fields }): StoredProspect => {
+    const address = { id: 5, address1: "1 Main St", address2: null, state: "CO", zip: "80202", formattedAddress: null };
+    return { ...empty, ...fields, address: city === null ? null : { ...address, city } };
+  });
+const company = fc.record({
+  names: fc.record({
+    statuses: fc.shuffledSubarray(["New", "Not Home", "SOLD", "Cafe\u0301"]),
+    tags: fc.shuffledSubarray(["Hail", "VIP"]),
+    people: fc.shuffledSubarray([
+      { firstName: "Rita", lastName: "Rep" },
+      { firstName: "Ravi", lastName: "Van Dam" },
+      { firstName: "Sam", lastName: "Rep, Jr." },
+    ]),
+  }),
+  rows: fc.array(fc.tuple(prospect, fc.array(fc.constantFrom("Hale dog", "call 720", "ÉTÉ"), { maxLength: 2 })), {
+    maxLength: 12,
+  }),
+});
+
+/** Some in quotes, some with quotes that do not close, and any text of such letters. */
+const commaList = (...values: string[]) =>
+  fc.oneof(
+    fc
+      .array(fc.constantFrom(...values, "nothing", "", " ", '""', '"'), { maxLength: 3 })
+      .map((list) => list.join(" ,")),
+    fc.string({ unit: fc.constantFrom(...values, '"', '"', ",", " "), maxLength: 6 }),
+  );
+const box = fc.tuple(
+  fc.constantFrom(-180, -1, 0.5, 170),
+  fc.constantFrom(-90, -1, 0),
+  fc.constantFrom(-170, 0.5, 1, 180),
+  fc.constantFrom(0, 0.5, 90),
+);
+const searches = [
+  "hale",
+  "303",
+  "303 555",
+  "(303)",
+  "été",
+  "E\u0301",
+  "%",
+  "_x",
+  "ada dog",
+  "720",
+  "main CO",
+  "test",
+  " ",
+  "zz",
+];
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 });
+const query = fc.record({
+  bbox: maybe(box.map((sides) => sides.join(","))),
+  dateFrom: maybe(fc.constantFrom("2026-01-01", "2026-01-02", "2026-01-01T12:00:00Z", "2026-01-01T01:00:00+01:00")),
+  dateTo: maybe(fc.constantFrom("2026-01-01", "2025-12-31", "2026-01-01T23:59:59.999Z")),
+  status: maybe(commaList("new", "NOT HOME", " sold ", "CAFÉ")),
+  assignedToUserId: maybe(
+    fc.subarray(["201", "203", "unassigned", "77", "9".repeat(30)]).map((list) => list.join(",")),
+  ),
+  rep: maybe(commaList("rita rep", "RAVI VAN DAM", '"sam rep, jr."')),
+  tagId: maybe(commaList("hail", "Vip")),
+  city: maybe(
+    commaList(
+      "DENVER",
+      '"aurora"',
+      '"washington, d.c."',
+      '"""Q"""',
+      '"Wash, D.C."',
+      "washington",
+      "GROSS",
+      "orle\u0301ans",
+      "πολις",
+    ),
+  ),
+  search: maybe(fc.constantFrom(...searches)),
+});
+
+const callers: Record<string, Caller> = {
+  admin: { companyId: 1, userId: 9, role: "admin", permissions: [] },
+  viewer: { companyId: 1, userId: 201, role: "sales", permissions: ["canViewAllProspects"] },
+  rep: { companyId: 1, userId: 201, role: "sales", permissions: [] },
+};
+
+test("a list holds the rows that the oracle lets through, newest first", () => {
+  let hits = 0;
+  fc.assert(
+    fc.property(company, query, fc.constantFrom("admin", "viewer", "rep"), ({ names, rows }, raw, who) => {
+      const caller = callers[who];
+      if (caller === undefined) throw new Error("no such caller");
+      const prospects = rows.map(([row], i) => ({ ...row, id: i + 1 }));
+      const notesOf = new Map(rows.map(([, notes], i) => [i + 1, notes]));
+      const filter = z.parse(ProspectFilter, raw);
+      const passes = prospectPredicate(filter, caller, dictionaryOf(names));
+      const found = prospects.filter((row) => passes(row, notesOf.get(row.id) ?? [])).sort(newestFirst);
+      const wanted = prospects.filter((row) => oracle(row, notesOf.get(row.id) ?? [], raw, who, names));
+      wanted.sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt) || b.id - a.id);
+      expect(found.map(({ id }) => id)).toEqual(wanted.map(({ id }) => id));
+      if (wanted.length > 0) hits++;
+    }),
+    { numRuns: 3_000 },
+  );
+  // Else the law would be about empty lists.
+  expect(hits).toBeGreaterThan(200);
+});
+
+test.each([
+  ["bbox", "1,2,3"],
+  ["bbox", "1,2,3,4,5"],
+  ["bbox", "a,b,c,d"],
+  ["bbox", "0,10,1,5"],
+  ["bbox", "-181,0,0,1"],
+  ["bbox", "NaN,0,Infinity,1"],
+  ["bbox", ""],
+  ["dateFrom", "2026-02-30"],
+  ["dateTo", "yesterday"],
+  ["dateFrom", "2026-01-01T25:00:00Z"],
+])("%s=%s is refused", (name, value) => {
+  expect(z.safeParse(ProspectFilter, { [name]: value }).success).toBe(false);
+});

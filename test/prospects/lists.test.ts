@@ -1,0 +1,300 @@
+/** Lists and new prospects in warm functions: what is kept in memory is never older than what others have written. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { flush } from "#shared/company-index/flush.ts";
+import { type Run, sheetOf } from "#shared/company-index/manifest.ts";
+import { readManifest, sheetItem } from "#shared/company-index/store.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import { createNote } from "#shared/prospects/attached/notes.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { mapPins } from "#shared/prospects/list/pins.ts";
+import type { NewProspect } from "#shared/prospects/schema.ts";
+import { setTags } from "#shared/prospects/tags.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
+import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
+import { disableUser, updateUser } from "#shared/reference/write-user.ts";
+import { type FaultPlan, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const clock = { now: () => now.ms };
+
+const newFunction = (): ApiContext => warmFunction(db, clock);
+const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
+  listProspects(context, caller, ListQuery.parse(query));
+const create = (context: ApiContext, { caller }: Company, input: NewProspect) => createProspect(context, caller, input);
+const newStatus = (context: ApiContext, { caller }: Company, value: string) =>
+  createStatus(context, caller.companyId, { value });
+
+/** Eventual reads find no prospect, as in a copy of the table that has not heard of them. */
+const behind: FaultPlan = (_, __, body) => {
+  if (!JSON.stringify(body).includes('"ConsistentRead":false')) return pass;
+  return { kind: "ask", change: (asked) => JSON.parse(JSON.stringify(asked).replaceAll(/#P#\d+"/g, '#P#x"')) };
+};
+
+describe("the rows of a page", () => {
+  test.each([
+    ["one by one", 3],
+    ["by their span", 40],
+  ])("%s: a copy that is behind is read again", async (_, count) => {
+    const company = await newCompany(newFunction());
+    for (let i = 0; i < count; i++) await create(newFunction(), company, { name: `n${i}` });
+    db.plan(behind);
+    const { result, usage } = await metered(() => list(contextOn(db.table, clock), company));
+    expect(result.items).toHaveLength(count);
+    expect(result.total).toBe(count);
+    // The moment, the copy that is behind, the rows themselves.
+    expect(usage.rounds).toBe(3);
+    db.plan(() => pass);
+    expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
+  });
+
+  test("that are written after the moment are looked up at a later one", async () => {
+    const company = await newCompany(newFunction());
+    const [open, closed] = [
+      await newStatus(newFunction(), company, "Open"),
+      await newStatus(newFunction(), company, "Closed"),
+    ];
+    const made = [];
+    for (let i = 0; i < 3; i++) made.push(await create(newFunction(), company, { currentStatusId: open.id }));
+    const [first, second, third] = made.map(({ id }) => id);
+    const others = newFunction();
+    const writes = [
+      () => updateProspect(others, company.caller, first ?? 0, { currentStatusId: closed.id }),
+      () => deleteProspect(others, company.caller, second ?? 0),
+    ];
+    const context = contextOn(db.table, clock);
+    await list(context, company);
+    const meanwhile = async () => {
+      for (const write of writes.splice(0)) await write();
+    };
+    db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
+    const page = await list(context, company, { status: "Open" });
+    expect(writes).toEqual([]);
+    expect(page.items.map(({ id }) => id)).toEqual([third]);
+    expect(page.total).toBe(1);
+  });
+
+  test("that are written after each moment are read once, and what has changed at the next", async () => {
+    const { company, ids, context, others } = await fortyListed();
+    let writes = 0;
+    const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
+    db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
+    const { result, usage } = await metered(() => list(context, company));
+    // As it was at the second moment: a write that comes after it is another list's.
+    expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
+    expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
+    expect([writes, usage.rounds]).toEqual([2, 3]);
+  });
+
+  test("that others write before and after each moment are shown as they are, once two moments have passed", async () => {
+    const { company, ids, context, others } = await fortyListed();
+    let writes = 0;
+    const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
+    db.plan((operation, _, body) => (isLook(operation, body) || isOfRows(body) ? { kind: "late", meanwhile } : pass));
+    const { result, usage } = await metered(() => list(context, company));
+    expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("5");
+    expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
+    expect([result.total, writes, usage.rounds]).toEqual([40, 6, 6]);
+  });
+
+  test.each(["status", "search"] as const)(
+    "that others write without end are given up where their rows do not tell that they belong: by %s",
+    async (filter) => {
+      const company = await newCompany(newFunction());
+      const open = await newStatus(newFunction(), company, "Open");
+      const closed = await newStatus(newFunction(), company, "Closed");
+      const others = contextOn(db.direct, clock);
+      const { id: a } = await create(others, company, { currentStatusId: open.id });
+      const { id: b } = await create(others, company, { currentStatusId: closed.id });
+      await createNote(others, company.caller, a, { body: "a zebra" });
+      let [isOpen, isClosed] = [a, b];
+      let writes = 0;
+      // Whichever is found open is closed by the time its row is read.
+      const swap = async () => {
+        await updateProspect(others, company.caller, isOpen, { currentStatusId: closed.id });
+        await updateProspect(others, company.caller, isClosed, { currentStatusId: open.id });
+        [isOpen, isClosed] = [isClosed, isOpen];
+      };
+      const rename = () => updateProspect(others, company.caller, a, { name: `${++writes}` });
+      const meanwhile = filter === "status" ? swap : rename;
+      db.plan((operation, _, body) => (isLook(operation, body) || isOfRows(body) ? { kind: "late", meanwhile } : pass));
+      const query = filter === "status" ? { status: "Open" } : { search: "zebra" };
+      await expect(list(contextOn(db.table, clock), company, query)).rejects.toThrow("keeps changing");
+      db.plan(() => pass);
+      const items = (await list(contextOn(db.table, clock), company, query)).items;
+      expect(items.map(({ id }) => id)).toEqual([filter === "status" ? isOpen : a]);
+    },
+  );
+
+  test("fit their filter while eight writers change what it looks at", async () => {
+    const company = await newCompany(newFunction());
+    const statuses = [
+      await newStatus(newFunction(), company, "Open"),
+      await newStatus(newFunction(), company, "Closed"),
+    ];
+    const writer = newFunction();
+    const ids: number[] = [];
+    for (let i = 0; i < 24; i++) ids.push((await create(writer, company, { currentStatusId: statuses[0]?.id })).id);
+    let writing = true;
+    const writers = Array.from({ length: 8 }, async (_, w) => {
+      for (let i = 0; i < 12; i++) {
+        const id = ids[(w * 3 + i) % ids.length] ?? 0;
+        await updateProspect(writer, company.caller, id, { currentStatusId: statuses[(w + i) % 2]?.id });
+      }
+    });
+    const done = Promise.all(writers).finally(() => {
+      writing = false;
+    });
+    const reader = newFunction();
+    let pages = 0;
+    while (writing || pages === 0) {
+      const { items, total } = await list(reader, company, { status: "Open" });
+      pages++;
+      expect(items).toHaveLength(total);
+      for (const { currentStatus } of items) expect(currentStatus?.value).toBe("Open");
+    }
+    await done;
+    const [open, closed] = [
+      await list(reader, company, { status: "Open" }),
+      await list(reader, company, { status: "Closed" }),
+    ];
+    expect(open.total + closed.total).toBe(ids.length);
+  });
+});
+
+/** A company that a warm function has listed, and others that write to it. */
+async function fortyListed() {
+  const company = await newCompany(newFunction());
+  const others = contextOn(db.direct, clock);
+  const ids: number[] = [];
+  for (let i = 0; i < 40; i++) ids.push((await create(others, company, { name: "0" })).id);
+  const context = contextOn(db.table, clock);
+  await list(context, company);
+  return { company, ids, context, others };
+}
+
+const isOfRows = (body: unknown): boolean => /"C#\d+#P#/.test(JSON.stringify(body));
+
+/** The one Query of a read that finds the moment. */
+function isLook(operation: string, body: Record<string, unknown>): boolean {
+  return operation === "Query" && /"C#\d+#X"/.test(JSON.stringify(body));
+}
+
+describe("names that another process changes", () => {
+  test("hold for the next list, the next pins and the next filter", async () => {
+    const company = await newCompany(newFunction());
+    const { companyId } = company.caller;
+    const [warm, other] = [newFunction(), newFunction()];
+    const status = await newStatus(other, company, "Before");
+    const tag = await createTag(other, companyId, { value: "Tag" });
+    const { repId } = company;
+    const { id } = await create(other, company, {
+      currentStatusId: status.id,
+      assignedToUserId: repId,
+      lat: 1,
+      lng: 1,
+    });
+    await setTags(other, company.caller, id, { tagIds: [tag.id] });
+    const shown = async () => (await list(warm, company)).items[0];
+    const pins = async () => JSON.parse([...(await mapPins(warm, company.caller, {}))].join(""));
+    expect(await shown()).toMatchObject({ currentStatus: { value: "Before" }, assignedTo: { firstName: "A" } });
+
+    await updateStatus(other, companyId, status.id, { value: "After", color: "#123456" });
+    expect(await shown()).toMatchObject({ currentStatus: { value: "After" } });
+    expect(await pins()).toEqual([{ id, lat: 1, lng: 1, statusColor: "#123456" }]);
+    expect((await list(warm, company, { status: "before" })).total).toBe(0);
+    expect((await list(warm, company, { status: "after" })).total).toBe(1);
+
+    await updateUser(other, company.caller, repId, { firstName: "Zoe" });
+    expect(await shown()).toMatchObject({ assignedTo: { firstName: "Zoe" } });
+    await updateTag(other, companyId, tag.id, { value: "Renamed" });
+    expect(await shown()).toMatchObject({ tags: [{ tag: { value: "Renamed" } }] });
+    await deleteTag(other, companyId, tag.id);
+    expect(await shown()).toMatchObject({ tags: [] });
+  });
+
+  test("refuse a new prospect that refers to what is gone, and take one that refers to what is new", async () => {
+    const company = await newCompany(newFunction());
+    const { companyId } = company.caller;
+    const [warm, other] = [newFunction(), newFunction()];
+    const status = await newStatus(other, company, "Open");
+    await create(warm, company, { currentStatusId: status.id, assignedToUserId: company.repId });
+
+    await updateStatus(other, companyId, status.id, { value: "Renamed" });
+    const named = await create(warm, company, { currentStatusId: status.id });
+    expect(named.currentStatus).toMatchObject({ value: "Renamed" });
+
+    const newer = await newStatus(other, company, "Newer");
+    expect((await create(warm, company, { currentStatusId: newer.id })).currentStatus).toMatchObject({
+      value: "Newer",
+    });
+
+    await deactivateStatus(other, companyId, status.id);
+    const refused = { code: "validation_failed" };
+    await expect(create(warm, company, { currentStatusId: status.id })).rejects.toMatchObject(refused);
+    await disableUser(other, company.caller, company.repId);
+    await expect(create(warm, company, { assignedToUserId: company.repId })).rejects.toMatchObject(refused);
+    expect((await list(warm, company)).total).toBe(3);
+  });
+
+  test.each(["status", "user"] as const)("refuse one that refers to two names, where the %s is gone", async (gone) => {
+    const company = await newCompany(newFunction());
+    const { companyId } = company.caller;
+    const [warm, other] = [newFunction(), newFunction()];
+    const status = await newStatus(other, company, "Open");
+    const both = { currentStatusId: status.id, assignedToUserId: company.repId };
+    await create(warm, company, both);
+    await newStatus(other, company, "Another name: what is in memory is older, and this one is taken all the same");
+    await create(warm, company, both);
+    if (gone === "status") await deactivateStatus(other, companyId, status.id);
+    else await disableUser(other, company.caller, company.repId);
+    const field = gone === "status" ? "currentStatusId" : "assignedToUserId";
+    const refused = { code: "validation_failed", message: expect.stringContaining(field) };
+    await expect(create(warm, company, both)).rejects.toMatchObject(refused);
+    expect((await list(warm, company)).total).toBe(2);
+  });
+});
+
+const damages: [string, (table: Table, companyId: number, run: Run) => Promise<unknown>][] = [
+  [
+    "a segment is missing",
+    (table, companyId, run) => table.batchRemove([keys.indexPart(companyId, run.segments[0]?.id ?? "", "main", 0)]),
+  ],
+  ["the sheet of a run is missing", (table, companyId, { id }) => table.batchRemove([keys.runSheet(companyId, id)])],
+  [
+    "the sheet of a run has a format that is not known",
+    (table, companyId, run) => table.batchPut([{ ...sheetItem(companyId, sheetOf(run, 0, [])), format: 9 }]),
+  ],
+  [
+    "the head has a format that is not known",
+    (table, companyId) => table.write({ update: keys.indexHead(companyId), change: { set: { format: 9 } } }),
+  ],
+];
+
+test.each(damages)("an index is answered as unavailable when %s", async (_, inflict) => {
+  const company = await newCompany(newFunction());
+  const { companyId } = company.caller;
+  const context = newFunction();
+  for (let i = 0; i < 3; i++) await create(context, company, { lat: i, lng: i });
+  await flush(context, companyId, { least: 1, settleMs: 0 });
+  const { head } = await readUnflushed(context.table, companyId);
+  const { runs } = await readManifest(context.table, companyId, head.manifest);
+  const [run] = runs;
+  if (run === undefined) throw new Error("there is no run");
+  await inflict(context.table, companyId, run);
+  const refused = { code: "unavailable", cause: { name: "IndexUnreadable" } };
+  await expect(list(newFunction(), company)).rejects.toMatchObject(refused);
+  await expect(mapPins(newFunction(), company.caller, {})).rejects.toMatchObject(refused);
+});

@@ -1,0 +1,133 @@
+/** Notes over HTTP: who sees the prospect reads and writes them, nobody else learns that they exist. */
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Note } from "../../docs/client/api.ts";
+import { at } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const newProspect = async (client = as.rep): Promise<number> =>
+  dataOf(await client.POST("/api/prospects", { body: {} }), 201).id;
+const write = async (prospectId: number, body: string, client = as.rep) =>
+  dataOf(await client.POST("/api/prospects/{id}/notes", { ...at(prospectId), body: { body } }), 201);
+
+describe("a note", () => {
+  test("is the caller's, stands where Location says, and is changed and deleted there", async () => {
+    const prospectId = await newProspect();
+    const answer = await as.admin.POST("/api/prospects/{id}/notes", {
+      ...at(prospectId),
+      body: { body: "Has a dog \u{1F415}" },
+    });
+    const made = dataOf(answer, 201);
+    expect(made).toMatchObject({ body: "Has a dog \u{1F415}", createdBy: { email: as.admin.email } });
+    expect(made.updatedAt).toBe(made.createdAt);
+    const path = `/api/notes/${made.id}`;
+    expect(answer.response.headers.get("location")).toBe(path);
+    expect(dataOf(await as.rep.GET("/api/notes/{id}", at(made.id)))).toEqual(made);
+
+    expect(dataOf(await as.rep.PATCH("/api/notes/{id}", { ...at(made.id), body: {} }))).toEqual(made);
+    expect(dataOf(await as.rep.PATCH("/api/notes/{id}", { ...at(made.id), body: { body: made.body } }))).toEqual(made);
+    const changed = dataOf(await as.rep.PATCH("/api/notes/{id}", { ...at(made.id), body: { body: "Two dogs" } }));
+    expect(changed).toEqual({ ...made, body: "Two dogs", updatedAt: changed.updatedAt });
+    expect(changed.updatedAt > made.updatedAt).toBe(true);
+    expect(dataOf(await as.rep.GET("/api/notes/{id}", at(made.id)))).toEqual(changed);
+
+    expect(dataOf(await as.rep.DELETE("/api/notes/{id}", at(made.id)))).toEqual({ id: made.id });
+    problemOf(await as.rep.GET("/api/notes/{id}", at(made.id)), 404, "not_found");
+    problemOf(await as.rep.DELETE("/api/notes/{id}", at(made.id)), 404, "not_found");
+    problemOf(await as.rep.PATCH("/api/notes/{id}", { ...at(made.id), body: { body: "x" } }), 404, "not_found");
+    expect(dataOf(await as.rep.GET("/api/prospects/{id}/notes", at(prospectId)))).toEqual([]);
+    expect(dataOf(await as.rep.GET("/api/prospects/{id}", at(prospectId))).notes).toEqual([]);
+  });
+
+  test.each([{}, { body: "" }, { body: null }, { body: 7 }, { body: "x".repeat(10_001) }, { body: "\ud800" }])(
+    "that is not 1 to 10 000 characters of text is refused (%#)",
+    async (body) => {
+      const faults = problemOf(
+        await as.rep("POST", `/api/prospects/${await newProspect()}/notes`, body),
+        400,
+        "validation_failed",
+      );
+      expect(faults).toMatchObject([{ pointer: "/body" }]);
+    },
+  );
+
+  test("of 10 000 characters is given back as it came", async () => {
+    const body = "\u{1F415}".repeat(10_000);
+    const { id } = await write(await newProspect(), body);
+    expect(dataOf(await as.rep.GET("/api/notes/{id}", at(id))).body).toBe(body);
+  });
+
+  test("is changed and deleted at once by many without a loss or a fault of ours", async () => {
+    const { id } = await write(await newProspect(), "start");
+    const texts = Array.from({ length: 10 }, (_, i) => `text ${i}`);
+    const answers = await Promise.all(
+      texts.map((body) => as.rep.PATCH("/api/notes/{id}", { ...at(id), body: { body } })),
+    );
+    expect(answers.map(statusOf)).toEqual(texts.map(() => 200));
+    expect(texts).toContain(dataOf(await as.rep.GET("/api/notes/{id}", at(id))).body);
+    const deletes = await Promise.all(texts.map(() => as.rep.DELETE("/api/notes/{id}", at(id))));
+    expect(deletes.map(statusOf).toSorted()).toEqual([200, ...texts.slice(1).map(() => 404)]);
+  });
+});
+
+test("the list has all notes newest first, the detail the five newest", async () => {
+  const prospectId = await newProspect();
+  const made: Note[] = [];
+  for (let i = 0; i < 7; i++) made.push(await write(prospectId, `note ${i}`));
+  const newestFirst = made.toReversed();
+  expect(dataOf(await as.rep.GET("/api/prospects/{id}/notes", at(prospectId)))).toEqual(newestFirst);
+  const detail = dataOf(await as.rep.GET("/api/prospects/{id}", at(prospectId)));
+  expect(detail.notes).toEqual(newestFirst.slice(0, 5));
+});
+
+test("who does not see the prospect does not see its notes, whatever they try", async () => {
+  const prospectId = await newProspect();
+  const { id } = await write(prospectId, "secret");
+  const attempts = [
+    ["GET", `/api/notes/${id}`],
+    ["PATCH", `/api/notes/${id}`, { body: "mine" }],
+    ["DELETE", `/api/notes/${id}`],
+    ["GET", `/api/prospects/${prospectId}/notes`],
+    ["POST", `/api/prospects/${prospectId}/notes`, { body: "mine" }],
+  ] as const;
+  for (const client of [as.rep2, as.otherOwner]) {
+    for (const [method, path, body] of attempts) problemOf(await client(method, path, body), 404, "not_found");
+  }
+  expect(dataOf(await as.viewer.GET("/api/notes/{id}", at(id))).body).toBe("secret");
+  problemOf(await as.rep.GET("/api/appointments/{id}", at(id)), 404, "not_found");
+
+  dataOf(await as.rep.DELETE("/api/prospects/{id}", at(prospectId)));
+  for (const [method, path, body] of attempts) problemOf(await as.owner(method, path, body), 404, "not_found");
+});
+
+test("note.created tells the note and its prospect; no change of a note does", async () => {
+  const receiver = await startReceiver();
+  try {
+    const name = uniqueName();
+    const registrations = [{ event: "note.created", filter: { "prospect.name": name } }];
+    const webhook = await as.admin.POST("/api/webhooks", { body: { name, url: receiver.url, registrations } });
+    const { id: webhookId } = dataOf(webhook, 201);
+    const prospect = dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
+    const first = await write(prospect.id, "one");
+    await as.rep.PATCH("/api/notes/{id}", { ...at(first.id), body: { body: "changed" } });
+    await as.rep.DELETE("/api/notes/{id}", at(first.id));
+    const second = await write(prospect.id, "two");
+    await receiver.until(2);
+    // In the order in which they were written: of ids, each environment of the function has its own.
+    const told = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
+    expect(told).toEqual([
+      { note: first, prospect },
+      { note: second, prospect },
+    ]);
+    await as.admin.DELETE("/api/webhooks/{id}", at(webhookId));
+  } finally {
+    await receiver.close();
+  }
+});
+
+const Told = z.object({ note: z.object({ createdAt: z.string() }) });
+const writtenMs = (data: unknown): number => Date.parse(z.parse(Told, data).note.createdAt);

@@ -1,0 +1,153 @@
+/** Map pins, search and large answers over HTTP: streamed, gzipped where accepted, whole, and with problems before the first byte. */
+import { request } from "node:http";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { NewProspect, operations } from "../../docs/client/api.ts";
+import { at, baseUrl, send, tokenOf } from "../harness/client.ts";
+import { bodyOf, dataOf, Identified, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+/** Pins have no order. */
+const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id).sort((a, b) => a - b);
+const create = async (body: NewProspect, client = as.rep): Promise<number> =>
+  dataOf(await client.POST("/api/prospects", { body }), 201).id;
+type Filters = NonNullable<operations["prospectsPins"]["parameters"]["query"]>;
+const pins = async (query: Filters, client = as.rep) =>
+  dataOf(await client.GET("/api/prospects/pins", { params: { query } }));
+const list = async (query: Filters, client = as.rep) =>
+  dataOf(await client.GET("/api/prospects", { params: { query: { pageSize: 500, ...query } } }));
+
+/** The bytes as they come, which `fetch` would decode. */
+async function raw(path: string, acceptEncoding: string | undefined) {
+  const token = await tokenOf(as.rep.email);
+  return new Promise<{ encoding: string | undefined; vary: string | undefined; bytes: Buffer }>((resolve, reject) => {
+    const headers = {
+      Authorization: `Bearer ${token}`,
+      ...(acceptEncoding !== undefined && { "Accept-Encoding": acceptEncoding }),
+    };
+    const sent = request(`${baseUrl()}${path}`, { headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      const { "content-encoding": encoding, vary } = response.headers;
+      response.on("end", () => resolve({ encoding, vary, bytes: Buffer.concat(chunks) }));
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+describe("pins", () => {
+  test("are the list's matches with both coordinates, in the colour of their status", async () => {
+    const name = uniqueName();
+    const status = present(dataOf(await as.rep.GET("/api/statuses"))[0]);
+    const plain = await create({ name, lat: 39.5, lng: -105.25 });
+    const colored = await create({ name, lat: 0, lng: 0, currentStatusId: status.id });
+    await create({ name, lat: 39.5 });
+    await create({ name, lng: -105 });
+    await create({ name });
+    const gone = await create({ name, lat: 1, lng: 1 });
+    await as.rep.DELETE("/api/prospects/{id}", at(gone));
+    const byLatitude = (await pins({ search: name })).sort((a, b) => b.lat - a.lat);
+    expect(byLatitude).toEqual([
+      { id: plain, lat: 39.5, lng: -105.25, statusColor: "#9CA3AF" },
+      { id: colored, lat: 0, lng: 0, statusColor: status.color },
+    ]);
+    const paged = `/api/prospects/pins?search=${name}&bbox=-106,39,-105,40&page=2&pageSize=1`;
+    expect(idsOf(bodyOf(await as.rep("GET", paged), 200, z.array(Identified)))).toEqual([plain]);
+    expect(await pins({ search: name }, as.rep2)).toEqual([]);
+    expect(await pins({ search: name }, as.otherOwner)).toEqual([]);
+    expect(await pins({ search: name }, as.viewer)).toHaveLength(2);
+  });
+
+  test("agree with the list under every filter", async () => {
+    const filters: Filters[] = [
+      {},
+      { status: "New,Sold" },
+      { city: "Denver" },
+      { tagId: "Referral" },
+      { dateFrom: "2026-05-01" },
+      { search: "denver 555" },
+    ];
+    for (const query of filters) {
+      const { items } = await list(query, as.admin);
+      const onMap = items.filter(({ lat, lng }) => lat !== null && lng !== null);
+      expect(idsOf(await pins(query, as.admin)), JSON.stringify(query)).toEqual(idsOf(onMap));
+    }
+  });
+
+  test("are gzipped when that is accepted, and only then", async () => {
+    const path = "/api/prospects/pins?city=Denver";
+    const plain = await raw(path, undefined);
+    expect(plain.encoding).toBeUndefined();
+    expect(plain.vary).toContain("Accept-Encoding");
+    for (const accepted of ["gzip", "br, gzip;q=0.5", "*"]) {
+      const zipped = await raw(path, accepted);
+      expect(zipped.encoding, accepted).toBe("gzip");
+      expect(gunzipSync(zipped.bytes)).toEqual(plain.bytes);
+    }
+    for (const refused of ["gzip;q=0", "br", "identity", "*;q=0"]) {
+      expect((await raw(path, refused)).encoding, refused).toBeUndefined();
+    }
+  });
+
+  test("answer with a problem what is wrong with the request", async () => {
+    for (const query of ["bbox=1,2,3", "dateFrom=2026-02-30", `search=${"x".repeat(201)}`, "assignedToUserId=x"]) {
+      const answer = await as.admin("GET", `/api/prospects/pins?${query}`);
+      expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ parameter: query.split("=")[0] }]);
+    }
+    problemOf(await send("GET", "/api/prospects/pins"), 401, "unauthenticated");
+    const answer = await as.rep.GET("/api/prospects/pins");
+    expect(answer.response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    problemOf(await as.rep("POST", "/api/prospects/pins"), 405, "method_not_allowed");
+  });
+});
+
+test("search looks into every text of a prospect, its notes as they are now, and phones by digits", async () => {
+  const name = uniqueName();
+  const address = { address1: "17 Xylophone Way", city: "Quuxville", state: "ZQ", zip: "99999" };
+  const phoneNumber = "+1 (303) 555-0142";
+  const id = await create({
+    name,
+    phoneNumber,
+    secondaryPhoneNumber: "720.555.0199",
+    emailAddress: "a.b@x.test",
+    address,
+  });
+  const found = async (words: string) => idsOf((await list({ search: `${name} ${words}` })).items);
+  for (const words of ["XYLOPHONE quux", "zq 99999", "a.B@x", "303-555", "(720)5550199", name.toUpperCase()]) {
+    expect(await found(words), words).toEqual([id]);
+  }
+  for (const words of ["nowhere", "%", "quux.ille", "5551"]) expect(await found(words), words).toEqual([]);
+
+  const note = dataOf(
+    await as.rep.POST("/api/prospects/{id}/notes", { ...at(id), body: { body: "Loud Parrot" } }),
+    201,
+  );
+  expect(await found("parrot")).toEqual([id]);
+  await as.rep.PATCH("/api/notes/{id}", { ...at(note.id), body: { body: "quiet cat" } });
+  expect(await found("parrot")).toEqual([]);
+  expect(await found("CAT")).toEqual([id]);
+  await as.rep.DELETE("/api/notes/{id}", at(note.id));
+  expect(await found("cat")).toEqual([]);
+});
+
+test("an answer of more than 6 MB comes whole", async () => {
+  const id = await create({});
+  // As JSON each of these takes six bytes.
+  const body = "\u0001".repeat(10_000);
+  const count = 112;
+  for (let i = 0; i < count; i += 16) {
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, () => as.rep.POST("/api/prospects/{id}/notes", { ...at(id), body: { body } })),
+    );
+    for (const answer of answers) dataOf(answer, 201);
+  }
+  const notes = dataOf(await as.rep.GET("/api/prospects/{id}/notes", at(id)));
+  expect(Buffer.byteLength(JSON.stringify(notes))).toBeGreaterThan(6 * 1024 * 1024);
+  expect(new Set(idsOf(notes)).size).toBe(count);
+  expect(notes.every((note) => note.body === body)).toBe(true);
+});

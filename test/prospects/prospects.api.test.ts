@@ -1,0 +1,227 @@
+/** Prospects over HTTP: what is written is read back, history is exact, and nobody sees what is not theirs. */
+import { describe, expect, test } from "vitest";
+import type { operations, ProspectPatch } from "../../docs/client/api.ts";
+import { at, type Client, send, tokenOf } from "../harness/client.ts";
+import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+type ListQuery = NonNullable<operations["prospectsList"]["parameters"]["query"]>;
+const list = async (client: Client, query: ListQuery = {}) =>
+  dataOf(await client.GET("/api/prospects", { params: { query } }));
+
+const change = (client: Client, id: number, body: ProspectPatch) =>
+  client.PATCH("/api/prospects/{id}", { ...at(id), body });
+
+const statusIdOf = async (value: string): Promise<number> => {
+  const list = dataOf(await as.rep.GET("/api/statuses"));
+  const found = list.find((status) => status.value === value);
+  if (found === undefined) throw new Error(`no status ${value}`);
+  return found.id;
+};
+const userIdOf = async (client: typeof as.rep): Promise<number> => dataOf(await client.GET("/api/me")).user.id;
+
+describe("creating", () => {
+  test("answers with the record, where it stands, and what was not given as null", async () => {
+    const answer = await as.admin.POST("/api/prospects", {
+      body: {
+        name: "Ada",
+        lat: 39.7,
+        lng: -105,
+        customFieldData: { roof: "tile", n: 1e300 },
+      },
+    });
+    const made = dataOf(answer, 201);
+    expect(answer.response.headers.get("location")).toBe(`/api/prospects/${made.id}`);
+    expect(made).toMatchObject({
+      name: "Ada",
+      phoneNumber: null,
+      lat: 39.7,
+      lng: -105,
+      source: "api",
+      customFieldData: { roof: "tile", n: 1e300 },
+      address: null,
+      currentStatus: null,
+      assignedTo: null,
+      tags: [],
+      appointments: [],
+    });
+    const read = dataOf(await as.admin.GET("/api/prospects/{id}", at(made.id)));
+    expect(read).toMatchObject({ ...made, appointments: [], notes: [], statusHistory: [] });
+  });
+
+  test("takes no body at all, and an address in line", async () => {
+    const bare = await send("POST", "/api/prospects", {
+      headers: { Authorization: `Bearer ${await tokenOf(as.admin.email)}` },
+    });
+    expect(bare.status).toBe(201);
+    const address = { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202" };
+    const made = dataOf(await as.admin.POST("/api/prospects", { body: { address } }), 201);
+    expect(made.address).toMatchObject({
+      ...address,
+      address2: null,
+      formattedAddress: "1437 Bannock St, Denver, CO 80202",
+    });
+    const addressId = present(made.address).id;
+    const second = dataOf(await as.admin.POST("/api/prospects", { body: { addressId } }), 201);
+    expect(second.address).toEqual(made.address);
+  });
+
+  test("ignores fields that are the server's", async () => {
+    const hostile = {
+      id: 1,
+      companyId: 999,
+      createdAt: "2001-01-01",
+      role: "owner",
+      pk: "x",
+      deletedAt: "now",
+      version: 9,
+      importId: "x",
+    };
+    const made = dataOf(await as.admin.POST("/api/prospects", { body: { name: "Ada", ...hostile } }), 201);
+    expect(made.id).not.toBe(1);
+    expect(Object.keys(made)).not.toContain("companyId");
+    expect(made.createdAt > "2026").toBe(true);
+    dataOf(await as.admin.GET("/api/prospects/{id}", at(made.id)));
+  });
+
+  test("a rep without a wider view becomes the assignee", async () => {
+    const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Mine" } }), 201);
+    expect(made.assignedTo?.email).toBe(as.rep.email);
+    expect(dataOf(await as.viewer.POST("/api/prospects", { body: {} }), 201).assignedTo).toBeNull();
+  });
+
+  test("with a status begins the history", async () => {
+    const currentStatusId = await statusIdOf("New");
+    const made = dataOf(await as.rep.POST("/api/prospects", { body: { currentStatusId } }), 201);
+    const { statusHistory } = dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)));
+    expect(statusHistory.map(({ status, previousStatus }) => [previousStatus?.value, status?.value])).toEqual([
+      [undefined, "New"],
+    ]);
+  });
+
+  test.each([
+    ["currentStatusId", 1],
+    ["assignedToUserId", 1],
+    ["addressId", 1],
+  ])("a %s that names nothing is a fault of that field, and nothing is made", async (field, id) => {
+    const name = uniqueName();
+    const faults = problemOf(
+      await as.admin.POST("/api/prospects", { body: { name, [field]: id } }),
+      400,
+      "validation_failed",
+    );
+    expect(faults[0]?.pointer).toBe(`/${field}`);
+    const { items } = await list(as.admin, { pageSize: 500 });
+    expect(items.some((item) => item.name === name)).toBe(false);
+  });
+
+  test("another company's status, user and address name nothing", async () => {
+    const foreignStatus = present(dataOf(await as.otherOwner.GET("/api/statuses"))[0]).id;
+    const foreignUser = await userIdOf(as.otherRep);
+    for (const body of [{ currentStatusId: foreignStatus }, { assignedToUserId: foreignUser }]) {
+      problemOf(await as.admin.POST("/api/prospects", { body }), 400, "validation_failed");
+    }
+  });
+});
+
+describe("changing", () => {
+  test("only what is sent changes; null clears; an empty patch bumps nothing", async () => {
+    const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada", phoneNumber: "1" } }), 201);
+    const same = dataOf(await change(as.rep, made.id, {}));
+    expect(same).toEqual(made);
+    expect(dataOf(await change(as.rep, made.id, { name: "Ada" }))).toEqual(made);
+    const changed = dataOf(await change(as.rep, made.id, { name: "Bea", phoneNumber: null }));
+    expect(changed).toEqual({ ...made, name: "Bea", phoneNumber: null, updatedAt: changed.updatedAt });
+    expect(changed.updatedAt >= made.updatedAt).toBe(true);
+  });
+
+  test("each real change of status is one entry, newest first; the same status again is none", async () => {
+    const [first, second] = [await statusIdOf("New"), await statusIdOf("Sold")];
+    const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { currentStatusId: first } }), 201);
+    for (const currentStatusId of [first, second, second, null, null, first]) {
+      dataOf(await change(as.rep, id, { currentStatusId }));
+    }
+    const { statusHistory } = dataOf(await as.rep.GET("/api/prospects/{id}", at(id)));
+    const steps = statusHistory.map(
+      ({ previousStatus, status }) => `${previousStatus?.value ?? "-"} > ${status?.value ?? "-"}`,
+    );
+    expect(steps).toEqual(["- > New", "Sold > -", "New > Sold", "- > New"]);
+  });
+
+  test("twenty reps at once lose no field and no history", async () => {
+    const statuses = dataOf(await as.rep.GET("/api/statuses")).slice(0, 8);
+    const { id } = dataOf(await as.rep.POST("/api/prospects", { body: {} }), 201);
+    const fields = ["name", "phoneNumber", "secondaryPhoneNumber", "source", "sourceId"] as const;
+    const patches = [
+      ...fields.map((field) => ({ [field]: field })),
+      ...statuses.map((status) => ({ currentStatusId: status.id })),
+      ...Array.from({ length: 7 }, (_, i) => ({ lat: i, lng: i })),
+    ];
+    const answers = await Promise.all(patches.map((patch) => change(as.rep, id, patch)));
+    expect(answers.map(statusOf)).toEqual(patches.map(() => 200));
+    const detail = dataOf(await as.rep.GET("/api/prospects/{id}", at(id)));
+    for (const field of fields) expect(detail[field]).toBe(field);
+    expect(detail.lat).toBe(detail.lng);
+    expect(detail.statusHistory).toHaveLength(statuses.length);
+    // Each entry begins where the one before it ended.
+    const chain = detail.statusHistory.toReversed();
+    chain.reduce(
+      (before, entry) => {
+        expect(entry.previousStatus?.value).toBe(before);
+        return entry.status?.value;
+      },
+      undefined as string | undefined,
+    );
+    expect(detail.currentStatus?.value).toBe(chain.at(-1)?.status?.value);
+  });
+});
+
+describe("deleting", () => {
+  test("hides the record at once from every read and write", async () => {
+    const { id } = dataOf(await as.rep.POST("/api/prospects", { body: {} }), 201);
+    expect(dataOf(await as.rep.DELETE("/api/prospects/{id}", at(id)))).toEqual({ id });
+    problemOf(await as.rep.GET("/api/prospects/{id}", at(id)), 404, "not_found");
+    problemOf(await change(as.rep, id, { name: "x" }), 404, "not_found");
+    problemOf(await as.rep.DELETE("/api/prospects/{id}", at(id)), 404, "not_found");
+    const { items } = await list(as.admin, { pageSize: 500 });
+    expect(items.some((item) => item.id === id)).toBe(false);
+  });
+});
+
+describe("visibility", () => {
+  test("a rep sees own prospects only; who may view all sees all; another company sees none", async () => {
+    const { id } = dataOf(await as.rep.POST("/api/prospects", { body: {} }), 201);
+    for (const client of [as.owner, as.admin, as.viewer, as.rep]) {
+      expect(dataOf(await client.GET("/api/prospects/{id}", at(id))).id).toBe(id);
+    }
+    for (const client of [as.rep2, as.importer, as.otherOwner, as.otherRep]) {
+      problemOf(await client.GET("/api/prospects/{id}", at(id)), 404, "not_found");
+      problemOf(await change(client, id, { name: "stolen" }), 404, "not_found");
+      problemOf(await change(client, id, {}), 404, "not_found");
+      problemOf(await client.DELETE("/api/prospects/{id}", at(id)), 404, "not_found");
+    }
+    const mine = await list(as.rep, { pageSize: 500 });
+    const all = await list(as.viewer, { pageSize: 1 });
+    expect(mine.items.every((item) => item.assignedTo?.email === as.rep.email)).toBe(true);
+    expect(mine.total).toBeLessThan(all.total);
+    expect((await list(as.otherOwner, { pageSize: 500 })).items.some((item) => item.id === id)).toBe(false);
+  });
+
+  test("filters by representative are for admins; from a sales user they are ignored", async () => {
+    const rep2 = await userIdOf(as.rep2);
+    for (const client of [as.rep2, as.rep2, as.rep]) dataOf(await client.POST("/api/prospects", { body: {} }), 201);
+    const count = async (client: Client, query: ListQuery = {}) => (await list(client, query)).total;
+    expect(await count(as.viewer, { assignedToUserId: `${rep2}` })).toBe(await count(as.viewer));
+    expect(await count(as.admin, { assignedToUserId: `${rep2}` })).toBe(2);
+    expect(await count(as.admin, { rep: "rita rep" })).toBe(2);
+    expect(await count(as.admin)).toBeGreaterThan(2);
+    expect(await count(as.viewer, { assignedToUserId: "nobody" })).toBe(await count(as.viewer));
+    problemOf(
+      await as.admin.GET("/api/prospects", { params: { query: { assignedToUserId: "1,x" } } }),
+      400,
+      "validation_failed",
+    );
+  });
+});

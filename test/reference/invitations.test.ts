@@ -1,0 +1,355 @@
+/** Invitations: what of them others can tell, how long they hold an address, and that deaths, races and repeats leave nothing in the way. */
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { limits } from "#shared/limits.ts";
+import { changeUser, endAccess } from "#shared/reference/access.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { presentUser } from "#shared/reference/invitation.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import { type NewUser, User } from "#shared/reference/user.ts";
+import { getUser } from "#shared/reference/users.ts";
+import { disableUser, updateUser } from "#shared/reference/write-user.ts";
+import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+/** A user pool: an address has one subject as long as the pool knows it, and mail goes out for each invitation. */
+function newPool(): IdentityProvider & { readonly subjects: Map<string, string>; readonly mails: string[] } {
+  const subjects = new Map<string, string>();
+  const mails: string[] = [];
+  return {
+    subjects,
+    mails,
+    takesSubjects: false,
+    answersAfterMs: 0,
+    invite: async (email) => {
+      const sub = subjects.get(email) ?? randomUUID();
+      subjects.set(email, sub);
+      mails.push(email);
+      return { sub };
+    },
+    withdraw: async (email) => {
+      subjects.delete(email);
+    },
+  };
+}
+
+const newUser = (email: string): NewUser => ({ email, firstName: "A", lastName: "B", role: "sales", permissions: [] });
+
+let companies = 0;
+/** Two companies and a clock that the test moves. */
+async function scene() {
+  const time = { now: Date.UTC(2026, 5, 1, 12) };
+  const clock = { now: () => time.now };
+  const context = contextOn(db.direct, clock);
+  const name = `invited-${companies++}`;
+  const owner = async (company: string): Promise<Caller> => {
+    const sub = `${name}-${company}`;
+    const made = await createCompany(context, {
+      name,
+      owner: { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub },
+    });
+    return { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] };
+  };
+  return {
+    context,
+    clock,
+    time,
+    pool: newPool(),
+    one: await owner("one"),
+    two: await owner("two"),
+    email: `${name}@new.test`,
+  };
+}
+
+const DAY_MS = 24 * 3_600_000;
+const shown = async (context: ApiContext, { companyId }: Caller, { id }: StoredUser): Promise<User> =>
+  User.parse(presentUser(await getUser(context, companyId, id), context.clock.now()));
+const taken = { code: "conflict", message: "This e-mail address is in use." };
+
+/** All that a company can see of a user, without what differs between any two. */
+const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitationExpiresAt, ...user }: User) => ({
+  ...user,
+  isEnding: invitationExpiresAt !== null,
+});
+
+test("the first request of the user accepts it, by one transaction for ever", async () => {
+  const { context, clock, time, pool, one, email } = await scene();
+  const made = await createUser(context, pool, one, newUser(email));
+  expect(await shown(context, one, made)).toMatchObject({
+    invitation: "pending",
+    invitationExpiresAt: new Date(time.now + 30 * DAY_MS).toISOString(),
+  });
+  const faulty = contextOn(db.table, clock);
+  db.plan(() => pass);
+  expect(await lookUpCaller(faulty, made.sub)).toMatchObject({ companyId: one.companyId, userId: made.id });
+  expect(db.calls).toEqual(["GetItem", "TransactWriteItems"]);
+  expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted", invitationExpiresAt: null });
+  time.now += 400 * DAY_MS;
+  db.plan(() => pass);
+  expect(await lookUpCaller(faulty, made.sub)).toMatchObject({ userId: made.id });
+  expect(db.calls).toEqual(["GetItem"]);
+  await expect(createUser(context, pool, one, newUser(email.toUpperCase()))).rejects.toMatchObject(taken);
+});
+
+describe("an address that is a customer elsewhere", () => {
+  test.each(["has signed in there", "is invited there"])("and %s looks as any other, and gets no mail", async (how) => {
+    const { context, clock, time, pool, one, two, email } = await scene();
+    const there = await createUser(context, pool, one, newUser(email));
+    if (how.startsWith("has")) await lookUpCaller(context, there.sub);
+    const seen: unknown[] = [];
+    for (const address of [email, `fresh-${email}`]) {
+      const faulty = contextOn(db.table, clock);
+      db.plan(() => pass);
+      const made = await createUser(faulty, pool, two, newUser(address));
+      const steps: unknown[] = [[...db.calls], shapeOf(await shown(context, two, made))];
+      await expect(createUser(context, pool, two, newUser(address))).rejects.toMatchObject(taken);
+      await updateUser(context, two, made.id, { lastName: "C" });
+      steps.push(shapeOf(await shown(context, two, made)));
+      time.now += 31 * DAY_MS;
+      steps.push(shapeOf(await shown(context, two, made)));
+      time.now -= 31 * DAY_MS;
+      await endAccess(context, pool, two, made.id);
+      steps.push(shapeOf(await shown(context, two, made)));
+      await expect(endAccess(context, pool, two, made.id)).rejects.toMatchObject({ code: "not_found" });
+      await changeUser(context, pool, two, made.id, { isActive: true });
+      steps.push(shapeOf(await shown(context, two, made)));
+      seen.push(steps);
+    }
+    expect(seen[0]).toEqual(seen[1]);
+    expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
+    // The user there is none the wiser, and nobody signs in here.
+    expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
+  });
+
+  test("is answered no sooner than the provider asks for, which a fresh one waits for as well", async () => {
+    const { context, pool, one, two, email } = await scene();
+    const made = await createUser(context, pool, one, newUser(email));
+    const slow = { ...pool, answersAfterMs: 400 };
+    const works = [
+      () => createUser(context, slow, two, newUser(email)),
+      () => createUser(context, slow, two, newUser(`fresh-${email}`)),
+      () => endAccess(context, slow, one, made.id),
+      () => changeUser(context, slow, one, made.id, { isActive: true }),
+    ];
+    for (const work of works) {
+      let isAnswered = false;
+      const answered = work().then(() => {
+        isAnswered = true;
+      });
+      await wait(200);
+      expect(isAnswered).toBe(false);
+      await answered;
+    }
+  });
+
+  test("is refused to the second of two invitations of a company, however they race", async () => {
+    const { context, pool, one, two, email } = await scene();
+    await createUser(context, pool, one, newUser(email));
+    const tries = await Promise.allSettled([1, 2, 3].map(() => createUser(context, pool, two, newUser(email))));
+    expect(tries.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected", "rejected"]);
+  });
+
+  test("because two invite it at once: it belongs to one of them, and the other's invitation looks the same", async () => {
+    const { context, clock, pool, one, two, email } = await scene();
+    const both = Promise.withResolvers<void>();
+    let inviting = 0;
+    // Neither commits before both have found the address free.
+    const racing: IdentityProvider = {
+      ...pool,
+      invite: async (address) => {
+        if (++inviting === 2) both.resolve();
+        await both.promise;
+        return pool.invite(address);
+      },
+    };
+    const invited = async (caller: Caller) => {
+      const user = await createUser(contextOn(db.direct, clock), racing, caller, newUser(email));
+      return { user, shape: shapeOf(await shown(context, caller, user)) };
+    };
+    const [first, second] = await Promise.all([invited(one), invited(two)]);
+    expect(first.shape).toEqual(second.shape);
+    const sub = pool.subjects.get(email) ?? "";
+    const holders = [first.user, second.user].filter((user) => user.sub === sub);
+    expect(holders).toHaveLength(1);
+    const [{ id: userId, companyId } = { id: 0, companyId: 0 }] = holders;
+    expect(await context.table.get(keys.email(email))).toMatchObject({ companyId, userId });
+    expect(await lookUpCaller(context, sub)).toMatchObject({ companyId, userId });
+    expect(inviting).toBe(2);
+  });
+
+  test("with a subject of its own: the subject is the new user's, the address stays where it is", async () => {
+    const { context, pool, one, two, email } = await scene();
+    const issuer = { ...pool, takesSubjects: true };
+    await createUser(context, issuer, one, { ...newUser(email), sub: `${email}-1` });
+    const made = await createUser(context, issuer, two, { ...newUser(email), sub: `${email}-2` });
+    expect(await lookUpCaller(context, made.sub)).toMatchObject({ companyId: two.companyId, userId: made.id });
+    expect(await context.table.get(keys.email(email))).toMatchObject({ companyId: one.companyId });
+    const again = createUser(context, issuer, two, { ...newUser(`other-${email}`), sub: made.sub });
+    await expect(again).rejects.toMatchObject({ code: "conflict", message: "This subject is in use." });
+  });
+});
+
+describe("an invitation that nobody takes up", () => {
+  test("holds the address for 30 days, and is then the next company's, in every order of sign-in and claim", async () => {
+    const { context, time, pool, one, two, email } = await scene();
+    const first = await createUser(context, pool, one, newUser(email));
+    time.now += 30 * DAY_MS - 1;
+    // Up to its last moment the address is held: another company's invitation sends no mail and holds nothing.
+    const early = await createUser(context, pool, two, newUser(email));
+    expect(early.sub).not.toBe(first.sub);
+    expect(pool.mails).toEqual([email]);
+    expect(await context.table.get(keys.email(email))).toMatchObject({ companyId: one.companyId, userId: first.id });
+    await endAccess(context, pool, two, early.id);
+    time.now += 1;
+    await expect(lookUpCaller(context, first.sub)).rejects.toMatchObject({ code: "unauthenticated" });
+    const second = await createUser(context, pool, two, newUser(email));
+    expect(second.sub).toBe(pool.subjects.get(email));
+    expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId, userId: second.id });
+    // What the first company still does with its user reaches nobody else's rights.
+    await updateUser(context, one, first.id, { role: "owner" });
+    await disableUser(context, one, first.id);
+    await endAccess(context, pool, one, first.id);
+    expect(pool.subjects.get(email)).toBe(second.sub);
+    expect(await context.table.get(keys.identity(second.sub))).toMatchObject({
+      userId: second.id,
+      rights: { role: "sales", isActive: true },
+    });
+    expect(await context.table.get(keys.email(email))).toMatchObject({ companyId: two.companyId, userId: second.id });
+  });
+
+  test("can be withdrawn: the provider forgets it, the address is free at once, and what it was assigned keeps its name", async () => {
+    const { context, pool, one, two, email } = await scene();
+    const first = await createUser(context, pool, one, newUser(email));
+    await endAccess(context, pool, one, first.id);
+    expect(pool.subjects.has(email)).toBe(false);
+    await expect(lookUpCaller(context, first.sub)).rejects.toMatchObject({ code: "unauthenticated" });
+    expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
+    const second = await createUser(context, pool, two, newUser(email));
+    expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId });
+    // Sent once more it is one of those that nobody can take up.
+    await changeUser(context, pool, one, first.id, { isActive: true });
+    expect(await shown(context, one, first)).toMatchObject({ invitation: "pending", isActive: true });
+    expect(pool.mails).toEqual([email, email]);
+  });
+
+  test("can be sent once more, after a withdrawal and after its end, and invited anew as another user", async () => {
+    const { context, time, pool, one, email } = await scene();
+    const made = await createUser(context, pool, one, newUser(email));
+    await endAccess(context, pool, one, made.id);
+    await changeUser(context, pool, one, made.id, { isActive: true, role: "admin" });
+    time.now += 31 * DAY_MS;
+    expect(await shown(context, one, made)).toMatchObject({ invitation: "expired", role: "admin" });
+    await changeUser(context, pool, one, made.id, { isActive: true });
+    const { sub } = await getUser(context, one.companyId, made.id);
+    expect(await lookUpCaller(context, sub)).toMatchObject({ userId: made.id, role: "admin" });
+    // Who has signed in is disabled and enabled, and keeps the address.
+    await endAccess(context, pool, one, made.id);
+    expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted", isActive: false });
+    await expect(createUser(context, pool, one, newUser(email))).rejects.toMatchObject(taken);
+    await changeUser(context, pool, one, made.id, { isActive: true });
+    expect(await lookUpCaller(context, sub)).toMatchObject({ userId: made.id });
+
+    const other = await createUser(context, pool, one, newUser(`other-${email}`));
+    time.now += 31 * DAY_MS;
+    const anew = await createUser(context, pool, one, newUser(`other-${email}`));
+    expect(anew.id).not.toBe(other.id);
+    await expect(changeUser(context, pool, one, other.id, { isActive: true })).rejects.toMatchObject(taken);
+    expect(await lookUpCaller(context, anew.sub)).toMatchObject({ userId: anew.id });
+  });
+
+  test("is taken up or withdrawn, and never half of both, when both happen at once", async () => {
+    for (let round = 0; round < 10; round++) {
+      const { context, time, pool, one, email } = await scene();
+      const made = await createUser(context, pool, one, newUser(email));
+      const sign = () => lookUpCaller(context, made.sub).catch(() => undefined);
+      await Promise.all([sign(), endAccess(context, pool, one, made.id), sign()]);
+      const { invitation, isActive } = await shown(context, one, made);
+      expect(isActive).toBe(false);
+      const claim = await context.table.get(keys.email(email));
+      expect(claim === undefined).toBe(invitation === "withdrawn");
+      time.now += 60_000;
+      await expect(lookUpCaller(context, made.sub)).rejects.toMatchObject({ code: "unauthenticated" });
+    }
+  });
+});
+
+test("many first requests at once accept it once", async () => {
+  const { context, clock, pool, one, email } = await scene();
+  const made = await createUser(context, pool, one, newUser(email));
+  const found = await Promise.all(
+    Array.from({ length: 10 }, () => lookUpCaller(contextOn(db.direct, clock), made.sub)),
+  );
+  for (const caller of found) expect(caller.userId).toBe(made.id);
+  expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted" });
+});
+
+describe("quota", () => {
+  test("a company sends so many a day, by day of UTC; refusals use up none of it", async () => {
+    const { context, time, pool, one, two, email } = await scene();
+    const quota = { ...keys.quota(one.companyId, "INVITATIONS", "2026-06-01"), used: limits.invitationsPerDay - 2 };
+    await context.table.batchPut([quota]);
+    await createUser(context, pool, one, newUser(`1-${email}`));
+    await expect(createUser(context, pool, one, newUser(`1-${email}`))).rejects.toMatchObject(taken);
+    const race = await Promise.allSettled(
+      [2, 3, 4].map((n) => createUser(context, pool, one, newUser(`${n}-${email}`))),
+    );
+    expect(race.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const refused = createUser(context, pool, one, newUser(`5-${email}`));
+    await expect(refused).rejects.toMatchObject({
+      code: "rate_limited",
+      headers: { "Retry-After": String(12 * 3_600) },
+    });
+    expect(pool.mails).toHaveLength(2);
+    await createUser(context, pool, two, newUser(`5-${email}`));
+    time.now += 12 * 3_600_000;
+    await createUser(context, pool, one, newUser(`6-${email}`));
+  });
+});
+
+test("a death at each call of an invitation, a withdrawal and a first sign-in: the next try ends it", async () => {
+  const works = {
+    invite: async (context: ApiContext, { pool, one, email }: Awaited<ReturnType<typeof scene>>) => {
+      const made = await createUser(context, pool, one, newUser(email));
+      return { made };
+    },
+  };
+  const prepared = await scene();
+  db.plan(() => pass);
+  await works.invite(contextOn(db.table, prepared.clock), prepared);
+  const calls = db.calls.length;
+  for (let at = 1; at <= calls; at++) {
+    const stage = await scene();
+    let isFirst = true;
+    db.plan((_, number) => (isFirst && number >= at ? serverError : pass));
+    await expect(works.invite(contextOn(db.table, stage.clock), stage)).rejects.toThrow();
+    isFirst = false;
+    const { made } = await works.invite(contextOn(db.table, stage.clock), stage);
+
+    for (const work of ["sign in", "withdraw"] as const) {
+      const run = async (context: ApiContext) =>
+        work === "sign in" ? lookUpCaller(context, made.sub) : endAccess(context, stage.pool, stage.one, made.id);
+      let isDying = true;
+      db.plan((_, number) => (isDying && number >= at ? serverError : pass));
+      await run(contextOn(db.table, stage.clock)).catch(() => undefined);
+      isDying = false;
+      await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
+        // The first try has ended it.
+        expect(error).toMatchObject({ code: "not_found" });
+      });
+    }
+    // Taken up before it could be withdrawn.
+    expect(await shown(stage.context, stage.one, made)).toMatchObject({ invitation: "accepted", isActive: false });
+  }
+});

@@ -1,0 +1,185 @@
+/** Tags over HTTP: by themselves, and on prospects. */
+import { afterEach, describe, expect, test } from "vitest";
+import type { Tag } from "../../docs/client/api.ts";
+import { at, type Client } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function createTag(value = uniqueName()): Promise<Tag> {
+  const made = dataOf(await as.admin.POST("/api/tags", { body: { value, color: "#ABCDEF" } }), 201);
+  cleanUps.push(() => as.admin.DELETE("/api/tags/{id}", at(made.id)));
+  return made;
+}
+
+async function createProspect(client = as.rep): Promise<number> {
+  const { id } = dataOf(await client.POST("/api/prospects", { body: { name: uniqueName() } }), 201);
+  cleanUps.push(() => as.admin.DELETE("/api/prospects/{id}", at(id)));
+  return id;
+}
+
+const setTags = (client: Client, id: number, tagIds: number[]) =>
+  client.PUT("/api/prospects/{id}/tags", { ...at(id), body: { tagIds } });
+
+const listedIds = async (client = as.rep): Promise<number[]> =>
+  dataOf(await client.GET("/api/tags")).map(({ id }) => id);
+
+describe("tags", () => {
+  test("are made, read, changed and deleted by admins", async () => {
+    const value = uniqueName();
+    const answer = await as.admin.POST("/api/tags", { body: { value } });
+    const made = dataOf(answer, 201);
+    const path = `/api/tags/${made.id}`;
+    expect(made).toEqual({ id: made.id, value, color: "#9CA3AF" });
+    expect(answer.response.headers.get("location")).toBe(path);
+    expect(dataOf(await as.rep.GET("/api/tags/{id}", at(made.id)))).toEqual(made);
+    const changed = dataOf(
+      await as.owner.PATCH("/api/tags/{id}", { ...at(made.id), body: { value: `${value}!`, color: "#123456" } }),
+    );
+    expect(changed).toEqual({ id: made.id, value: `${value}!`, color: "#123456" });
+    expect(dataOf(await as.admin.PATCH("/api/tags/{id}", { ...at(made.id), body: {} }))).toEqual(changed);
+    expect(await listedIds()).toContain(made.id);
+    expect(dataOf(await as.admin.DELETE("/api/tags/{id}", at(made.id)))).toEqual({ id: made.id });
+    for (const method of ["GET", "PATCH", "DELETE"]) problemOf(await as.admin(method, path), 404, "not_found");
+    expect(await listedIds()).not.toContain(made.id);
+  });
+
+  test("values are unique without case, also when many are made at once, and free again after a delete or rename", async () => {
+    const value = uniqueName();
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, i) =>
+        as.admin.POST("/api/tags", { body: { value: i % 2 === 0 ? value : ` ${value.toLowerCase()}` } }),
+      ),
+    );
+    expect(answers.map(statusOf).toSorted()).toEqual([201, ...Array.from({ length: 11 }, () => 409)]);
+    const { id } = present(answers.find(({ data }) => data !== undefined)?.data);
+    dataOf(await as.admin.DELETE("/api/tags/{id}", at(id)));
+    const again = await createTag(value.toUpperCase());
+    dataOf(await as.admin.PATCH("/api/tags/{id}", { ...at(again.id), body: { value: uniqueName() } }));
+    await createTag(value);
+    problemOf(await as.admin.PATCH("/api/tags/{id}", { ...at(again.id), body: { value } }), 409, "conflict");
+  });
+
+  test("may be called like a status, and like another company's tag", async () => {
+    const value = uniqueName();
+    dataOf(await as.otherOwner.POST("/api/tags", { body: { value } }), 201);
+    const status = dataOf(await as.admin.POST("/api/statuses", { body: { value } }), 201);
+    await createTag(value);
+    await as.admin.DELETE("/api/statuses/{id}", at(status.id));
+  });
+
+  test.each([
+    {},
+    { value: "" },
+    { value: " " },
+    { value: "a,b" },
+    { value: "a;b" },
+    { value: "x", color: "red" },
+    { value: 5 },
+  ])("%j is refused", async (body) => {
+    expect(problemOf(await as.admin("POST", "/api/tags", body), 400, "validation_failed")).not.toHaveLength(0);
+  });
+
+  test("sales users read and do not write; another company's tag is none", async () => {
+    const { id } = await createTag();
+    problemOf(await as.viewer.POST("/api/tags", { body: { value: "x" } }), 403, "permission_denied");
+    for (const method of ["PATCH", "DELETE"]) {
+      problemOf(await as.viewer(method, `/api/tags/${id}`, {}), 403, "permission_denied");
+      problemOf(await as.otherOwner(method, `/api/tags/${id}`, {}), 404, "not_found");
+    }
+    problemOf(await as.otherRep.GET("/api/tags/{id}", at(id)), 404, "not_found");
+  });
+});
+
+describe("tags of a prospect", () => {
+  test("are replaced in the order sent, found by the filter, and follow a rename and a delete", async () => {
+    const [first, second] = [await createTag(), await createTag()];
+    const id = await createProspect();
+    const tagged = dataOf(await setTags(as.rep, id, [second.id, first.id, second.id]));
+    expect(tagged.tags).toEqual([{ tag: second }, { tag: first }]);
+    const again = dataOf(await setTags(as.rep, id, [second.id, first.id]));
+    expect(again).toEqual(tagged);
+    const found = dataOf(
+      await as.rep.GET("/api/prospects", { params: { query: { tagId: first.value.toLowerCase() } } }),
+    );
+    expect(found.items.map((item) => item.id)).toEqual([id]);
+
+    dataOf(await as.admin.PATCH("/api/tags/{id}", { ...at(first.id), body: { color: "#000000" } }));
+    dataOf(await as.admin.DELETE("/api/tags/{id}", at(second.id)));
+    const detail = dataOf(await as.rep.GET("/api/prospects/{id}", at(id)));
+    expect(detail.tags).toEqual([{ tag: { ...first, color: "#000000" } }]);
+    const kept = dataOf(await setTags(as.rep, id, [first.id]));
+    expect(kept.updatedAt).toBe(tagged.updatedAt);
+    expect(dataOf(await setTags(as.rep, id, [])).tags).toEqual([]);
+    expect(dataOf(await as.rep.GET("/api/prospects", { params: { query: { tagId: second.value } } })).total).toBe(0);
+  });
+
+  test("each unknown or foreign one is pointed at, in the same words", async () => {
+    const { id: mine } = await createTag();
+    const foreign = dataOf(await as.otherOwner.POST("/api/tags", { body: { value: uniqueName() } }), 201);
+    const id = await createProspect();
+    const pointers = async (tagIds: number[]) => problemOf(await setTags(as.rep, id, tagIds), 400, "validation_failed");
+    const faults = await pointers([mine, foreign.id, mine, 2 ** 50]);
+    expect(faults.map(({ pointer }) => pointer)).toEqual(["/tagIds/1", "/tagIds/3"]);
+    expect({ ...faults[0], pointer: "" }).toEqual({ ...faults[1], pointer: "" });
+    expect((await pointers([0]))[0]?.pointer).toBe("/tagIds/0");
+    expect((await pointers(Array.from({ length: 51 }, (_, i) => 2 ** 50 + i)))[0]?.pointer).toBe("/tagIds");
+    expect(await pointers(Array.from({ length: 50_000 }, () => foreign.id))).toHaveLength(1);
+    expect(
+      dataOf(
+        await setTags(
+          as.rep,
+          id,
+          Array.from({ length: 51 }, () => mine),
+        ),
+      ).tags,
+    ).toHaveLength(1);
+    problemOf(await as.rep("PUT", `/api/prospects/${id}/tags`, {}), 400, "validation_failed");
+  });
+
+  test("are given by whoever sees the prospect, and by nobody else", async () => {
+    const { id: tagId } = await createTag();
+    const id = await createProspect();
+    dataOf(await setTags(as.viewer, id, [tagId]));
+    problemOf(await setTags(as.rep2, id, []), 404, "not_found");
+    problemOf(await setTags(as.otherOwner, id, []), 404, "not_found");
+  });
+
+  test("lose no other change that comes at the same time", async () => {
+    const tags = [await createTag(), await createTag(), await createTag()];
+    const id = await createProspect();
+    await Promise.all([
+      ...tags.map((tag) => setTags(as.rep, id, [tag.id])),
+      ...(["phoneNumber", "source", "sourceId"] as const).map((field) =>
+        as.rep.PATCH("/api/prospects/{id}", { ...at(id), body: { [field]: "x" } }),
+      ),
+    ]).then((answers) => expect(answers.map(statusOf)).toEqual(answers.map(() => 200)));
+    const seen = dataOf(await as.rep.GET("/api/prospects/{id}", at(id)));
+    expect(seen.tags).toHaveLength(1);
+    expect([seen.phoneNumber, seen.source, seen.sourceId]).toEqual(["x", "x", "x"]);
+  });
+
+  test("are told to webhooks as a change of the prospect", async () => {
+    const receiver = await startReceiver();
+    cleanUps.push(receiver.close);
+    const tag = await createTag();
+    const id = await createProspect();
+    const registrations = [{ event: "prospect.updated", filter: { "prospect.id": id } }];
+    const webhook = await as.admin.POST("/api/webhooks", { body: { name: "T", url: receiver.url, registrations } });
+    const { id: webhookId } = dataOf(webhook, 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhookId)));
+    dataOf(await setTags(as.rep, id, [tag.id]));
+    await receiver.until(1);
+    expect(receiver.receipts[0]?.event.data).toMatchObject({
+      changedFields: ["tags"],
+      prospect: { id, tags: [{ tag }] },
+    });
+  });
+});

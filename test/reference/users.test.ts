@@ -1,0 +1,150 @@
+/** The user directory under faults and races: nobody is in the way of the next try, and a company keeps an owner. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import { directoryOnly } from "#shared/auth/directory-only.ts";
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { createUser } from "#shared/reference/invite.ts";
+import type { NewUser } from "#shared/reference/user.ts";
+import { getUser, listUsers } from "#shared/reference/users.ts";
+import { disableUser, updateUser } from "#shared/reference/write-user.ts";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+/** Keeps a list of its users, as a user pool does: the same address has the same subject. */
+function userList(): IdentityProvider & { readonly subjects: Map<string, string> } {
+  const subjects = new Map<string, string>();
+  return {
+    subjects,
+    takesSubjects: false,
+    answersAfterMs: 0,
+    withdraw: async (email) => {
+      subjects.delete(email);
+    },
+    invite: async (email) => {
+      const sub = subjects.get(email) ?? randomUUID();
+      subjects.set(email, sub);
+      return { sub };
+    },
+  };
+}
+
+const newUser = (email: string, role: Role = "sales"): NewUser => ({
+  email,
+  firstName: "A",
+  lastName: "B",
+  role,
+  permissions: [],
+});
+const callerOf = ({ companyId, id, role }: StoredUser): Caller => ({ companyId, userId: id, role, permissions: [] });
+
+let companies = 0;
+async function company(): Promise<{ context: ApiContext; owner: Caller; name: string }> {
+  const context = contextOn(db.direct);
+  const name = `users-${companies++}`;
+  const made = await createCompany(context, {
+    name,
+    owner: { email: `${name}@x.test`, firstName: "A", lastName: "B", sub: name },
+  });
+  return { context, owner: callerOf(made.owner), name };
+}
+
+test("a try that ends between invitation and rows leaves nothing in the way of the next", async () => {
+  const { context, owner, name } = await company();
+  const pool = userList();
+  const input = newUser(`new@${name}.test`);
+  db.plan((operation) =>
+    operation === "TransactWriteItems" ? { kind: "error", code: "ValidationException", status: 400 } : pass,
+  );
+  await expect(createUser(contextOn(db.table), pool, owner, input)).rejects.toThrow();
+  expect([...pool.subjects.keys()]).toEqual([input.email]);
+  expect(await listUsers(context, owner.companyId)).toHaveLength(1);
+  const made = await createUser(context, pool, owner, input);
+  expect(await getUser(context, owner.companyId, made.id)).toMatchObject({
+    ...input,
+    sub: pool.subjects.get(input.email),
+  });
+});
+
+test("an address that is in use is refused before anybody is invited, in whatever case, and another company does not learn it", async () => {
+  const { context, owner, name } = await company();
+  const elsewhere = await company();
+  const pool = userList();
+  await createUser(context, pool, owner, newUser(`One@${name}.test`));
+  await expect(createUser(context, pool, owner, newUser(`oNE@${name}.test`))).rejects.toMatchObject({
+    code: "conflict",
+    message: "This e-mail address is in use.",
+  });
+  await createUser(context, pool, elsewhere.owner, newUser(`oNE@${name}.test`));
+  expect(pool.subjects.size).toBe(1);
+  const callers = [owner, elsewhere.owner, owner, elsewhere.owner, owner];
+  const tries = await Promise.allSettled(
+    callers.map((caller) => createUser(context, userList(), caller, newUser(`two@${name}.test`))),
+  );
+  const made = tries.flatMap((tried) => (tried.status === "fulfilled" ? [tried.value.companyId] : []));
+  expect(made.toSorted()).toEqual([owner.companyId, elsewhere.owner.companyId].toSorted());
+});
+
+test("owners who disable or demote each other at once leave one of them", async () => {
+  const { context, owner, name } = await company();
+  for (let round = 0; round < 8; round++) {
+    const pair = await Promise.all(
+      ["a", "b"].map((it) => createUser(context, userList(), owner, newUser(`${it}${round}@${name}.test`, "owner"))),
+    );
+    const [a, b] = pair.map(callerOf);
+    if (a === undefined || b === undefined) throw new Error("no pair");
+    const demote = (caller: Caller, id: number) => updateUser(context, caller, id, { role: "sales" });
+    const disable = (caller: Caller, id: number) => disableUser(context, caller, id);
+    const [first, second] = round % 2 === 0 ? [demote, disable] : [disable, disable];
+    const results = await Promise.allSettled([first(a, b.userId), second(b, a.userId)]);
+    expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    const after = await Promise.all(pair.map(({ id }) => getUser(context, owner.companyId, id)));
+    expect(after.filter(({ role, isActive }) => role === "owner" && isActive)).toHaveLength(1);
+  }
+});
+
+test("who lost a role within the last minute can neither use it nor give it back to themselves", async () => {
+  const { context, owner, name } = await company();
+  const admin = await createUser(context, userList(), owner, newUser(`admin@${name}.test`, "admin"));
+  const rep = await createUser(context, userList(), owner, newUser(`rep@${name}.test`));
+  const stale = callerOf(admin);
+  await updateUser(context, owner, admin.id, { role: "sales" });
+  const denied = { code: "permission_denied" };
+  await expect(updateUser(context, stale, admin.id, { role: "admin" })).rejects.toMatchObject(denied);
+  await expect(updateUser(context, stale, rep.id, { role: "admin" })).rejects.toMatchObject(denied);
+  await expect(disableUser(context, stale, rep.id)).rejects.toMatchObject(denied);
+  await expect(createUser(context, userList(), stale, newUser(`x@${name}.test`))).rejects.toMatchObject(denied);
+  await disableUser(context, owner, admin.id);
+  await expect(updateUser(context, { ...stale, role: "sales" }, admin.id, { isActive: true })).rejects.toMatchObject(
+    denied,
+  );
+});
+
+test("behind an issuer of somebody else's the inviter names the subject; a pool of our own refuses to be told", async () => {
+  const { context, owner, name } = await company();
+  const sub = `auth0|${name}`;
+  const made = await createUser(context, directoryOnly, owner, { ...newUser(`a@${name}.test`), sub });
+  expect(await lookUpCaller(context, sub)).toMatchObject({
+    companyId: owner.companyId,
+    userId: made.id,
+    role: "sales",
+  });
+
+  const again = createUser(context, directoryOnly, owner, { ...newUser(`b@${name}.test`), sub });
+  await expect(again).rejects.toMatchObject({ code: "conflict", message: "This subject is in use." });
+  expect(await createUser(context, directoryOnly, owner, newUser(`b@${name}.test`))).not.toMatchObject({ sub });
+
+  const pool = userList();
+  const told = createUser(context, pool, owner, { ...newUser(`c@${name}.test`), sub: `pool|${name}` });
+  await expect(told).rejects.toMatchObject({ code: "validation_failed", faults: [{ pointer: "/sub" }] });
+  expect(pool.subjects.size).toBe(0);
+});

@@ -1,0 +1,345 @@
+/** Secrets at rest: encrypted for their row by a data key of the company, which few calls of the key service make and read. */
+import { spawn } from "node:child_process";
+import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { openKms } from "#shared/aws/kms.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { secretKeys } from "#shared/db/secret-keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { idempotently } from "#shared/http/idempotency.ts";
+import type { Request } from "#shared/http/request.ts";
+import { limits } from "#shared/limits.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { open, seal } from "#shared/secrets/envelope.ts";
+import { openSecrets, type Secrets } from "#shared/secrets/secrets.ts";
+import { signatureHeaders } from "#shared/webhooks/deliver/signature.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { encryptSecrets } from "#shared/webhooks/subscriptions/encrypt.ts";
+import { openedSecrets } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { rotateSecret } from "#shared/webhooks/subscriptions/update.ts";
+import { getWebhook, listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type KeyServer, startKms } from "../../infra/local/kms.ts";
+import { keyArn } from "../../infra/local/names.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
+import { calledBy, Killed } from "../harness/killable.ts";
+import { deliveries, drain, newScene, publish } from "../webhooks/event-scene.ts";
+
+const ARN = keyArn("Own");
+let db: FaultyDynamoDb;
+let kms: KeyServer;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+  kms = await startKms(undefined);
+});
+beforeEach(() => {
+  kms.serve([ARN]);
+  kms.calls.length = 0;
+});
+afterAll(async () => {
+  kms.stop();
+  await db.stop();
+});
+
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+const service = () => openKms(ARN, { endpoint: kms.endpoint, region: "us-east-1", credentials });
+let clock = 0;
+/** Those of one warm function. */
+const secretsOn = (table: Table): Secrets => openSecrets(table, service, () => clock);
+const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
+  ...contextOn(table),
+  secrets,
+  commit: (writes) => table.transact(writes),
+});
+
+let companies = 0;
+async function newCompany(): Promise<number> {
+  const sub = `secrets-${companies++}`;
+  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+  return (await createCompany(contextOn(db.direct), { name: "Acme", owner })).company.id;
+}
+const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };
+const OLD = "a secret of before encryption";
+
+/** As versions before encryption stored it. */
+async function oldWebhook(companyId: number, previous?: string): Promise<number> {
+  const { id } = await createWebhook(worldWith(db.direct), companyId, input);
+  const until = new Date(Date.now() + limits.secretOverlapMs).toISOString();
+  const set = { secretKey: OLD, ...(previous !== undefined && { previousSecret: { secretKey: previous, until } }) };
+  const update = { update: keys.webhook(companyId, id), change: { set, remove: ["sealedSecret", "secretMask"] } };
+  await db.direct.write(update);
+  return id;
+}
+
+/** All that the table has of the company, bytes as they are. */
+async function allOf(companyId: number): Promise<string> {
+  const items: unknown[] = [];
+  for (const key of await db.keysOf(`C#${companyId}#`)) items.push(await db.direct.get(key));
+  return JSON.stringify(items, (_, value: unknown) => {
+    if (value instanceof Uint8Array) return Buffer.from(value).toString("latin1");
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).toSorted(([x], [y]) => (x < y ? -1 : 1)));
+  });
+}
+
+const secretsIn = async (companyId: number, id: number, secrets = secretsOn(db.direct)) =>
+  openedSecrets(secrets, (await readWebhook(contextOn(db.direct), companyId, id)).webhook);
+
+test("what is sealed opens with its key at its place, and is refused where either, or a bit of it, is another", () => {
+  const [key, other] = [createSecretKey(randomBytes(32)), createSecretKey(randomBytes(32))];
+  const places = fc.record({ pk: fc.string(), sk: fc.string() });
+  const texts = fc.string({ unit: "binary" });
+  fc.assert(
+    fc.property(texts, places, places, fc.nat(), (plain, place, elsewhere, bit) => {
+      fc.pre(place.pk !== elsewhere.pk || place.sk !== elsewhere.sk);
+      const sealed = seal(key, place, plain);
+      expect(open(key, place, sealed)).toBe(plain);
+      expect(() => open(other, place, sealed)).toThrow();
+      expect(() => open(key, elsewhere, sealed)).toThrow();
+      const at = bit % (sealed.length * 8);
+      const changed = Uint8Array.from(sealed, (byte, i) => (i === at >> 3 ? byte ^ (1 << (at & 7)) : byte));
+      expect(() => open(key, place, changed)).toThrow();
+      expect(() => open(key, place, sealed.subarray(0, at >> 3))).toThrow();
+    }),
+  );
+});
+
+test("a company's first secrets, made at once by twenty functions, are all of one data key", async () => {
+  const companyId = await newCompany();
+  const functions = Array.from({ length: 20 }, () => secretsOn(db.direct));
+  const place = (i: number) => ({ pk: `C#${companyId}#T`, sk: `${i}` });
+  const sealed = await Promise.all(functions.map((secrets, i) => secrets.seal(companyId, place(i), `secret ${i}`)));
+  const reader = secretsOn(db.direct);
+  for (const [i, bytes] of sealed.entries()) expect(await reader.open(companyId, place(i), bytes)).toBe(`secret ${i}`);
+  expect(await db.keysOf(secretKeys.dataKey(companyId).pk)).toHaveLength(1);
+});
+
+test("a warm function asks the key service once an hour for each company, however much it signs", async () => {
+  const [one, two] = [await newCompany(), await newCompany()];
+  const made = await Promise.all([one, two].map((id) => createWebhook(worldWith(db.direct), id, input)));
+  expect(kms.calls).toEqual(["GenerateDataKey", "GenerateDataKey"]);
+  kms.calls.length = 0;
+  const secrets = secretsOn(db.direct);
+  const openAll = () =>
+    Promise.all(
+      made.flatMap(({ companyId, id }) => Array.from({ length: 100 }, () => secretsIn(companyId, id, secrets))),
+    );
+  await openAll();
+  expect(kms.calls).toEqual(["Decrypt", "Decrypt"]);
+  clock += limits.dataKeyKeptMs - 1;
+  await openAll();
+  expect(kms.calls).toHaveLength(2);
+  clock += 1;
+  await openAll();
+  expect(kms.calls).toHaveLength(4);
+});
+
+describe("in the table", () => {
+  const caller = (companyId: number): Caller => ({ companyId, userId: 1, role: "owner", permissions: [] });
+  const request = (path: string): Request => ({
+    requestId: "r",
+    method: "POST",
+    path,
+    resource: path,
+    prefix: "",
+    headers: new Map([["idempotency-key", ["1"]]]),
+    pathParameters: {},
+    queryParameters: new Map(),
+    body: "{}",
+  });
+
+  test("stands no secret, neither in the webhook's row nor in the answer that is kept for a repeated request", async () => {
+    const companyId = await newCompany();
+    const ask = (path: string, work: (context: ApiContext) => Promise<{ id: number; secretKey: string }>) =>
+      idempotently(worldWith(db.direct), caller(companyId), request(path), work, { holdsSecret: true });
+    const secretKey = "a secret that nobody may read";
+    const create = () => ask("/api/webhooks", (context) => createWebhook(context, companyId, { ...input, secretKey }));
+    const { value } = await create();
+    const [webhook] = await listWebhooks(contextOn(db.direct), companyId);
+    const rotated = "another that nobody may read";
+    const rotate = () =>
+      ask("/rotate", (context) => rotateSecret(context, companyId, webhook?.id ?? 0, { secretKey: rotated }));
+    const second = await rotate();
+    const found = await allOf(companyId);
+    for (const secret of [secretKey, rotated]) expect(found).not.toContain(secret);
+    // A replay gives them all the same.
+    expect(await create()).toEqual({ value: JSON.parse(JSON.stringify(value)), replayed: true });
+    expect(await rotate()).toEqual({ value: JSON.parse(JSON.stringify(second.value)), replayed: true });
+    expect(await secretsIn(companyId, webhook?.id ?? 0)).toMatchObject({
+      secretKey: rotated,
+      previousSecret: { secretKey },
+    });
+    // Whoever has the table and guesses the idempotency key can derive this, and it opens nothing.
+    const guessed = createSecretKey(Buffer.from(hkdfSync("sha256", "1", "1", "POST /api/webhooks", 32)));
+    for (const key of await db.keysOf(`C#${companyId}#IK#1`)) {
+      const row = await db.direct.get(key);
+      expect(row).not.toHaveProperty("answer");
+      const { sealedAnswer } = row ?? {};
+      if (!(sealedAnswer instanceof Uint8Array)) throw new Error("no answer is kept");
+      expect(() => open(guessed, key, sealedAnswer)).toThrow();
+    }
+  });
+
+  test("a secret that is copied to another webhook, of the company or of another, signs nothing", async () => {
+    const [own, foreign] = [await newCompany(), await newCompany()];
+    const [a, b, c] = [
+      await createWebhook(worldWith(db.direct), own, input),
+      await createWebhook(worldWith(db.direct), own, input),
+      await createWebhook(worldWith(db.direct), foreign, input),
+    ];
+    const { sealedSecret } = (await readWebhook(contextOn(db.direct), own, a.id)).webhook;
+    for (const { companyId, id } of [b, c]) {
+      await db.direct.write({ update: keys.webhook(companyId, id), change: { set: { sealedSecret } } });
+      await expect(secretsIn(companyId, id)).rejects.toThrow();
+    }
+    // Nor does another company's data key open in its place: the key service was told whose it is.
+    const row = await db.direct.get(secretKeys.dataKey(own));
+    await db.direct.write({ update: secretKeys.dataKey(foreign), change: { set: { wrapped: row?.wrapped } } });
+    await expect(secretsIn(foreign, c.id)).rejects.toMatchObject({ name: "InvalidCiphertextException" });
+  });
+});
+
+describe("a row of before encryption", () => {
+  test("is listed masked, signs, and is rotated into one that is encrypted", async () => {
+    const at = await newScene(db);
+    const set = { secretKey: OLD };
+    const change = { set, remove: ["sealedSecret", "secretMask"] };
+    await db.direct.write({ update: keys.webhook(at.companyId, at.webhookId), change });
+    const context = contextOn(db.direct, { now: () => at.clock });
+    expect(await getWebhook(context, at.companyId, at.webhookId)).toMatchObject({ secretKey: "••••tion" });
+    await publish(at);
+    await drain(at);
+    const { body = "", headers = {} } = at.posts[0] ?? {};
+    const signed = signatureHeaders({ secretKey: OLD }, (await deliveries(at))[0]?.id ?? "", body, at.clock);
+    expect(headers).toMatchObject({ "X-Service-Signature": signed["X-Service-Signature"] });
+    const { secretKey } = await rotateSecret(context, at.companyId, at.webhookId, {});
+    const { webhook } = await readWebhook(context, at.companyId, at.webhookId);
+    expect(webhook).not.toHaveProperty("secretKey");
+    expect(await openedSecrets(context.secrets, webhook)).toMatchObject({
+      secretKey,
+      previousSecret: { secretKey: OLD },
+    });
+    expect(await allOf(at.companyId)).not.toContain(OLD);
+  });
+
+  test("is encrypted by the command, killed at each call before and after it takes effect; once more changes nothing", async () => {
+    const stage = async () => {
+      const companyId = await newCompany();
+      const ids = [await oldWebhook(companyId, "the one before the old one"), await oldWebhook(companyId)];
+      return { companyId, ids };
+    };
+    let calls = 0;
+    const counting = (kill: number, when: "before" | "after" | "never") =>
+      calledBy(async (work) => {
+        calls++;
+        if (calls === kill && when === "before") throw new Killed();
+        const result = await work();
+        if (calls === kill && when === "after") throw new Killed();
+        return result;
+      }, db.direct);
+    const calm = await stage();
+    const table = counting(0, "never");
+    expect(await encryptSecrets(table, secretsOn(table), calm.companyId)).toEqual({ webhooks: 2, encrypted: 2 });
+    const count = calls;
+    for (const when of ["before", "after"] as const) {
+      for (let kill = 1; kill <= count; kill++) {
+        const { companyId, ids } = await stage();
+        calls = 0;
+        const struck = counting(kill, when);
+        await expect(encryptSecrets(struck, secretsOn(struck), companyId)).rejects.toBeInstanceOf(Killed);
+        await encryptSecrets(db.direct, secretsOn(db.direct), companyId);
+        const rows = await allOf(companyId);
+        expect(rows).not.toContain(OLD);
+        expect(rows).not.toContain("the one before");
+        for (const [i, id] of ids.entries()) {
+          const opened = await secretsIn(companyId, id);
+          expect(opened.secretKey).toBe(OLD);
+          expect(opened.previousSecret?.secretKey).toBe(i === 0 ? "the one before the old one" : undefined);
+          expect(await getWebhook(contextOn(db.direct), companyId, id)).toMatchObject({ secretKey: "••••tion" });
+        }
+        expect(await encryptSecrets(db.direct, secretsOn(db.direct), companyId)).toEqual({ webhooks: 2, encrypted: 0 });
+        expect((await allOf(companyId)) === rows).toBe(true);
+      }
+    }
+  });
+
+  test("is encrypted by `npm run webhooks`, which says how many", async () => {
+    const companyId = await newCompany();
+    const id = await oldWebhook(companyId);
+    const places = { SqsEndpoint: "http://127.0.0.1:1", KmsEndpoint: kms.endpoint, SecretsKeyArn: ARN };
+    const outputs = createServer((_, response) => {
+      response.end(JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, ...places }));
+    }).listen(0, "127.0.0.1");
+    await once(outputs, "listening");
+    const address = outputs.address();
+    const PORT = String(typeof address === "object" ? address?.port : "");
+    const run = async (): Promise<string> => {
+      const args = ["infra/cli/webhooks.ts", "encrypt-secrets", "--company", String(companyId)];
+      const child = spawn(process.execPath, args, {
+        env: { ...process.env, PORT },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const [printed] = await Promise.all([text(child.stdout), once(child, "exit")]);
+      return printed;
+    };
+    expect(await run()).toBe(`company ${companyId}: 1 webhooks, secrets of 1 encrypted now\n`);
+    expect(await run()).toBe(`company ${companyId}: 1 webhooks, secrets of 0 encrypted now\n`);
+    outputs.closeAllConnections();
+    outputs.close();
+    expect(await allOf(companyId)).not.toContain(OLD);
+    expect(await secretsIn(companyId, id)).toMatchObject({ secretKey: OLD });
+  });
+
+  test("that is rotated while it is encrypted keeps the new secret", async () => {
+    const companyId = await newCompany();
+    const id = await oldWebhook(companyId);
+    let rotated: string | undefined;
+    const table = calledBy(async (work, name) => {
+      if (name === "write" && rotated === undefined) {
+        rotated = "while it is being rotated";
+        rotated = (await rotateSecret(worldWith(db.direct), companyId, id, { secretKey: rotated })).secretKey;
+      }
+      return work();
+    }, db.direct);
+    await encryptSecrets(table, secretsOn(db.direct), companyId);
+    expect(await secretsIn(companyId, id)).toMatchObject({ secretKey: rotated, previousSecret: { secretKey: OLD } });
+  });
+});
+
+describe("while the key service refuses", () => {
+  const refuse = () => kms.serve([ARN], () => "not now");
+
+  test("no webhook is made and nothing is written; afterwards it is", async () => {
+    const companyId = await newCompany();
+    const before = await allOf(companyId);
+    refuse();
+    const secrets = secretsOn(db.direct);
+    await expect(createWebhook(worldWith(db.direct, secrets), companyId, input)).rejects.toMatchObject({
+      name: "AccessDeniedException",
+    });
+    expect((await allOf(companyId)) === before).toBe(true);
+    kms.serve([ARN]);
+    const { id, secretKey } = await createWebhook(worldWith(db.direct, secrets), companyId, input);
+    expect(await secretsIn(companyId, id)).toMatchObject({ secretKey });
+  });
+
+  test("nothing is sent, no attempt is used up, and the message comes back", async () => {
+    const at = await newScene(db);
+    await publish(at);
+    refuse();
+    const own = { ...at, context: { ...at.context, secrets: secretsOn(db.direct) } };
+    await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
+    expect(at.posts).toEqual([]);
+    expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);
+    // Its sender has given its place back, or loses it when its lease ends.
+    at.clock += 20_000;
+    await drain(at);
+    expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);
+  });
+});

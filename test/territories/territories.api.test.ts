@@ -1,0 +1,244 @@
+/** Territories over HTTP: all verbs, exact polygons, what is refused, races, and the events of their webhooks. */
+import fc from "fast-check";
+import { afterEach, describe, expect, test } from "vitest";
+import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
+import { at, type Client, demo, send, tokenOf } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { dataOf, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const square: Territory["polygon"] = [
+  [-105, 39],
+  [-104, 39],
+  [-104, 40],
+  [-105, 40],
+  [-105, 39],
+];
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function create(body: NewTerritory = {}, client = as.rep): Promise<Territory> {
+  const made = dataOf(await client.POST("/api/territories", { body }), 201);
+  cleanUps.push(() => client.DELETE("/api/territories/{id}", at(made.id)));
+  return made;
+}
+
+const change = (client: Client, id: number, body: TerritoryPatch) =>
+  client.PATCH("/api/territories/{id}", { ...at(id), body });
+
+const userId = async (email: string, client = as.rep): Promise<number> =>
+  dataOf(await client.GET("/api/users")).find((user) => user.email === email)?.id ?? 0;
+
+describe("territories", () => {
+  test("everything is optional when one is made", async () => {
+    const answer = await as.rep.POST("/api/territories", { body: {} });
+    const made = dataOf(answer, 201);
+    expect(answer.response.headers.get("location")).toBe(`/api/territories/${made.id}`);
+    expect(made).toMatchObject({ name: "Untitled Territory", polygon: [], totalProperties: 0, assignedToUserId: null });
+    dataOf(await as.rep.DELETE("/api/territories/{id}", at(made.id)));
+  });
+
+  test("are listed newest first, changed field by field, and gone after a delete", async () => {
+    const rep2 = await userId(as.rep2.email);
+    const name = uniqueName();
+    const older = await create();
+    const made = await create({
+      name,
+      polygon: square,
+      totalProperties: 120,
+      assignedToUserId: rep2,
+      ...{ id: 1, companyId: 1 },
+    });
+    expect(made.id).not.toBe(1);
+    expect(made).toMatchObject({ name, polygon: square, totalProperties: 120, assignedToUserId: rep2 });
+    const path = `/api/territories/${made.id}`;
+    expect(dataOf(await as.rep2.GET("/api/territories/{id}", at(made.id)))).toEqual(made);
+    const ids = dataOf(await as.viewer.GET("/api/territories")).map(({ id }) => id);
+    expect(ids.filter((id) => [made.id, older.id].includes(id))).toEqual([made.id, older.id]);
+
+    const renamed = dataOf(
+      await as.rep2.PATCH("/api/territories/{id}", { ...at(made.id), body: { name: `${name}!` } }),
+    );
+    expect(renamed).toEqual({ ...made, name: `${name}!`, updatedAt: renamed.updatedAt });
+    const bare = dataOf(await change(as.rep, made.id, { assignedToUserId: null }));
+    expect(bare).toMatchObject({ assignedToUserId: null, polygon: square, name: `${name}!` });
+    for (const body of [{}, { name: `${name}!`, polygon: square }]) {
+      expect(dataOf(await change(as.rep, made.id, body))).toEqual(bare);
+    }
+
+    expect(dataOf(await as.importer.DELETE("/api/territories/{id}", at(made.id)))).toEqual({ id: made.id });
+    for (const method of ["GET", "PATCH", "DELETE"]) problemOf(await as.rep(method, path, undefined), 404, "not_found");
+    const left = dataOf(await as.rep.GET("/api/territories")).map(({ id }) => id);
+    expect(left).not.toContain(made.id);
+  });
+
+  test("keep any polygon exactly as it was sent", async () => {
+    const { id } = await create();
+    const within = (limit: number) =>
+      fc
+        .double({ min: -limit, max: limit, noNaN: true, noDefaultInfinity: true })
+        .filter((value) => !Object.is(value, -0));
+    const ring = fc.array(fc.tuple(within(180), within(90)), { minLength: 3, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(ring, async (polygon) => {
+        expect(dataOf(await change(as.rep, id, { polygon })).polygon).toEqual(polygon);
+        expect(dataOf(await as.rep.GET("/api/territories/{id}", at(id))).polygon).toEqual(polygon);
+      }),
+      { numRuns: 25 },
+    );
+    const largest = Array.from({ length: 5_000 }, (_, i): [number, number] => [
+      -104 - (i + 1) / 7_000.7,
+      39 + (i + 1) / 9_000.9,
+    ]);
+    expect((await create({ polygon: largest })).polygon).toEqual(largest);
+  });
+
+  test.each<[string, object]>([
+    ["/polygon", { polygon: [] }],
+    ["/polygon", { polygon: square.slice(0, 2) }],
+    ["/polygon", { polygon: Array.from({ length: 5_001 }, () => [0, 0]) }],
+    ["/polygon", { polygon: null }],
+    ["/polygon", { polygon: "square" }],
+    [
+      "/polygon/1/0",
+      {
+        polygon: [
+          [0, 0],
+          [180.1, 0],
+          [1, 1],
+        ],
+      },
+    ],
+    [
+      "/polygon/2/1",
+      {
+        polygon: [
+          [0, 0],
+          [1, 0],
+          [1, -90.5],
+        ],
+      },
+    ],
+    [
+      "/polygon/0/1",
+      {
+        polygon: [
+          [0, null],
+          [1, 0],
+          [1, 1],
+        ],
+      },
+    ],
+    [
+      "/polygon/0/0",
+      {
+        polygon: [
+          ["NaN", 0],
+          [1, 0],
+          [1, 1],
+        ],
+      },
+    ],
+    [
+      "/polygon/0",
+      {
+        polygon: [
+          [0, 0, 0],
+          [1, 0],
+          [1, 1],
+        ],
+      },
+    ],
+    ["/polygon/0", { polygon: [[0], [1, 0], [1, 1]] }],
+    ["/totalProperties", { totalProperties: -1 }],
+    ["/totalProperties", { totalProperties: 1.5 }],
+    ["/totalProperties", { totalProperties: 2 ** 53 }],
+    ["/name", { name: "x".repeat(256) }],
+    ["/name", { name: null }],
+    ["/assignedToUserId", { assignedToUserId: "1" }],
+    ["/assignedToUserId", { assignedToUserId: 2 ** 50 }],
+  ])("a fault at %s is told, case %#", async (pointer, body) => {
+    const { id } = await create();
+    for (const answer of [await as.rep.POST("/api/territories", { body }), await change(as.rep, id, body)]) {
+      expect(problemOf(answer, 400, "validation_failed").map((fault) => fault.pointer)).toContain(pointer);
+    }
+  });
+
+  test("infinity in any spelling is refused", async () => {
+    const { id } = await create();
+    const polygon = JSON.stringify([
+      [9, 0],
+      [1, 0],
+      [1, 1],
+    ]);
+    const headers = { Authorization: `Bearer ${await tokenOf(as.rep.email)}`, "Content-Type": "application/json" };
+    for (const [spelling, code] of [
+      ["1e999", "validation_failed"],
+      ["NaN", "malformed_json"],
+      ["Infinity", "malformed_json"],
+    ] as const) {
+      const body = `{"polygon":${polygon.replace("9", spelling)}}`;
+      problemOf(await send("PATCH", `/api/territories/${id}`, { headers, body }), 400, code);
+    }
+  });
+
+  test("another company's territory and user are none", async () => {
+    const made = await create({ polygon: square });
+    const path = `/api/territories/${made.id}`;
+    for (const method of ["GET", "PATCH", "DELETE"]) {
+      problemOf(await as.otherOwner(method, path, method === "PATCH" ? { name: "mine" } : undefined), 404, "not_found");
+    }
+    expect(dataOf(await as.otherOwner.GET("/api/territories")).map(({ id }) => id)).not.toContain(made.id);
+    const foreign = await userId(as.otherRep.email, as.otherOwner);
+    const nobody = problemOf(await change(as.rep, made.id, { assignedToUserId: 2 ** 50 }), 400, "validation_failed");
+    expect(problemOf(await change(as.rep, made.id, { assignedToUserId: foreign }), 400, "validation_failed")).toEqual(
+      nobody,
+    );
+  });
+
+  test("no change is lost when many come at once", async () => {
+    const { id } = await create({ polygon: square });
+    const rep = await userId(as.rep.email);
+    const changes = [{ name: "N" }, { totalProperties: 7 }, { polygon: square.slice(0, 3) }, { assignedToUserId: rep }];
+    const answers = await Promise.all([...changes, ...changes, ...changes].map((body) => change(as.rep, id, body)));
+    expect(answers.map(statusOf)).toEqual(answers.map(() => 200));
+    expect(dataOf(await as.rep.GET("/api/territories/{id}", at(id)))).toMatchObject(Object.assign({}, ...changes));
+  });
+
+  test("are told to webhooks when made, changed and deleted, and not when nothing changed", async () => {
+    const receiver = await startReceiver();
+    cleanUps.push(receiver.close);
+    const registrations = ["created", "updated", "deleted"].map((verb) => ({ event: `territory.${verb}` }));
+    const webhook = await as.otherOwner.POST("/api/webhooks", {
+      body: { name: "T", url: receiver.url, registrations },
+    });
+    const { id: webhookId } = dataOf(webhook, 201);
+    cleanUps.push(() => as.otherOwner.DELETE("/api/webhooks/{id}", at(webhookId)));
+    const made = dataOf(await as.otherRep.POST("/api/territories", { body: { polygon: square } }), 201);
+    await change(as.otherRep, made.id, {});
+    await change(as.otherRep, made.id, { name: "Second" });
+    await as.otherRep.DELETE("/api/territories/{id}", at(made.id));
+    await receiver.until(3);
+    const told = new Map(receiver.receipts.map(({ event }) => [event.event, event.data.territory]));
+    expect([...told.keys()].toSorted()).toEqual(["territory.created", "territory.deleted", "territory.updated"]);
+    expect(told.get("territory.created")).toEqual(made);
+    expect(told.get("territory.updated")).toMatchObject({ ...made, name: "Second", updatedAt: expect.any(String) });
+    expect(told.get("territory.deleted")).toMatchObject({ id: made.id, polygon: square });
+    expect(receiver.receipts).toHaveLength(3);
+  });
+});
+
+test("each demo company has territories, some of them with a rep", async () => {
+  for (const client of [demo.owner, demo.otherOwner]) {
+    const territories = dataOf(await client.GET("/api/territories"));
+    const quarters = territories.filter(({ name }) => /(?:North|South) (?:East|West)$/.test(name));
+    expect(quarters).toHaveLength(4);
+    expect(quarters.filter(({ assignedToUserId }) => assignedToUserId !== null)).not.toHaveLength(0);
+    for (const { polygon } of quarters) expect(polygon.at(0)).toEqual(polygon.at(-1));
+  }
+});

@@ -1,0 +1,153 @@
+/** The territories of a company: what a list of them reads, how many there may be, and a write that stops anywhere. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { limits } from "#shared/limits.ts";
+import type { Territory } from "#shared/territories/schema.ts";
+import {
+  createTerritory,
+  deleteTerritory,
+  getTerritory,
+  listTerritories,
+  updateTerritory,
+} from "#shared/territories/territories.ts";
+import {
+  type Fault,
+  type FaultPlan,
+  type FaultyDynamoDb,
+  pass,
+  startFaultyDynamoDb,
+} from "../harness/faulty-dynamodb.ts";
+import { newCompany, warmFunction } from "../harness/warm-function.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const clock = { now: () => now.ms++ };
+const newFunction = (): ApiContext => warmFunction(db, clock);
+const empty = { name: "T", totalProperties: 0, assignedToUserId: null };
+
+/** As surveyors draw them: six decimals, about a tenth of a metre. */
+const ring = (points: number): [number, number][] =>
+  Array.from({ length: points }, (_, i) => {
+    const angle = (i / points) * 2 * Math.PI;
+    return [Number((-105 + 0.1 * Math.cos(angle)).toFixed(6)), Number((39.7 + 0.1 * Math.sin(angle)).toFixed(6))];
+  });
+
+async function listed(context: ApiContext, companyId: number): Promise<Territory[]> {
+  const all: Territory[] = [];
+  for await (const territory of listTerritories(context, companyId)) all.push(territory);
+  return all;
+}
+
+test("a list costs a small part of the text of its polygons, and nothing for what is deleted", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const { companyId } = caller;
+  const units = async () => (await metered(() => listed(context, companyId))).usage.readUnits;
+  const none = await units();
+  const polygon = ring(limits.polygonPointsMax);
+  const made = [];
+  for (let i = 0; i < 30; i++)
+    made.push(await createTerritory(i % 2 === 0 ? context : newFunction(), caller, { ...empty, polygon }));
+  expect(await listed(context, companyId)).toEqual(made.toReversed());
+  // As text, 30 of them are 860 units.
+  expect((30 * JSON.stringify(polygon).length) / 4_096).toBeGreaterThan(800);
+  expect(await units()).toBeLessThanOrEqual(120);
+  for (const { id } of made) await deleteTerritory(context, caller, id);
+  expect(await listed(context, companyId)).toEqual([]);
+  expect(await units()).toBe(none);
+  await expect(getTerritory(context, companyId, made[0]?.id ?? 0)).rejects.toMatchObject({ code: "not_found" });
+});
+
+const conflict = { code: "conflict" };
+const setCount = (context: ApiContext, companyId: number, count: object) =>
+  context.table.write({ update: keys.territoryCount(companyId), change: { set: { ...count } } });
+
+test("a company takes 5 000, however many are made at once, and one more where one is deleted", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const { id } = await createTerritory(context, caller, empty);
+  await setCount(context, caller.companyId, { territories: limits.territoriesPerCompany - 2 });
+  const made = await Promise.allSettled(Array.from({ length: 6 }, () => createTerritory(newFunction(), caller, empty)));
+  expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+  for (const one of made) if (one.status === "rejected") expect(one.reason).toMatchObject(conflict);
+  await Promise.allSettled([1, 2, 3].map(() => deleteTerritory(newFunction(), caller, id)));
+  await createTerritory(context, caller, empty);
+  await expect(createTerritory(context, caller, empty)).rejects.toMatchObject(conflict);
+  expect(await listed(context, caller.companyId)).toHaveLength(3);
+});
+
+test("its polygons take 180 MB together: a new one, or a larger one, does not pass it", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const polygon = ring(100);
+  const bytes = JSON.stringify(polygon).length;
+  const { id } = await createTerritory(context, caller, { ...empty, polygon });
+  expect(await context.table.get(keys.territoryCount(caller.companyId))).toMatchObject({ polygonBytes: bytes });
+  await setCount(context, caller.companyId, { polygonBytes: limits.polygonBytesPerCompany - 10 });
+  await expect(createTerritory(context, caller, { ...empty, polygon })).rejects.toMatchObject(conflict);
+  await expect(updateTerritory(context, caller, id, { polygon: ring(101) })).rejects.toMatchObject(conflict);
+  await createTerritory(context, caller, empty);
+  await updateTerritory(context, caller, id, { name: "others change still", polygon });
+  await updateTerritory(context, caller, id, { polygon: ring(3) });
+  await updateTerritory(context, caller, id, { polygon });
+  await deleteTerritory(context, caller, id);
+  await createTerritory(context, caller, { ...empty, polygon });
+});
+
+test("a polygon that changes while its territory is deleted is counted down as it is then, and its place is gone", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const { companyId } = caller;
+  const { id } = await createTerritory(context, caller, { ...empty, polygon: ring(4) });
+  let isFirst = true;
+  const table: ApiContext["table"] = {
+    ...context.table,
+    transact: async (writes) => {
+      if (isFirst) await updateTerritory(context, caller, id, { polygon: ring(9) });
+      isFirst = false;
+      await context.table.transact(writes);
+    },
+  };
+  await deleteTerritory({ ...context, table }, caller, id);
+  expect(await context.table.get(keys.territoryCount(companyId))).toMatchObject({ territories: 0, polygonBytes: 0 });
+  expect(await context.table.get(keys.territoryPlace(companyId, id))).toBeUndefined();
+});
+
+const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
+const kills: Record<string, (at: number) => FaultPlan> = {
+  before: (at) => (_, number) => (number < at ? pass : dead),
+  after: (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
+};
+
+test.each(Object.entries(kills))("killed %s any call, it is whole or gone, and counted as it is", async (_, planAt) => {
+  const direct = newFunction();
+  const { caller } = await newCompany(direct);
+  const { companyId } = caller;
+  const works = [
+    (context: ApiContext) => createTerritory(context, caller, { ...empty, polygon: ring(5) }),
+    (context: ApiContext, id: number) => updateTerritory(context, caller, id, { polygon: ring(9) }),
+    (context: ApiContext, id: number) => deleteTerritory(context, caller, id),
+  ];
+  for (const work of works) {
+    for (let strike = 1; strike <= 6; strike++) {
+      const { id } = await createTerritory(direct, caller, { ...empty, polygon: ring(4) });
+      db.plan(planAt(strike));
+      await work(contextOn(db.table, clock), id).catch(() => undefined);
+      db.plan(() => pass);
+      const all = await listed(direct, companyId);
+      const bytes = all.reduce((sum, { polygon }) => sum + JSON.stringify(polygon).length, 0);
+      const counted = { territories: all.length, polygonBytes: bytes };
+      expect(await direct.table.get(keys.territoryCount(companyId))).toMatchObject(counted);
+      for (const territory of all) expect(await getTerritory(direct, companyId, territory.id)).toEqual(territory);
+      for (const territory of all) await deleteTerritory(direct, caller, territory.id);
+    }
+  }
+});

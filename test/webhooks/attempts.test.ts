@@ -1,0 +1,93 @@
+/** Attempts that delivered something and were answered in few words stand in the delivery's row, all others by themselves: none is missing. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
+import { cancel } from "#shared/webhooks/settle.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { deliveries, drain, newScene, publish, type Scene } from "./event-scene.ts";
+import { expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const api = (at: Scene) => ({ ...contextOn(db.direct, { now: () => at.clock }), commit: db.direct.transact });
+
+async function only(at: Scene) {
+  const [delivery] = await deliveries(at);
+  if (delivery === undefined) throw new Error("no delivery");
+  return delivery;
+}
+
+async function shown(at: Scene) {
+  const { id } = await only(at);
+  return readDelivery(api(at), at.companyId, at.webhookId, id);
+}
+
+/** Numbers of the attempts that have a row. */
+async function rowsOf(at: Scene): Promise<unknown[]> {
+  const { id } = await only(at);
+  const { pk, sk } = keys.delivery(at.companyId, at.webhookId, id);
+  const numbers: unknown[] = [];
+  for await (const item of db.direct.query({ pk, begins: sk })) if (item.type === "attempt") numbers.push(item.number);
+  return numbers;
+}
+
+test("failed, delivered, delivered again and again: each attempt is told with what it was answered", async () => {
+  const at = await newScene(db);
+  const answers = ["down", "thanks", "x".repeat(101), "thanks again"];
+  at.answers = (_, number) => ({ status: number === 1 ? 500 : 200, answer: answers[number - 1] ?? "" });
+  await publish(at);
+  await drain(at);
+  for (let again = 0; again < 2; again++) {
+    at.clock += 60_000;
+    await redeliver(api(at), at.context.queue, at.companyId, at.webhookId, (await only(at)).id);
+    await drain(at);
+  }
+  const { attempts, status, attemptCount } = await shown(at);
+  expect({ status, attemptCount }).toEqual({ status: "delivered", attemptCount: 4 });
+  expect(attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4]);
+  expect(attempts.map(({ answer }) => answer)).toEqual(answers);
+  expect(attempts.map((attempt) => attempt.status)).toEqual([500, 200, 200, 200]);
+  expect(await rowsOf(at)).toEqual([1, 3]);
+  expect(await expectBalanced(at)).toMatchObject({ delivered: 1, attempts: 4 });
+});
+
+test("sent again and again, its row does not grow without end", async () => {
+  const at = await newScene(db);
+  await publish(at);
+  await drain(at);
+  for (let again = 0; again < 8; again++) {
+    at.clock += 60_000;
+    await redeliver(api(at), at.context.queue, at.companyId, at.webhookId, (await only(at)).id);
+    await drain(at);
+  }
+  expect((await only(at)).successes).toHaveLength(5);
+  expect(await rowsOf(at)).toEqual([6, 7, 8, 9]);
+  expect((await shown(at)).attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(await expectBalanced(at)).toMatchObject({ delivered: 1, attempts: 9 });
+});
+
+test("an attempt that ends when its delivery has been cancelled is told all the same", async () => {
+  const at = await newScene(db);
+  await publish(at);
+  const { post } = at.context;
+  const context = {
+    ...at.context,
+    post: async (sent: Parameters<typeof post>[0]) => {
+      const exchange = await post(sent);
+      await cancel(at.context, [await only(at)]);
+      return exchange;
+    },
+  };
+  await drain({ ...at, context });
+  const { attempts, status } = await shown(at);
+  expect(status).toBe("cancelled");
+  expect(attempts).toMatchObject([{ number: 1, status: 200 }]);
+  expect(await rowsOf(at)).toEqual([1]);
+});

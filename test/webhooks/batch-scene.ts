@@ -1,0 +1,46 @@
+/** Batches of stream and queue in the tests' hands: many events told together, many messages handed to one call. */
+import { setImmediate as turn } from "node:timers/promises";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { consume } from "#shared/webhooks/deliver/consume.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { Killed, mortal } from "../harness/killable.ts";
+import { prospectRow, type Scene } from "./event-scene.ts";
+
+/** Messages of one call. */
+const BATCH = 10;
+const VISIBILITY_MS = 90_000;
+
+/** New prospects of these ids. */
+export async function publishIds(at: Scene, ids: readonly number[]): Promise<void> {
+  const context = mortal(at.context);
+  const changes = ids.map((id) => ({ before: undefined, after: prospectRow(at.companyId, id) }));
+  await publishChanges(context, batchReads(context), changes);
+}
+
+/** The receiver has been quick: one place at the gate does for a whole batch. */
+export async function beQuick({ db, companyId, webhookId }: Scene): Promise<void> {
+  const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
+  await db.direct.write({ put: { ...gateKeys.gate(companyId, webhookId), ...quick } });
+}
+
+/** One call of the function. Killed, it has acknowledged nothing; else what failed comes back. Gives how many did. */
+export async function consumeSome(at: Scene, entries: Scene["queue"]): Promise<number> {
+  const ends = await consume(mortal(at.context), entries);
+  const isKilled = ends.some((end) => end.status === "rejected" && end.reason instanceof Killed);
+  const back = entries.filter((_, i) => isKilled || ends[i]?.status !== "fulfilled");
+  for (const { message } of back) at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
+  return back.length;
+}
+
+/** As the queue does it: what is visible, up to ten at a time, until nothing is left. */
+export async function drainBatches(at: Scene): Promise<void> {
+  for (let steps = 0; at.queue.length > 0; steps++) {
+    if (steps > 200) throw new Error("the queue does not come to rest");
+    at.queue.sort((a, b) => a.at - b.at);
+    at.clock = Math.max(at.clock, at.queue[0]?.at ?? 0);
+    const visible = at.queue.findIndex((entry) => entry.at > at.clock);
+    await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
+  }
+  // What was under way beside a call that was killed has come to its end.
+  await turn();
+}

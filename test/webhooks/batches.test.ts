@@ -1,0 +1,276 @@
+/** Many events told together and many messages in one call: a fault with some of them is nobody else's, and the books balance. */
+import { marshall } from "@aws-sdk/util-dynamodb";
+import type { DynamoDBRecord } from "aws-lambda";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
+import { consume } from "#shared/webhooks/deliver/consume.ts";
+import { publishStream } from "#shared/webhooks/events/stream.ts";
+import { markedGate } from "#shared/webhooks/limiter/backlog-mark.ts";
+import { LEASE_MS, slotsOf } from "#shared/webhooks/limiter/limiter.ts";
+import { lookMessage } from "#shared/webhooks/limiter/throttled-backlog.ts";
+import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { Killed } from "../harness/killable.ts";
+import { strikesOf } from "../harness/kills.ts";
+import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-scene.ts";
+import { deliveries, newScene, prospectRow, type Scene, settleFor } from "./event-scene.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const IDS = [1, 2, 3, 4];
+const TEN = Array.from({ length: 10 }, (_, i) => i + 1);
+const timesPosted = (posts: readonly Post[]) =>
+  [...Map.groupBy(posts, ({ headers }) => headers["X-Service-Delivery"] ?? "").values()].map(({ length }) => length);
+
+async function expectBalanced(at: Scene, matched: number): Promise<void> {
+  const context = { table: db.direct, clock: { now: () => at.clock } };
+  const books = await reconcile(context, at.companyId, { again: 0, wait: () => Promise.resolve() });
+  expect(books).toMatchObject({ matched, delivered: matched, faults: [] });
+}
+
+/** The stream gives records again until they are published; here from the first of the batch. */
+async function publishUntilDone(at: Scene, ids: readonly number[]): Promise<void> {
+  for (;;) {
+    try {
+      return await publishIds(at, ids);
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+    }
+  }
+}
+
+describe("killed at each call of a batch, before and after it takes effect", () => {
+  const cases = [true, false].flatMap((isQuick) => (["before", "after"] as const).map((when) => ({ isQuick, when })));
+  test.each(cases)(
+    "$when, receiver known to be quick: $isQuick: each arrives, again only if it was cut off",
+    { tags: "sized" },
+    async ({ isQuick, when }) => {
+      const run = async (at: Scene): Promise<void> => {
+        if (isQuick) await beQuick(at);
+        await publishUntilDone(at, IDS);
+        // Whoever is killed between a mark and its message leaves it to the sweeper.
+        await settleFor(at, 2, drainBatches);
+      };
+      const undisturbed = await newScene(db);
+      await run(undisturbed);
+      expect(timesPosted(undisturbed.posts)).toEqual([1, 1, 1, 1]);
+      await expectBalanced(undisturbed, IDS.length);
+      const { calls } = undisturbed;
+      for (const number of strikesOf(calls.length, isQuick ? 0 : 1)) {
+        const at = await newScene(db);
+        at.kill = { at: number, when };
+        await run(at);
+        const place = `${when} ${calls[number - 1]} (${number})`;
+        const posted = timesPosted(at.posts);
+        expect(posted, place).toHaveLength(IDS.length);
+        // Deliveries of a batch go their ways at the same time: one's post may be under way while another is killed.
+        expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
+        await expectBalanced(at, IDS.length);
+      }
+    },
+  );
+});
+
+test("batches of the stream repeated with other borders and in another order, messages twice and shuffled: each is posted once", async () => {
+  const at = await newScene(db);
+  await beQuick(at);
+  for (const ids of [[1, 2, 3], [2, 3, 4], [6, 5, 4, 1], [6]]) await publishIds(at, ids);
+  at.queue.push(...at.queue.map((entry) => ({ ...entry })).toReversed());
+  await drainBatches(at);
+  await publishIds(at, [5, 6]);
+  await drainBatches(at);
+  expect(timesPosted(at.posts)).toEqual([1, 1, 1, 1, 1, 1]);
+  await expectBalanced(at, 6);
+});
+
+test("calls that are carried out in part, or whose reply is lost: nothing is missing, nothing is twice", async () => {
+  const at = await newScene(db);
+  await beQuick(at);
+  // Half of the attempts have rows of their own.
+  at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
+  const disturbed: Scene = { ...at, context: { ...at.context, table: db.table } };
+  const struck = new Map<string, number>();
+  const batches = ["BatchExecuteStatement", "BatchWriteItem", "BatchGetItem"];
+  db.plan((operation) => {
+    const times = (struck.get(operation) ?? 0) + 1;
+    struck.set(operation, times);
+    if (times === 1 && batches.includes(operation)) return { kind: "part", share: 0.3 };
+    return times < 3 ? { kind: "lose reply" } : pass;
+  });
+  await publishIds(disturbed, TEN);
+  expect(await consumeSome(disturbed, at.queue.splice(0, 20))).toBe(0);
+  db.plan(() => pass);
+  for (const operation of [...batches, "TransactWriteItems", "UpdateItem"]) {
+    expect(struck.get(operation), operation).toBeGreaterThan(1);
+  }
+  await drainBatches(at);
+  expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
+  await expectBalanced(at, 10);
+});
+
+/** Answers come when the test says so. */
+function held(at: Scene, isHeld: (post: Post) => boolean) {
+  const answer = Promise.withResolvers<void>();
+  const post = async (sent: Post): Promise<Exchange> => {
+    at.posts.push(sent);
+    if (isHeld(sent)) await answer.promise;
+    return { status: 200, error: null, answer: "", retryAfter: undefined, latencyMs: isHeld(sent) ? 10_000 : 1 };
+  };
+  return { context: { ...at.context, post }, answer };
+}
+
+const untilDelivered = (at: Scene, count: number) =>
+  expect
+    .poll(async () => (await deliveries(at)).filter(({ state }) => state === "delivered").length, { timeout: 20_000 })
+    .toBe(count);
+
+describe("a receiver that hangs among nine good ones", () => {
+  test("of other webhooks: all that the good ones got is recorded and settled meanwhile", async () => {
+    const at = await newScene(db, "prospect.deleted");
+    const plain = contextOn(db.direct, { now: () => at.clock });
+    const hooks: number[] = [];
+    for (const i of TEN) {
+      const url = `http://127.0.0.1:1/${i === 5 ? "hangs" : i}`;
+      const { id } = await createWebhook(plain, at.companyId, { name: "x", url, registrations: [] });
+      const given = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
+      await createRegistration(plain, at.companyId, id, { ...given, triggerMode: "automatic" });
+      hooks.push(id);
+    }
+    await publishIds(at, [1]);
+    const { context, answer } = held(at, ({ url }) => url.endsWith("hangs"));
+    const batch = at.queue.splice(0);
+    expect(batch).toHaveLength(10);
+    const ends = consume(context, batch);
+    for (const webhookId of hooks.filter((_, i) => i !== 4)) await untilDelivered({ ...at, webhookId }, 1);
+    expect((await deliveries({ ...at, webhookId: hooks[4] ?? 0 }))[0]?.state).toBe("waiting");
+    answer.resolve();
+    expect((await ends).map(({ status }) => status)).toEqual(TEN.map(() => "fulfilled"));
+    await expectBalanced(at, 10);
+  });
+
+  test("of one webhook: the nine that it answered are recorded and settled meanwhile", async () => {
+    const at = await newScene(db);
+    await beQuick(at);
+    await publishIds(at, TEN);
+    const { context, answer } = held(at, ({ body }) => JSON.parse(body).data.prospect.id === 5);
+    const ends = consume(context, at.queue.splice(0));
+    await untilDelivered(at, 9);
+    answer.resolve();
+    expect((await ends).map(({ status }) => status)).toEqual(TEN.map(() => "fulfilled"));
+    expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
+    await expectBalanced(at, 10);
+  });
+});
+
+test("a delivery at a gate that nobody looks after is not taken for looked after while a quick receiver is busy", async () => {
+  const at = await newScene(db);
+  const { companyId, webhookId } = at;
+  await publishIds(at, [1]);
+  const [{ id } = expect.fail("no delivery")] = await deliveries(at);
+  // Whoever put it there died before the mark. Other senders have all places for a moment.
+  const dueShard = keys.gatedShard(companyId, webhookId);
+  await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
+  const places = Array.from({ length: slotsOf(at.context.senders, false) }, (_, i) => [
+    `dlv_other${i}`,
+    `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
+  ]);
+  const gate = { type: "gate", companyId, webhookId, used: places.length, fails: 0, slow: false };
+  const busy = { ...gateKeys.gate(companyId, webhookId), ...gate, ...Object.fromEntries(places) };
+  await db.direct.write({ put: busy });
+  expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
+  await settleFor(at, 2, drainBatches);
+  expect(timesPosted(at.posts)).toEqual([1]);
+  await expectBalanced(at, 1);
+});
+
+test("a row that cannot be read fails its own message and no other", async () => {
+  const at = await newScene(db);
+  await beQuick(at);
+  await publishIds(at, TEN);
+  const [bad] = await deliveries(at);
+  if (bad === undefined) throw new Error("no delivery");
+  const update = keys.delivery(at.companyId, at.webhookId, bad.id);
+  await db.direct.write({ update, change: { set: { body: Buffer.of(9, 9) } } });
+  const batch = at.queue.splice(0);
+  const ends = await consume(at.context, batch);
+  const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
+  expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
+  expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
+  // Nor do such rows keep others from the sweeper, though they are more than it takes at once; its run fails all the same.
+  await publishIds(
+    at,
+    Array.from({ length: 50 }, (_, i) => 11 + i),
+  );
+  const lost = at.queue.splice(0).flatMap(({ message }) => ("deliveryId" in message ? [message.deliveryId] : []));
+  for (const id of lost.slice(10).filter((other) => other !== bad.id)) {
+    const key = keys.delivery(at.companyId, at.webhookId, id);
+    await db.direct.write({ update: key, change: { set: { body: Buffer.of(9, 9) } } });
+  }
+  at.clock += 60_000;
+  await expect(sweep(at.context, { assume: "messages-kept" })).rejects.toThrow("not known");
+  expect(at.queue.filter(({ message }) => "webhookId" in message && message.webhookId === at.webhookId)).toHaveLength(
+    10,
+  );
+});
+
+const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
+
+test("a record that cannot be read is parked by itself, and the others of its batch are told", async () => {
+  const at = await newScene(db);
+  const parked: unknown[] = [];
+  const context = { ...at.context, park: async (record: unknown) => void parked.push(record) };
+  const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
+    z.parse(StreamRecord, { dynamodb: { SequenceNumber, NewImage: marshall(row) } });
+  const broken = record("2", { type: "prospect", companyId: at.companyId });
+  const [one, two] = [1, 2].map((id) => record(String(id), prospectRow(at.companyId, id)));
+  if (one === undefined || two === undefined) throw new Error("no records");
+  const { batchItemFailures } = await publishStream(() => context)({ Records: [one, broken, two] });
+  expect(batchItemFailures).toEqual([]);
+  expect(parked).toEqual([broken]);
+  await drainBatches(at);
+  expect(timesPosted(at.posts)).toEqual([1, 1]);
+});
+
+test("ten events of one webhook take less than six write units each", async () => {
+  const at = await newScene(db);
+  await beQuick(at);
+  const { usage } = await metered(async () => {
+    await publishIds(at, TEN);
+    await drainBatches(at);
+  });
+  expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
+  // Ledger 1 and places 2 for all; each a delivery 2, its end with its attempt 3.
+  expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
+});
+
+test("ten deliveries are turned away from an open breaker in four calls, none of which is an attempt; later all arrive", async () => {
+  const at = await newScene(db);
+  const { companyId, webhookId } = at;
+  const openUntil = new Date(at.clock + 10_000).toISOString();
+  const open = { type: "gate", companyId, webhookId, used: 0, fails: 5, slow: false, openUntil };
+  await db.direct.write({
+    put: { ...gateKeys.gate(companyId, webhookId), ...open, ...markedGate(companyId, webhookId, at.clock) },
+  });
+  await publishIds(at, TEN);
+  at.queue.push({ message: lookMessage(companyId, webhookId), at: at.clock + 10_000, isRepeat: false });
+  const before = at.calls.length;
+  expect(await consumeSome(at, at.queue.splice(0, 10))).toBe(0);
+  expect(at.calls.slice(before)).toEqual(["batchGet", "batchGet", "transact", "get"]);
+  expect(at.queue).toHaveLength(1);
+  await drainBatches(at);
+  expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
+  await expectBalanced(at, 10);
+});

@@ -1,0 +1,154 @@
+/** The whole service on a DynamoDB that throttles, conflicts and loses replies: every accepted write is there, every event arrives, nothing twice. */
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { systemClock } from "#shared/clock.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { type LocalService, startLocal } from "../../infra/local/service.ts";
+import { conflict, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { sized } from "../harness/tier.ts";
+
+/** More than a flush waits for: the company index is flushed under the same faults. */
+const WRITES = sized({ short: 140, wide: 1_000 });
+const AT_ONCE = 8;
+const SETTLED_MS = 120_000;
+
+let db: FaultyDynamoDb;
+let service: LocalService;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+  service = await startLocal({
+    port: 0,
+    webhookUrlPolicy: "local",
+    timeScale: 60,
+    demo: true,
+    dynamoDbEndpoint: db.endpoint,
+    verbose: process.env.LOG === "1",
+  });
+});
+afterAll(async () => {
+  await service?.stop();
+  await db?.stop();
+});
+
+const Identified = z.object({ id: z.number() });
+const Told = z.object({ data: z.object({ prospect: Identified }) });
+
+async function call(token: string, method: string, path: string, body?: unknown, key?: string) {
+  const answer = await fetch(`${service.url}${path}`, {
+    method,
+    headers: {
+      Authorization: `Bearer ${token}`,
+      "Content-Type": "application/json",
+      ...(key !== undefined && { "Idempotency-Key": key }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: answer.status, body: await answer.json() };
+}
+
+test(`${WRITES} writes under faults`, { tags: "sized" }, async () => {
+  const token = (await service.tokenOf("rep@acme.test")) ?? "";
+  const admin = (await service.tokenOf("admin@acme.test")) ?? "";
+  const receiver = await startReceiver();
+  const registrations = [{ event: "prospect.created" }, { event: "prospect.updated" }];
+  const hook = await call(admin, "POST", "/api/webhooks", { name: "Chaos", url: receiver.url, registrations });
+  expect(hook.status).toBe(201);
+
+  let state = 7;
+  const random = (): number => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+  db.plan((operation) => {
+    if (!/^(Get|Put|Update|Delete|Query|Transact|Batch)/.test(operation)) return pass;
+    const dice = random();
+    if (dice < 0.15) return throttle;
+    if (dice < 0.25) return { kind: "lose reply" };
+    return dice < 0.3 && operation === "TransactWriteItems" ? conflict : pass;
+  });
+
+  /** As a client that means it: the same request under the same key until it is accepted. */
+  async function accepted(method: string, path: string, body: unknown, key?: string): Promise<unknown> {
+    for (let attempt = 0; attempt < 200; attempt++) {
+      const answer = await call(token, method, path, body, key);
+      if (answer.status < 300) return answer.body;
+      expect([409, 503], JSON.stringify(answer.body)).toContain(answer.status);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    throw new Error(`${method} ${path} was never accepted`);
+  }
+  const created: number[] = [];
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (next < WRITES) {
+        const n = next++;
+        const made = await accepted("POST", "/api/prospects", { name: `chaos ${n}` }, `chaos-${n}`);
+        const { id } = z.parse(Identified, made);
+        created.push(id);
+        if (n % 3 === 0) await accepted("PATCH", `/api/prospects/${id}`, { phoneNumber: String(n) });
+      }
+    }),
+  );
+  db.plan(() => pass);
+
+  const Page = z.object({
+    total: z.number(),
+    items: z.array(z.object({ id: z.number(), name: z.nullable(z.string()) })),
+  });
+  const items: z.infer<typeof Page>["items"] = [];
+  for (let page = 1, total = 1; items.length < total; page++) {
+    const answer = z.parse(Page, (await call(token, "GET", `/api/prospects?pageSize=500&page=${page}`)).body);
+    items.push(...answer.items);
+    total = answer.total;
+  }
+  const names = items.map(({ name }) => name).filter((name) => name?.startsWith("chaos "));
+  expect(new Set(names).size).toBe(WRITES);
+  expect(names).toHaveLength(WRITES);
+  expect(new Set(created).size).toBe(WRITES);
+
+  const deadline = Date.now() + SETTLED_MS;
+  const expected = WRITES + Math.ceil(WRITES / 3);
+  const told = () => new Set(receiver.receipts.map(({ event }) => event.id));
+  while (told().size < expected) {
+    if (Date.now() > deadline) throw new Error(`${told().size} of ${expected} events arrived`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const createdEvents = receiver.receipts.filter(({ event }) => event.event === "prospect.created");
+  const toldIds = new Set(createdEvents.map(({ event }) => z.parse(Told, event).data.prospect.id));
+  expect(created.every((id) => toldIds.has(id))).toBe(true);
+  expect(told().size).toBe(expected);
+  await receiver.close();
+  await expectBooks(z.parse(Me, (await call(token, "GET", "/api/me")).body).company.id, expected);
+});
+
+const Me = z.object({ company: Identified });
+
+function serviceTable(): Table {
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const client = dynamoClient({ endpoint: db.endpoint, region: "us-east-1", credentials });
+  return openTable(service.outputs.TableName, client);
+}
+
+/** What the service says it has sent is what arrived, and the index is what the records are. */
+async function expectBooks(companyId: number, expected: number): Promise<void> {
+  const table = serviceTable();
+  const looks = { again: 20, wait: () => new Promise((resolve) => setTimeout(resolve, 1_000)) };
+  const books = await reconcile({ table, clock: systemClock }, companyId, looks);
+  expect(books).toMatchObject({ matched: expected, delivered: expected, waiting: 0, faults: [] });
+  await expectIndexed(companyId);
+}
+
+/** Entries were flushed under the same faults; the index says what the records say, those of the demo included. */
+async function expectIndexed(companyId: number): Promise<void> {
+  const table = serviceTable();
+  const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
+  await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
+  // A flush that is under way changes the places of entries, never what they say together.
+  await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
+}

@@ -1,0 +1,364 @@
+/** Delays: what happens to a record within one window is one delivery; races, kills, repeats and size lose and double nothing. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { updateRegistration } from "#shared/webhooks/subscriptions/update.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikesOf } from "../harness/kills.ts";
+import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import { expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const MINUTE = 60_000;
+const DELAY = 10;
+
+const scene = (delayMinutes = DELAY): Promise<Scene> => newScene(db, "prospect.updated", delayMinutes);
+
+/** The nth change of a prospect, at so many minutes after the start. */
+function change({ companyId }: Scene, version: number, minutes: number, id = 1, filler?: string): RowChange {
+  const row = (v: number) => ({
+    ...prospectRow(companyId, id),
+    name: `name ${v}`,
+    customFieldData: filler === undefined ? null : JSON.stringify({ filler, v }),
+    updatedAt: new Date(START + minutes * MINUTE).toISOString(),
+    version: v,
+  });
+  return { before: row(version - 1), after: row(version) };
+}
+
+const tellIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
+
+/** The stream repeats a record until it has been published. */
+async function tell(at: Scene, ...rows: RowChange[]): Promise<void> {
+  for (const row of rows) {
+    for (;;) {
+      try {
+        await tellIn(at.context, row);
+        break;
+      } catch (error) {
+        if (!(error instanceof Killed)) throw error;
+      }
+    }
+  }
+}
+
+const Body = z.object({
+  id: z.string(),
+  createdAt: z.string(),
+  eventCount: z.int(),
+  data: z.object({ prospect: z.object({ id: z.int(), name: z.string() }) }),
+  events: z.array(
+    z.object({
+      id: z.string(),
+      createdAt: z.string(),
+      data: z.object({ prospect: z.object({ id: z.int(), name: z.string() }) }),
+    }),
+  ),
+});
+
+/** By delivery, each once; fails where two posts of one differ. */
+function bodies(at: Scene): z.infer<typeof Body>[] {
+  const byId = new Map<string, string>();
+  for (const { headers, body } of at.posts) {
+    const id = headers["X-Service-Delivery"] ?? "";
+    expect(byId.get(id) ?? body).toBe(body);
+    byId.set(id, body);
+  }
+  return [...byId.values()].map((body) => z.parse(Body, JSON.parse(body)));
+}
+
+const Counted = z.object({ eventCount: z.int() });
+
+const namesIn = ({ events }: z.infer<typeof Body>): string[] => events.map(({ data }) => data.prospect.name);
+const names = (...versions: number[]): string[] => versions.map((version) => `name ${version}`);
+
+/** Every version is told exactly once, and the books balance. */
+async function expectEachOnce(at: Scene, versions: readonly number[], place?: string): Promise<void> {
+  const told = bodies(at).flatMap(namesIn).toSorted();
+  expect(told, place).toEqual(names(...versions).toSorted());
+  for (const { eventCount, events, data } of bodies(at)) {
+    expect(eventCount, place).toBe(events.length);
+    expect(data, place).toEqual(events.at(-1)?.data);
+  }
+  const { matched, delivered } = await expectBalanced(at, place);
+  expect({ matched, delivered }, place).toEqual({ matched: bodies(at).length, delivered: bodies(at).length });
+}
+
+describe("a window", () => {
+  test("is one delivery of all that happens to a record until it is due, not earlier; then the next one begins", async () => {
+    const at = await scene();
+    await tell(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 9.99), change(at, 5, 10), change(at, 6, 11));
+    await tell(at, change(at, 2, 3, 77));
+    await drain(at);
+    const [first, other, second, ...more] = bodies(at);
+    expect(more).toEqual([]);
+    expect(first && namesIn(first)).toEqual(names(2, 3, 4));
+    expect(first?.data.prospect.name).toBe("name 4");
+    await expectBalanced(at);
+    expect(first?.createdAt).toBe(new Date(START).toISOString());
+    expect(second && namesIn(second)).toEqual(names(5, 6));
+    expect(other?.data.prospect.id).toBe(77);
+    const sentAt = at.posts.map(({ headers }) => Number(headers["webhook-timestamp"]) * 1_000 - START);
+    expect(sentAt).toEqual([10 * MINUTE, 13 * MINUTE, 20 * MINUTE]);
+    expect((await deliveries(at)).every(({ state }) => state === "delivered")).toBe(true);
+    expect(await db.keysOf(`C#${at.companyId}#D#`)).not.toContainEqual(
+      expect.objectContaining({ sk: expect.stringMatching(/^W#/) }),
+    );
+  });
+
+  test("is the same when the stream repeats, splits and reorders what it tells", async () => {
+    for (let round = 0; round < 10; round++) {
+      const at = await scene();
+      const rows = [2, 3, 4, 5, 6, 7].map((version) => change(at, version, version));
+      const shuffled = [...rows, ...rows, ...rows].sort(() => Math.random() - 0.5);
+      await tell(at, ...shuffled);
+      await drain(at);
+      await expectEachOnce(at, [2, 3, 4, 5, 6, 7]);
+      expect(bodies(at).map(namesIn)).toEqual([names(2, 3, 4, 5, 6, 7)]);
+      await tell(at, ...rows);
+      await drain(at);
+      expect(at.posts).toHaveLength(1);
+    }
+  });
+
+  test("that was sent is not opened again by an event told late: that opens one of its own", async () => {
+    const at = await scene();
+    await tell(at, change(at, 2, 0));
+    await drain(at);
+    await tell(at, change(at, 3, 5));
+    expect(at.clock).toBe(START + 10 * MINUTE);
+    await drain(at);
+    expect(bodies(at).map(namesIn)).toEqual([names(2), names(3)]);
+    expect(at.clock).toBe(START + 15 * MINUTE);
+  });
+
+  test("shows in the log what has come so far", async () => {
+    const at = await scene();
+    await tell(at, change(at, 2, 0), change(at, 3, 1));
+    const [delivery] = await deliveries(at);
+    const shown = async () => {
+      const { body } = await readDelivery(contextOn(db.direct), at.companyId, at.webhookId, delivery?.id ?? "");
+      return namesIn(z.parse(Body, JSON.parse(body)));
+    };
+    expect(await shown()).toEqual(names(2, 3));
+    await tell(at, change(at, 4, 2));
+    expect(await shown()).toEqual(names(2, 3, 4));
+  });
+});
+
+describe("racing the flush", () => {
+  test("an event that is told between any two calls of the sender either joins or opens the next", {
+    tags: "sized",
+  }, async () => {
+    const calm = await scene();
+    await tell(calm, change(calm, 2, 0), change(calm, 3, 1));
+    const before = calm.calls.length;
+    await drain(calm);
+    const outcomes = new Set<string>();
+    for (const step of strikesOf(calm.calls.length - before, 0)) {
+      const number = before + step;
+      for (const late of [9, 12]) {
+        const at = await scene();
+        await tell(at, change(at, 2, 0), change(at, 3, 1));
+        const work = () => tellIn({ ...at.context, table: db.direct }, change(at, 4, late));
+        at.meanwhile = { at: number, work };
+        await drain(at);
+        await expectEachOnce(at, [2, 3, 4], `${late} before ${calm.calls[number - 1]} (${number})`);
+        outcomes.add(`${late} ${bodies(at).length}`);
+      }
+    }
+    expect([...outcomes].toSorted()).toEqual(["12 2", "9 1", "9 2"]);
+  });
+
+  test("twenty events and the sender at the same time", async () => {
+    for (let round = 0; round < 4; round++) {
+      const at = await scene();
+      await tell(at, change(at, 2, 0));
+      at.clock = START + DELAY * MINUTE;
+      const versions = Array.from({ length: 20 }, (_, i) => i + 3);
+      await Promise.all([drain(at), ...versions.map((version) => tell(at, change(at, version, 1)))]);
+      await drain(at);
+      await expectEachOnce(at, [2, ...versions]);
+    }
+  });
+});
+
+describe("killed at each call, before and after it takes effect", () => {
+  test.each(["before", "after"] as const)(
+    "%s: every event is told once, in bytes that stay the same",
+    { tags: "sized" },
+    async (when) => {
+      const run = async (at: Scene): Promise<void> => {
+        at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
+        await tell(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 12));
+        await drain(at);
+      };
+      const calm = await scene();
+      await run(calm);
+      expect(calm.posts).toHaveLength(3);
+      let doubled = 0;
+      const struck = strikesOf(calm.calls.length, when === "before" ? 0 : 2);
+      for (const number of struck) {
+        const at = await scene();
+        at.kill = { at: number, when };
+        await run(at);
+        const place = `${when} ${calm.calls[number - 1]} (${number})`;
+        await expectEachOnce(at, [2, 3, 4], place);
+        expect(bodies(at), place).toHaveLength(2);
+        expect(
+          (await deliveries(at)).map(({ state }) => state),
+          place,
+        ).toEqual(["delivered", "delivered"]);
+        // Once more only where the kill cut off a post from what is written of it.
+        expect(at.posts.length, place).toBeGreaterThanOrEqual(3);
+        expect(at.posts.length, place).toBeLessThanOrEqual(4);
+        doubled += at.posts.length - 3;
+      }
+      // Of three posts each, before the one or two writes that tell of it.
+      const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
+      expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
+      expect(doubled).toBeLessThanOrEqual(3 * 3);
+    },
+  );
+
+  test("with the messages lost, the sweeper finds every window that is due", async () => {
+    const at = await scene();
+    await tell(at, change(at, 2, 0), change(at, 3, 1));
+    at.queue.length = 0;
+    at.clock = START + DELAY * MINUTE;
+    await sweep(at.context, { assume: "messages-kept" });
+    const own = () => at.queue.filter(({ message }) => message.companyId === at.companyId);
+    expect(own()).toEqual([]);
+    at.clock += MINUTE;
+    await sweep(at.context, { assume: "messages-kept" });
+    expect(own()).toHaveLength(1);
+    // What other tests have left is none of this one's.
+    at.queue.splice(0, at.queue.length, ...own());
+    await drain(at);
+    await expectEachOnce(at, [2, 3]);
+  });
+});
+
+test("more events than a body may hold: bodies within their limit, due together, each event once", async () => {
+  const at = await scene();
+  const filler = "x".repeat(20_000);
+  const versions = Array.from({ length: 120 }, (_, i) => i + 2);
+  const reads = batchReads(at.context);
+  const changes = versions.map((version) => change(at, version, version / 1_000, 1, filler));
+  await publishChanges(at.context, reads, changes);
+  await drain(at);
+  await expectEachOnce(at, versions);
+  const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000_000);
+  expect(Math.max(...sizes)).toBeGreaterThan(930_000);
+  expect(at.posts.length).toBe(Math.ceil(sizes.reduce((sum, size) => sum + size) / 1_000_000));
+  const due = START + (2 / 1_000) * MINUTE + DELAY * MINUTE;
+  for (const { headers } of at.posts) expect(headers["webhook-timestamp"]).toBe(String(Math.ceil(due / 1_000)));
+});
+
+test("days are made of hops, and the delivery is kept as long after them as any other", async () => {
+  const at = await scene(3 * 1_440);
+  await tell(at, change(at, 2, 0), change(at, 3, 3 * 1_440 - 1));
+  const [delivery] = await deliveries(at);
+  expect(delivery?.expiresAt).toBe((START + 33 * 86_400_000) / 1_000);
+  await drain(at);
+  await expectEachOnce(at, [2, 3]);
+  expect(at.posts).toHaveLength(1);
+  expect(at.clock).toBe(START + 3 * 86_400_000);
+});
+
+describe("what changes meanwhile", () => {
+  const registrationOf = async (at: Scene) => {
+    const { registrations } = await readWebhook(contextOn(db.direct), at.companyId, at.webhookId);
+    return registrations[0]?.id ?? 0;
+  };
+  const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
+
+  test("a registration that is deleted cancels what is waiting", async () => {
+    const at = await scene();
+    await tell(at, change(at, 2, 0));
+    await deleteRegistration(api(at), at.companyId, at.webhookId, await registrationOf(at));
+    await tell(at, change(at, 3, 1));
+    await drain(at);
+    expect(at.posts).toEqual([]);
+    expect((await deliveries(at)).map(({ state }) => state)).toEqual(["cancelled"]);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 1, cancelled: 1 });
+  });
+
+  test("a pause keeps windows, and what was told in time is in them when the webhook is resumed", async () => {
+    const at = await scene();
+    await tell(at, change(at, 2, 0));
+    await pauseWebhook(api(at), at.companyId, at.webhookId);
+    await drain(at);
+    await tell(at, change(at, 3, 5), change(at, 4, 15));
+    at.clock = START + 60 * MINUTE;
+    await drain(at);
+    expect(at.posts).toEqual([]);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 2, held: 2 });
+    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+    await drain(at);
+    expect(bodies(at).map(namesIn)).toEqual([names(2, 3), names(4)]);
+  });
+
+  test.each([0, 60])(
+    "another delay, %s minutes, is that of later windows; what is told again is not sent again",
+    async (minutes) => {
+      const at = await scene();
+      const early = [change(at, 2, 0), change(at, 3, 1)];
+      await tell(at, ...early);
+      at.clock = START + 2 * MINUTE;
+      await updateRegistration(api(at), at.companyId, at.webhookId, await registrationOf(at), {
+        delayMinutes: minutes,
+      });
+      await tell(at, ...early, change(at, 4, 11));
+      await drain(at);
+      expect(at.posts.map(({ body }) => z.parse(Counted, JSON.parse(body)).eventCount).toSorted()).toEqual([1, 2]);
+      expect(at.clock).toBe(START + (minutes === 0 ? 11 : 11 + minutes) * MINUTE);
+      expect(await expectBalanced(at)).toMatchObject({ matched: 2, delivered: 2 });
+    },
+  );
+
+  test("a delay where there was none: what was sent at once is not told again", async () => {
+    const at = await scene(0);
+    const early = [change(at, 2, 0), change(at, 3, 0.1)];
+    await tell(at, ...early);
+    await drain(at);
+    await updateRegistration(api(at), at.companyId, at.webhookId, await registrationOf(at), { delayMinutes: DELAY });
+    await tell(at, ...early, change(at, 4, 2), ...early, change(at, 5, 3));
+    await drain(at);
+    expect(at.posts).toHaveLength(3);
+    expect(z.parse(Counted, JSON.parse(at.posts[2]?.body ?? "")).eventCount).toBe(2);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3 });
+  });
+
+  test("sent by hand before it is due, it closes; what comes then opens the next", async () => {
+    const at = await scene();
+    await tell(at, change(at, 2, 0));
+    const [delivery] = await deliveries(at);
+    const key = keys.delivery(at.companyId, at.webhookId, delivery?.id ?? "");
+    const now = new Date(START).toISOString();
+    const item = await db.direct.write({ update: key, change: { set: { dueAt: now } } });
+    expect(z.parse(StoredDelivery, item).dueAt).toBe(now);
+    at.queue.splice(0, 1, ...at.queue.map((entry) => ({ ...entry, at: START })));
+    await drain(at);
+    await tell(at, change(at, 3, 1));
+    await drain(at);
+    expect(bodies(at).map(namesIn)).toEqual([names(2), names(3)]);
+  });
+});

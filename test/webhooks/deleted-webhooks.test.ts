@@ -1,0 +1,158 @@
+/** A webhook is deleted while something else is asked of it: the other request is not found, and no row of the webhook stays. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
+import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { tryOut } from "#shared/webhooks/events/test-delivery.ts";
+import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import {
+  readRegistration,
+  rotateSecret,
+  updateRegistration,
+  updateWebhook,
+} from "#shared/webhooks/subscriptions/update.ts";
+import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { deliveries, drain, newScene, prospectRow, publish, type Scene, START } from "./event-scene.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const PROSPECT = 4_711;
+const input = {
+  event: "prospect.updated",
+  filter: null,
+  delayMinutes: 0,
+  triggerMode: "manual",
+  manualTriggerButtonText: "Send",
+} as const;
+
+interface Stage {
+  readonly at: Scene;
+  readonly context: ApiContext;
+  readonly companyId: number;
+  readonly webhookId: number;
+  readonly deliveryId: string;
+  readonly registrationId: number;
+  readonly owner: Caller;
+  readonly remove: () => Promise<void>;
+}
+
+async function stage(): Promise<Stage> {
+  const at = await newScene(db);
+  const { companyId, webhookId } = at;
+  await publish(at);
+  await drain(at);
+  const [delivery] = await deliveries(at);
+  if (delivery === undefined) throw new Error("there is no delivery");
+  const direct = contextOn(db.direct, { now: () => at.clock });
+  const { id: registrationId } = await createRegistration(direct, companyId, webhookId, input);
+  const row = prospectRow(companyId, PROSPECT);
+  await db.direct.write({ put: { ...keys.prospect(companyId, PROSPECT), ...prospectItem(row) } });
+  const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
+  const owner: Caller = { companyId, userId, role: "owner", permissions: [] };
+  at.queue.length = 0;
+  at.calls.length = 0;
+  const context = { ...contextOn(at.context.table, { now: () => at.clock }), commit: at.context.table.transact };
+  const remove = () => deleteWebhook(direct, companyId, webhookId);
+  return { at, context, companyId, webhookId, deliveryId: delivery.id, registrationId, owner, remove };
+}
+
+const replayed = { from: new Date(START - 1_000).toISOString(), to: undefined, deliveries: "all" } as const;
+
+const requests: Record<string, (on: Stage) => Promise<unknown>> = {
+  "a delivery is sent again": ({ at, context, companyId, webhookId, deliveryId }) =>
+    redeliver(context, at.context.queue, companyId, webhookId, deliveryId),
+  "a replay is begun": ({ at, context, companyId, webhookId }) =>
+    startReplay(context, at.context.queue, companyId, webhookId, replayed),
+  "it is tried out": ({ at, context, owner, webhookId }) => tryOut(context, at.context.queue, owner, webhookId),
+  "its button is pressed": ({ at, context, owner, registrationId }) =>
+    pressAction(context, at.context, owner, PROSPECT, registrationId),
+  "it is changed": ({ context, companyId, webhookId }) => updateWebhook(context, companyId, webhookId, { name: "y" }),
+  "its secret is rotated": ({ context, companyId, webhookId }) => rotateSecret(context, companyId, webhookId, {}),
+  "it is paused": ({ context, companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
+  "a registration is made": ({ context, companyId, webhookId }) =>
+    createRegistration(context, companyId, webhookId, input),
+  "a registration is changed": ({ context, companyId, webhookId, registrationId }) =>
+    updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 1 }),
+  "a registration is deleted": ({ context, companyId, webhookId, registrationId }) =>
+    deleteRegistration(context, companyId, webhookId, registrationId),
+};
+
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "done",
+    (error: unknown) => (error instanceof ApiError ? error.code : String(error)),
+  );
+
+/** What is left of the webhook beside its company's count. */
+const rowsOf = async ({ companyId }: Stage): Promise<string[]> =>
+  (await db.keysOf(keys.webhooks(companyId).pk)).map(({ sk }) => sk).filter((sk) => sk.startsWith("W#"));
+
+/** The last call commits: what is deleted after that was there when it was asked for. */
+describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_, ask) => {
+  test("is not found, whichever call it is deleted before, and leaves no row", async () => {
+    const calm = await stage();
+    expect(await codeOf(ask(calm))).toBe("done");
+    const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
+    for (const at of tableCalls) {
+      const struck = await stage();
+      struck.at.meanwhile = { at, work: struck.remove };
+      expect(await codeOf(ask(struck)), `before ${calm.at.calls[at - 1]} (${at})`).toBe("not_found");
+      expect(await rowsOf(struck)).toEqual([]);
+    }
+  });
+
+  test("is gone, whichever call of the deletion this is done before, and leaves no row", async () => {
+    const calm = await stage();
+    await deleteWebhook(calm.context, calm.companyId, calm.webhookId);
+    for (let at = 1; at <= calm.at.calls.length; at++) {
+      const struck = await stage();
+      const quiet = { ...struck, context: contextOn(db.direct, { now: () => struck.at.clock }) };
+      struck.at.meanwhile = { at, work: () => ask(quiet) };
+      await deleteWebhook(struck.context, struck.companyId, struck.webhookId);
+      expect(await rowsOf(struck), `before ${calm.at.calls[at - 1]} (${at})`).toEqual([]);
+      expect(await codeOf(readWebhook(quiet.context, struck.companyId, struck.webhookId))).toBe("not_found");
+    }
+  });
+});
+
+test("what a deleted webhook had is not found by itself", async () => {
+  const { at, context, companyId, webhookId, deliveryId, registrationId, remove } = await stage();
+  // As versions before this one left it behind: made while its webhook was deleted.
+  const key = keys.registration(companyId, webhookId, registrationId);
+  const registration = await db.direct.get(key);
+  await remove();
+  await db.direct.write({ put: { ...key, ...registration } });
+  expect(await codeOf(readDelivery(context, companyId, webhookId, deliveryId))).toBe("not_found");
+  expect(await codeOf(redeliver(context, at.context.queue, companyId, webhookId, deliveryId))).toBe("not_found");
+  expect(await codeOf(readRegistration(context, companyId, webhookId, registrationId))).toBe("not_found");
+});
+
+test("a paused webhook that is deleted while it is resumed is not found", async () => {
+  const calm = await stage();
+  await pauseWebhook(calm.context, calm.companyId, calm.webhookId);
+  calm.at.calls.length = 0;
+  await resumeWebhook(calm.context, calm.at.context.queue, calm.companyId, calm.webhookId);
+  const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
+  for (const at of tableCalls) {
+    const struck = await stage();
+    await pauseWebhook(struck.context, struck.companyId, struck.webhookId);
+    struck.at.calls.length = 0;
+    struck.at.meanwhile = { at, work: struck.remove };
+    const resumed = resumeWebhook(struck.context, struck.at.context.queue, struck.companyId, struck.webhookId);
+    expect(await codeOf(resumed)).toBe("not_found");
+  }
+});

@@ -1,0 +1,256 @@
+/** A webhook or registration is deleted while deliveries wait: each is cancelled once, nothing more is sent, and the log says so at once. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
+import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikesOf } from "../harness/kills.ts";
+import {
+  consume,
+  deliveries,
+  drain,
+  Killed,
+  newScene,
+  prospectRow,
+  type Scene,
+  START,
+  settleFor,
+} from "./event-scene.ts";
+import { expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const MINUTE = 60_000;
+const COUNT = 2;
+const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
+const idsOf = async (at: Scene): Promise<number[]> =>
+  (await readWebhook(api(at), at.companyId, at.webhookId)).registrations.map(({ id }) => id).toSorted((a, b) => a - b);
+
+async function publish(at: Scene): Promise<void> {
+  const reads = batchReads(at.context);
+  for (let id = 1; id <= COUNT; id++) {
+    await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
+  }
+}
+
+/** What the deliveries of the registration wait for. */
+const waits = {
+  "their first attempt": async () => {
+    const at = await newScene(db);
+    await publish(at);
+    return at;
+  },
+  "their next attempt": async () => {
+    const at = await newScene(db);
+    at.answers = () => ({ status: 500 });
+    await publish(at);
+    for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
+    expect(at.posts).toHaveLength(COUNT);
+    return at;
+  },
+  "the end of their delay": async () => {
+    const at = await newScene(db, "prospect.created", 3 * 60);
+    await publish(at);
+    return at;
+  },
+  "the breaker": async () => {
+    const at = await newScene(db);
+    const { companyId, webhookId } = at;
+    const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
+    await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...failed }]);
+    at.answers = () => ({ status: 500 });
+    await publish(at);
+    for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
+    expect(await expectBalanced(at)).toMatchObject({ gated: COUNT - 1 });
+    return at;
+  },
+  "the end of a pause": async () => {
+    const at = await newScene(db);
+    await pauseWebhook(api(at), at.companyId, at.webhookId);
+    await publish(at);
+    for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
+    expect(await expectBalanced(at)).toMatchObject({ held: COUNT });
+    return at;
+  },
+} satisfies Record<string, () => Promise<Scene>>;
+const kinds = Object.entries(waits);
+
+interface Deletion {
+  readonly at: Scene;
+  /** Until it is answered: whoever gets no answer asks again, and then it may be gone. */
+  readonly remove: () => Promise<void>;
+}
+
+async function stage(wait: () => Promise<Scene>, what: "webhook" | "registration"): Promise<Deletion> {
+  const at = await wait();
+  const { companyId, webhookId } = at;
+  const [registration = 0] = await idsOf(at);
+  const context = { ...contextOn(at.context.table, { now: () => at.clock }), commit: at.context.table.transact };
+  const ask = () =>
+    what === "webhook"
+      ? deleteWebhook(context, companyId, webhookId)
+      : deleteRegistration(context, companyId, webhookId, registration);
+  async function remove(): Promise<void> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (error instanceof ApiError && error.code === "not_found") return;
+        if (!(error instanceof Killed)) throw error;
+      }
+    }
+  }
+  at.posts.length = 0;
+  at.calls.length = 0;
+  return { at, remove };
+}
+
+/** What a pause keeps is looked at when the webhook is resumed. */
+async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
+  await remove();
+  if (isKept) await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId).catch(() => undefined);
+  await settleFor(at, 3);
+}
+
+async function expectCancelled(at: Scene, place: string): Promise<void> {
+  const rows = await deliveries(at);
+  expect(
+    rows.map(({ state }) => state),
+    place,
+  ).toEqual(Array.from({ length: COUNT }, () => "cancelled"));
+  expect(at.posts, place).toEqual([]);
+  expect(await expectBalanced(at, place), place).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
+  // Once: whatever comes again changes nothing.
+  for (const { id, companyId, webhookId, attempt } of rows) {
+    await consume(at, { v: 1, companyId, webhookId, deliveryId: id, attempt }, true);
+  }
+  await settleFor(at, 1);
+  expect(await deliveries(at), place).toEqual(rows);
+}
+
+describe.each(["webhook", "registration"] as const)("a %s that is deleted cancels what waits for", (what) => {
+  test.each(kinds)(
+    "%s, killed at each call before and after it takes effect",
+    { tags: "sized" },
+    async (kind, wait) => {
+      const isKept = kind === "the end of a pause";
+      const calm = await stage(wait, what);
+      await run(calm, isKept);
+      const count = calm.at.calls.length;
+      await expectCancelled(calm.at, "undisturbed");
+      for (const [turn, when] of (["before", "after"] as const).entries()) {
+        for (const number of strikesOf(count, 2 * turn)) {
+          const struck = await stage(wait, what);
+          struck.at.kill = { at: number, when };
+          await run(struck, isKept);
+          struck.at.kill = undefined;
+          await expectCancelled(struck.at, `${when} ${struck.at.calls[number - 1]} (${number})`);
+        }
+      }
+    },
+  );
+});
+
+/** Which call of a scene sends its first delivery. */
+async function callOfPost(): Promise<number> {
+  const at = await newScene(db);
+  await publish(at);
+  const [first] = at.queue.splice(0, 1);
+  if (first === undefined) throw new Error("no message");
+  await consume(at, first.message, false);
+  return at.calls.indexOf("post") + 1;
+}
+
+describe("a registration that is deleted", () => {
+  const removed = async (at: Scene): Promise<void> => {
+    const [registration = 0] = await idsOf(at);
+    await deleteRegistration(api(at), at.companyId, at.webhookId, registration);
+  };
+  const shown = async (at: Scene, status?: "waiting" | "cancelled") =>
+    (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 100, status })).items;
+
+  test.each(kinds)("has its deliveries shown as cancelled at once, whatever they wait for: %s", async (_, wait) => {
+    const at = await wait();
+    expect(await shown(at, "cancelled")).toEqual([]);
+    expect(await shown(at, "waiting")).toHaveLength(COUNT);
+    await removed(at);
+    const cancelled = { status: "cancelled", nextAttemptAt: null, heldBy: null };
+    expect(await shown(at)).toMatchObject(Array.from({ length: COUNT }, () => cancelled));
+    expect(await shown(at, "cancelled")).toHaveLength(COUNT);
+    expect(await shown(at, "waiting")).toEqual([]);
+    for (const { id } of await shown(at)) {
+      expect(await readDelivery(api(at), at.companyId, at.webhookId, id)).toMatchObject(cancelled);
+    }
+    expect(await expectBalanced(at)).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0, held: 0, gated: 0 });
+  });
+
+  test("has an attempt that is under way shown as waiting, and then as what came of it", async () => {
+    const at = await newScene(db);
+    await publish(at);
+    let during: unknown;
+    const [first] = at.queue.splice(0, 1);
+    if (first === undefined) throw new Error("no message");
+    at.meanwhile = {
+      at: await callOfPost(),
+      work: async () => {
+        await removed(at);
+        during = (await shown(at)).map(({ status }) => status).toSorted();
+      },
+    };
+    await consume(at, first.message, false);
+    expect(during).toEqual(["cancelled", "waiting"]);
+    expect((await shown(at)).map(({ status }) => status).toSorted()).toEqual(["cancelled", "delivered"]);
+  });
+
+  test("leaves those of others alone, and its own rows say cancelled within a quarter of an hour, without the sweeper", async () => {
+    const at = await newScene(db, "prospect.created", 24 * 60);
+    const { companyId, webhookId } = at;
+    const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
+    const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
+    await publish(at);
+    // The first hop has just gone by.
+    at.clock += 15 * MINUTE;
+    for (const { message } of at.queue.splice(0, 2 * COUNT)) await consume(at, message, false);
+    at.clock += 1_000;
+    await removed(at);
+    const until = at.clock + 15 * MINUTE;
+    for (const entry of at.queue.filter((queued) => queued.at <= until)) {
+      at.queue.splice(at.queue.indexOf(entry), 1);
+      at.clock = Math.max(at.clock, entry.at);
+      await consume(at, entry.message, false);
+    }
+    const rows = await deliveries(at);
+    for (const { registrationId, state } of rows) {
+      expect(state).toBe(registrationId === other.id ? "waiting" : "cancelled");
+    }
+    expect(rows).toHaveLength(2 * COUNT);
+    await drain(at);
+    expect(at.posts).toHaveLength(COUNT);
+    expect(at.clock).toBe(START + 60 * MINUTE);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 2 * COUNT, cancelled: COUNT, delivered: COUNT });
+  });
+
+  test("has what a paused webhook kept for it cancelled when that is resumed, and nothing of it sent", async () => {
+    const at = await waits["the end of a pause"]();
+    await removed(at);
+    await settleFor(at, 2);
+    const held = { dueShard: keys.heldShard(at.companyId, at.webhookId), state: "waiting" };
+    expect(await deliveries(at)).toMatchObject([held, held]);
+    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+    await settleFor(at, 2);
+    expect((await deliveries(at)).map(({ state }) => state)).toEqual(["cancelled", "cancelled"]);
+    expect(at.posts).toEqual([]);
+  });
+});

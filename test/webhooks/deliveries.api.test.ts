@@ -1,0 +1,231 @@
+/** The log of deliveries over HTTP: parts, filters, attempts, sending again, and who may look. */
+import { createHmac } from "node:crypto";
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Delivery, operations, ReplayRange } from "../../docs/client/api.ts";
+import { at, send, tokenOf } from "../harness/client.ts";
+import { type Behaviour, startReceiver } from "../harness/receiver.ts";
+import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const OfProspect = z.object({ prospect: z.object({ name: z.string() }) });
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function subscribe(events: string[], behave?: Behaviour) {
+  const receiver = await startReceiver(behave);
+  const registrations = events.map((event) => ({ event }));
+  const body = { name: uniqueName(), url: receiver.url, registrations };
+  const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+  cleanUps.push(receiver.close, () => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
+  return { receiver, webhook };
+}
+
+type Query = NonNullable<operations["deliveriesList"]["parameters"]["query"]>;
+const log = async (id: number, query: Query = {}) =>
+  dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", { params: { path: { id }, query } }));
+const one = (id: number, deliveryId: string) => ({ params: { path: { id, deliveryId } } });
+const detail = async (id: number, deliveryId: string) =>
+  dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries/{deliveryId}", one(id, deliveryId)));
+const again = "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver";
+
+async function settled(id: number, deliveryId: string, isSettled: (delivery: Delivery) => boolean): Promise<void> {
+  for (let tries = 0; !isSettled(await detail(id, deliveryId)); tries++) {
+    if (tries === 400) throw new Error("the delivery does not settle");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+describe("the log of deliveries", () => {
+  test("has every delivery once, newest first, part by part and under each filter", async () => {
+    const { receiver, webhook } = await subscribe(["prospect.created", "prospect.deleted"]);
+    for (let i = 0; i < 12; i++) {
+      const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: `${i}` } }), 201);
+      if (i % 3 === 0) await as.rep.DELETE("/api/prospects/{id}", at(id));
+    }
+    await receiver.until(16);
+    const whole = (await log(webhook.id, { limit: 500 })).items;
+    const ids = whole.map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted().toReversed());
+    expect(new Set(ids)).toEqual(new Set(receiver.receipts.map(({ event }) => event.id)));
+
+    const seen: string[] = [];
+    let cursor: string | null | undefined;
+    while (cursor !== null) {
+      const part = await log(webhook.id, { limit: 5, ...(cursor !== undefined && { cursor }) });
+      expect(part.items.length).toBeLessThanOrEqual(5);
+      seen.push(...part.items.map(({ id }) => id));
+      cursor = part.nextCursor;
+    }
+    expect(seen).toEqual(ids);
+
+    const deleted = await log(webhook.id, { event: "prospect.deleted", limit: 3 });
+    expect(deleted.items).toHaveLength(3);
+    expect(
+      (await log(webhook.id, { event: "prospect.deleted", cursor: present(deleted.nextCursor) })).items,
+    ).toHaveLength(1);
+    expect((await log(webhook.id, { status: "cancelled" })).items).toEqual([]);
+    expect((await log(webhook.id, { event: "nothing" })).nextCursor).toBeNull();
+    for (const query of ["cursor=x", "status=lost", "limit=0"]) {
+      const path = `/api/webhooks/${webhook.id}/deliveries?${query}`;
+      expect(problemOf(await as.admin("GET", path), 400, "validation_failed")).toMatchObject([
+        { parameter: query.split("=")[0] },
+      ]);
+    }
+  });
+
+  test("shows the exact body, and each attempt with what the receiver answered", async () => {
+    const { receiver, webhook } = await subscribe(["prospect.created"], (_, response, count) => {
+      response.statusCode = count === 1 ? 503 : 200;
+      response.end(count === 1 ? "x".repeat(5_000) : "thanks");
+    });
+    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
+    await receiver.until(2);
+    const { body, event } = present(receiver.receipts[0]);
+    await settled(webhook.id, event.id, ({ status }) => status === "delivered");
+    const found = await detail(webhook.id, event.id);
+    expect(found).toMatchObject({
+      id: event.id,
+      webhookId: webhook.id,
+      event: "prospect.created",
+      body,
+      attemptCount: 2,
+      nextAttemptAt: null,
+      attempts: [
+        { number: 1, status: 503, error: null, answer: "x".repeat(4_096) },
+        { number: 2, status: 200, error: null, answer: "thanks" },
+      ],
+    });
+    expect(JSON.stringify(found)).not.toContain(webhook.secretKey);
+  });
+});
+
+describe("sending again", () => {
+  test("gives the same bytes under the same id, newly signed, and one more attempt", async () => {
+    const { receiver, webhook } = await subscribe(["prospect.created"]);
+    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
+    await receiver.until(1);
+    const { id } = present(receiver.receipts[0]).event;
+    await settled(webhook.id, id, ({ status }) => status === "delivered");
+    const queued = await as.admin.POST(again, one(webhook.id, id));
+    expect(dataOf(queued, 202)).toEqual({ deliveryId: id });
+    await receiver.until(2);
+    await settled(webhook.id, id, ({ status, attemptCount }) => status === "delivered" && attemptCount === 2);
+    const [first, second] = receiver.receipts;
+    expect(second?.body).toBe(first?.body);
+    expect(second?.headers["x-service-attempt"]).toBe("2");
+    const expected = createHmac("sha256", webhook.secretKey).update(present(second).body).digest("hex");
+    expect(second?.headers["x-service-signature"]).toBe(expected);
+    expect((await log(webhook.id)).items).toMatchObject([{ id, status: "delivered", attemptCount: 2 }]);
+  });
+
+  test("twenty at once under one key are one attempt", async () => {
+    const { receiver, webhook } = await subscribe(["prospect.created"]);
+    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
+    await receiver.until(1);
+    const { id } = present(receiver.receipts[0]).event;
+    await settled(webhook.id, id, ({ status }) => status === "delivered");
+    const headers = { Authorization: `Bearer ${await tokenOf(as.admin.email)}`, "Idempotency-Key": uniqueName() };
+    const path = `/api/webhooks/${webhook.id}/deliveries/${id}/redeliver`;
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send("POST", path, { headers })));
+    for (const { status } of answers) expect([202, 409]).toContain(status);
+    await receiver.until(2);
+    await settled(webhook.id, id, ({ status, attemptCount }) => status === "delivered" && attemptCount === 2);
+    expect((await send("POST", path, { headers })).headers.get("idempotency-replayed")).toBe("true");
+    expect(receiver.receipts).toHaveLength(2);
+  });
+
+  test("is a conflict when the registration is gone, and not found for anybody else", async () => {
+    const { receiver, webhook } = await subscribe(["prospect.created"]);
+    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
+    await receiver.until(1);
+    const { id } = present(receiver.receipts[0]).event;
+    problemOf(await as.otherOwner.POST(again, one(webhook.id, id)), 404, "not_found");
+    problemOf(
+      await as.otherOwner.GET("/api/webhooks/{id}/deliveries/{deliveryId}", one(webhook.id, id)),
+      404,
+      "not_found",
+    );
+    problemOf(await as.otherOwner.GET("/api/webhooks/{id}/deliveries", at(webhook.id)), 404, "not_found");
+    problemOf(await as.admin.POST(again, one(webhook.id, "nonsense")), 400, "validation_failed");
+    problemOf(await as.admin.POST(again, one(webhook.id, `dlv_${"0".repeat(29)}`)), 404, "not_found");
+    await settled(webhook.id, id, ({ status }) => status === "delivered");
+    const place = { params: { path: { id: webhook.id, registrationId: present(webhook.registrations[0]).id } } };
+    dataOf(await as.admin.DELETE("/api/webhooks/{id}/registrations/{registrationId}", place));
+    problemOf(await as.admin.POST(again, one(webhook.id, id)), 409, "conflict");
+  });
+});
+
+describe("a replay", () => {
+  test("sends again what failed, and what was delivered only if asked for", async () => {
+    let isDown = true;
+    const { receiver, webhook } = await subscribe(["prospect.created"], (_, response, count) => {
+      response.statusCode = isDown && count > 1 ? 500 : 200;
+      response.end();
+    });
+    const from = new Date(Date.now() - 1_000).toISOString();
+    const told = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
+    for (const [i, name] of ["first", "second", "third"].entries()) {
+      dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
+      // What comes may be another attempt of the one before.
+      while (told() <= i) await receiver.until(receiver.receipts.length + 1);
+    }
+    const ids = receiver.receipts.map(({ event }) => event.id);
+    const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
+    // Half a minute from here to the attempt after.
+    for (const id of failed) await settled(webhook.id, id, ({ attemptCount }) => attemptCount >= 3);
+    isDown = false;
+    const replay = (body: ReplayRange) => as.admin.POST("/api/webhooks/{id}/replay", { ...at(webhook.id), body });
+    const before = receiver.receipts.length;
+    expect(dataOf(await replay({ from }), 202)).toEqual({ count: 2 });
+    await receiver.until(before + 2);
+    for (const id of failed) await settled(webhook.id, id, ({ status }) => status === "delivered");
+    expect(new Set(receiver.receipts.slice(before).map(({ event }) => event.id))).toEqual(new Set(failed));
+    expect(dataOf(await replay({ from }), 202)).toEqual({ count: 0 });
+    expect(dataOf(await replay({ from, to: "2020-01-01" }), 202)).toEqual({ count: 0 });
+    expect(dataOf(await replay({ from, deliveries: "all" }), 202)).toEqual({ count: 3 });
+    await receiver.until(before + 5);
+    expect(new Set(receiver.receipts.map(({ body }) => body)).size).toBe(3);
+  });
+
+  test("needs times, and is for admins of the company alone", async () => {
+    const { webhook } = await subscribe(["prospect.created"]);
+    const path = `/api/webhooks/${webhook.id}/replay`;
+    for (const body of [
+      {},
+      { from: "yesterday" },
+      { from: "2026-06-01", to: 7 },
+      { from: "2026-06-01", deliveries: "x" },
+    ]) {
+      problemOf(await as.admin("POST", path, body), 400, "validation_failed");
+    }
+    problemOf(await as.rep("POST", path, { from: "2026-06-01" }), 403, "permission_denied");
+    problemOf(await as.otherOwner("POST", path, { from: "2026-06-01" }), 404, "not_found");
+  });
+});
+
+test("a paused webhook gets what it missed when it is resumed", async () => {
+  const { receiver, webhook } = await subscribe(["prospect.created"]);
+  const status = async () => dataOf(await as.admin.GET("/api/webhooks/{id}", at(webhook.id))).status;
+  const paused = dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(webhook.id)));
+  expect(paused).toMatchObject({ id: webhook.id, status: "paused", registrations: webhook.registrations });
+  expect(await status()).toBe("paused");
+  const names = ["first", "second", "third"];
+  for (const name of names) dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
+  for (let kept = 0; kept < 3; kept = (await log(webhook.id, { status: "waiting" })).items.length) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(receiver.receipts).toEqual([]);
+  expect(dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id))).status).toBe("active");
+  await receiver.until(3);
+  // What is released within one second has no order among itself.
+  const sent = receiver.receipts.map(({ event }) => z.parse(OfProspect, event.data).prospect.name);
+  expect(new Set(sent)).toEqual(new Set(names));
+  problemOf(await as.otherOwner.POST("/api/webhooks/{id}/pause", at(webhook.id)), 404, "not_found");
+  problemOf(await as.otherOwner.POST("/api/webhooks/{id}/resume", at(webhook.id)), 404, "not_found");
+});

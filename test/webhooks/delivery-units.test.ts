@@ -1,0 +1,76 @@
+/** What a delivered event takes of the table, in write units, and how large its row is. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { metered } from "#shared/db/meter.ts";
+import { deliveryItem } from "#shared/webhooks/delivery.ts";
+import { packedBody, unpackedBody } from "#shared/webhooks/delivery-body.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { deliveries, drain, newScene, prospectRow, publish } from "./event-scene.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+/** A prospect with everything that a canvasser fills in. */
+const filled = {
+  name: "Ada Lovelace-Byron",
+  phoneNumber: "+1 303 555 0134",
+  emailAddress: "ada.lovelace@mail.example.com",
+  lat: 39.739_235,
+  lng: -104.990_25,
+  address: {
+    id: 123_456,
+    address1: "1600 Pennsylvania Street",
+    address2: "Apt 12",
+    city: "Denver",
+    state: "CO",
+    zip: "80203",
+    formattedAddress: "1600 Pennsylvania Street, Apt 12, Denver, CO 80203",
+  },
+  customFieldData: JSON.stringify({ roof: "shingle", storeys: 2, "last service": "2025-11-03" }),
+};
+
+test("a delivered event takes seven write units, of the eight that it may, that of a prospect with all its fields too", async () => {
+  for (const fields of [{}, filled]) {
+    const at = await newScene(db);
+    const change = { before: undefined, after: { ...prospectRow(at.companyId, 4_711), ...fields } };
+    const { usage } = await metered(async () => {
+      await publish({ ...at, change });
+      await drain(at);
+    });
+    expect(at.posts).toHaveLength(1);
+    expect(await deliveries(at)).toMatchObject([{ state: "delivered" }]);
+    expect(usage.writeUnits).toBe(7);
+    expect(usage.readUnits).toBeLessThanOrEqual(8);
+  }
+});
+
+test("a failed attempt before takes eight more, those that note the failure on the webhook and its end included", async () => {
+  const at = await newScene(db);
+  at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
+  const { usage } = await metered(async () => {
+    await publish(at);
+    await drain(at);
+  });
+  expect(at.posts).toHaveLength(2);
+  // Two at the gate, the attempt, the plan with its move in the due index; and the webhook's row learns of it and back.
+  expect(usage.writeUnits).toBe(7 + 6 + 2);
+});
+
+test("bodies come back byte for byte, those of older rows as they are", async () => {
+  const at = await newScene(db);
+  await publish(at);
+  const [delivery] = await deliveries(at);
+  if (delivery?.body === undefined) throw new Error("no delivery");
+  const { body } = delivery;
+  const bytes = packedBody(body);
+  expect(bytes.length).toBeLessThan(body.length / 2);
+  for (const text of [body, "", "ä\u{1F600}\u2028", "x".repeat(100_000)]) {
+    expect(unpackedBody(packedBody(text))).toBe(text);
+    expect(unpackedBody(text)).toBe(text);
+  }
+  expect(deliveryItem(delivery).body).toEqual(bytes);
+  expect(() => unpackedBody(Buffer.of(9, 1, 2))).toThrow("not known");
+});

@@ -1,0 +1,86 @@
+/** The body of a delivery is fixed when it is first written: what is published again reads other rows and changes nothing. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { EventContext } from "#shared/context.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/item.ts";
+import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { createAppointment, updateAppointment } from "#shared/prospects/attached/appointments.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const NOW = Date.UTC(2030, 0, 1);
+const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
+
+/** A prospect before and after a change of its name, with an appointment in each. */
+async function scene() {
+  let now = NOW;
+  const context: ApiContext = contextOn(db.direct, { now: () => now });
+  const owner = { email: "body@x.test", firstName: "A", lastName: "B", sub: "body" };
+  const { company, owner: made } = await createCompany(context, { name: "X", owner });
+  const caller: Caller = { companyId: company.id, userId: made.id, role: "owner", permissions: [] };
+  const registration = { filter: null, delayMinutes: 0, manualTriggerButtonText: null };
+  const registrations = [{ ...registration, event: "prospect.updated", triggerMode: "automatic" as const }];
+  await createWebhook(context, company.id, { name: "x", url: "http://127.0.0.1:1/", registrations });
+  const { id } = await createProspect(context, caller, { name: "Ada" });
+  const appointment = await createAppointment(context, caller, id, { title: "first", startAt: hour(2) });
+  const before = await db.direct.get(keys.prospect(company.id, id));
+  now += 60_000;
+  await updateProspect(context, caller, id, { name: "Bea" });
+  const after = await db.direct.get(keys.prospect(company.id, id));
+  now += 60_000;
+  return { context, caller, id, appointmentId: appointment.id, change: { before, after } };
+}
+
+async function deliveriesOf({ companyId }: Caller): Promise<StoredDelivery[]> {
+  const items: Item[] = [];
+  for await (const item of db.direct.query(keys.webhooks(companyId))) {
+    if (item.type !== "webhook") continue;
+    for (let shard = 0; shard < DELIVERY_SHARDS; shard++) {
+      for await (const row of db.direct.query(keys.deliveryShard(companyId, Number(item.id), shard))) items.push(row);
+    }
+  }
+  return items.map((item) => z.parse(StoredDelivery, item));
+}
+
+test("an appointment that is made or moved after the event was told is not in it", async () => {
+  const { context, caller, id, appointmentId, change } = await scene();
+  const events: EventContext = {
+    table: db.direct,
+    clock: context.clock,
+    timeScale: 1,
+    senders: 10,
+    secrets: { open: () => Promise.reject(new Error("nothing is signed here")) },
+    wait: async () => undefined,
+    queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("nothing is taken here")) },
+    post: () => Promise.reject(new Error("nothing is posted here")),
+    park: () => Promise.reject(new Error("nothing is parked here")),
+  };
+  // Sooner than the first one, and there before the event is told, but made after what it tells of.
+  await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
+  const reads = batchReads(events);
+  await Promise.all([reads.dictionary(caller.companyId), reads.webhooks(caller.companyId)]);
+  const { usage } = await metered(() => publishChanges(events, reads, [change]));
+  // The ledger and the delivery: the row itself tells the rest.
+  expect(usage.requests).toBe(2);
+  const [told, ...more] = await deliveriesOf(caller);
+  expect(more).toEqual([]);
+  expect(JSON.parse(told?.body ?? "")).toMatchObject({ data: { prospect: { appointments: [{ title: "first" }] } } });
+
+  await updateAppointment(context, caller, appointmentId, { title: "changed" });
+  await publishChanges(events, batchReads(events), [change]);
+  expect(await deliveriesOf(caller)).toEqual([told]);
+});

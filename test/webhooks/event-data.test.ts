@@ -1,0 +1,69 @@
+/** What a warm function keeps of events' data: each is read once, whoever asks, and no more is kept than has room. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
+import type { Table } from "#shared/db/table.ts";
+import { keepEventData, readEventData } from "#shared/webhooks/event-data.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { START } from "./event-scene.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const COMPANY = 1;
+
+/** A function of its own, which keeps nothing yet; `reads` counts its calls. */
+function warm(): { table: Table; reads: () => number } {
+  let reads = 0;
+  const batchGet: Table["batchGet"] = (keys, how) => {
+    reads++;
+    return db.direct.batchGet(keys, how);
+  };
+  return { table: { ...db.direct, batchGet }, reads: () => reads };
+}
+
+async function kept(text: string): Promise<string> {
+  const id = randomUUID();
+  await keepEventData(db.direct, { companyId: COMPANY, id, createdAt: iso(START) }, text, START);
+  return id;
+}
+
+test("ten that ask at once and one that asks later share one read", async () => {
+  const { table, reads } = warm();
+  const id = await kept('{"a":"ä\u2028"}');
+  const read = async () => (await readEventData(table, COMPANY, [id])).get(id);
+  expect(new Set(await Promise.all(Array.from({ length: 10 }, read)))).toEqual(new Set(['{"a":"ä\u2028"}']));
+  await read();
+  expect(reads()).toBe(1);
+});
+
+test("what was first written stays, and its bytes are told to whoever writes again", async () => {
+  const id = await kept('{"a":1}');
+  const again = { companyId: COMPANY, id, createdAt: iso(START) };
+  expect(await keepEventData(db.direct, again, '{"a":22222}', START)).toBe(7);
+  expect((await readEventData(db.direct, COMPANY, [id])).get(id)).toBe('{"a":1}');
+});
+
+test("of many large ones the last are kept, and the first are read again", async () => {
+  const { table, reads } = warm();
+  const ids: string[] = [];
+  for (let i = 0; i < 80; i++) ids.push(await kept(JSON.stringify(`${i} ${"x".repeat(250_000)}`)));
+  for (const id of ids) await readEventData(table, COMPANY, [id]);
+  expect(reads()).toBe(80);
+  await readEventData(table, COMPANY, ids.slice(-50));
+  expect(reads()).toBe(80);
+  const [first = ""] = ids;
+  expect((await readEventData(table, COMPANY, [first])).get(first)).toMatch(/^"0 x/);
+  expect(reads()).toBe(81);
+});
+
+test("what is gone is an error each time, and is found once it is there", async () => {
+  const { table } = warm();
+  const id = randomUUID();
+  for (let i = 0; i < 2; i++) await expect(readEventData(table, COMPANY, [id])).rejects.toThrow("is gone");
+  await keepEventData(db.direct, { companyId: COMPANY, id, createdAt: iso(START) }, "{}", START);
+  expect((await readEventData(table, COMPANY, [id])).get(id)).toBe("{}");
+});

@@ -1,0 +1,261 @@
+/** The way of an event in the tests' hands: a real table, a queue that hands out messages in order, a receiver, a clock, and kills. */
+import { setImmediate as turn } from "node:timers/promises";
+import * as z from "zod/mini";
+import type { Queued } from "#shared/aws/queue.ts";
+import { iso } from "#shared/clock.ts";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
+import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { secretsOn } from "#shared/secrets/provider.ts";
+import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
+import { type QueueMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { calledBy, Killed, mortal } from "../harness/killable.ts";
+
+export { Killed };
+
+export const START = Date.UTC(2026, 5, 1);
+/** Six times the deliver function's time-out: when the queue hands a message out again. */
+const VISIBILITY_MS = 90_000;
+
+/** The process is killed at its nth call to the outside, before or after the call takes effect. */
+export interface Kill {
+  readonly at: number;
+  readonly when: "before" | "after";
+  /** On one machine with it: whatever the queue had is gone as well. */
+  readonly withQueue?: true;
+}
+
+export interface Scene {
+  readonly db: FaultyDynamoDb;
+  readonly companyId: number;
+  readonly webhookId: number;
+  readonly change: RowChange;
+  readonly context: EventContext;
+  /** Waiting messages with the time they become visible and whether they were handed out before. */
+  readonly queue: { message: QueueMessage; at: number; isRepeat: boolean }[];
+  readonly posts: Post[];
+  /** What the calls are that a kill can strike. */
+  readonly calls: string[];
+  clock: number;
+  kill: Kill | undefined;
+  /** Posts that had begun when it was killed: what came of these nobody may have recorded. */
+  postsWhenKilled: number;
+  /** Done just before the nth call to the outside, once. */
+  meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
+  answers: (post: Post, number: number) => Partial<Exchange>;
+}
+
+let subjects = 0;
+
+/** A company with one registration, and the change of a prospect that it wants to hear of. */
+export async function newScene(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Scene> {
+  const time = { now: () => made.clock };
+  const plain = contextOn(db.direct, { now: () => START });
+  const sub = `events-${subjects++}`;
+  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+  const { company } = await createCompany(plain, { name: "Acme", owner });
+  const webhook = await createWebhook(plain, company.id, { name: "x", url: "http://127.0.0.1:1/", registrations: [] });
+  await createRegistration(plain, company.id, webhook.id, {
+    event,
+    filter: null,
+    delayMinutes,
+    triggerMode: "automatic",
+    manualTriggerButtonText: null,
+  });
+  const queue: Scene["queue"] = [];
+  const posts: Post[] = [];
+  const calls: string[] = [];
+  const context: EventContext = {
+    table: calledBy((work, name) => strike(name, work), db.direct),
+    // Whose calls are struck in secrets.test.ts.
+    secrets: secretsOn(db.direct),
+    clock: time,
+    wait: () => turn(),
+    timeScale: 1,
+    senders: 10,
+    queue: {
+      returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
+      send: (entries: readonly Queued<QueueMessage>[]) => strike("send", async () => enqueue(entries)),
+    },
+    post: (post) =>
+      strike("post", async () => {
+        posts.push(post);
+        return {
+          status: 200,
+          error: null,
+          answer: "",
+          retryAfter: undefined,
+          latencyMs: 1,
+          ...made.answers(post, posts.length),
+        };
+      }),
+    park: () => Promise.reject(new Error("nothing is to be parked")),
+  };
+  const made: Scene = {
+    db,
+    companyId: company.id,
+    webhookId: webhook.id,
+    change: { before: undefined, after: prospectRow(company.id, 4_711) },
+    context,
+    queue,
+    posts,
+    calls,
+    clock: START,
+    kill: undefined,
+    postsWhenKilled: 0,
+    meanwhile: undefined,
+    answers: () => ({}),
+  };
+  return made;
+
+  function enqueue(entries: readonly Queued<QueueMessage>[]): void {
+    for (const { message, delaySeconds } of entries) {
+      queue.push({ message, at: made.clock + delaySeconds * 1_000, isRepeat: false });
+    }
+  }
+  async function strike<T>(name: string, call: () => Promise<T>): Promise<T> {
+    calls.push(name);
+    const { kill, meanwhile } = made;
+    if (meanwhile?.at === calls.length) await meanwhile.work();
+    const isHit = kill !== undefined && kill.at === calls.length;
+    if (isHit && kill.when === "before") throw killed();
+    const result = await call();
+    if (isHit) throw killed();
+    return result;
+  }
+  function killed(): Killed {
+    made.postsWhenKilled = calls.filter((call) => call === "post").length;
+    return new Killed();
+  }
+}
+
+export function prospectRow(companyId: number, id: number): StoredProspect {
+  const now = iso(START);
+  return {
+    type: "prospect",
+    id,
+    companyId,
+    name: "Ada",
+    phoneNumber: null,
+    secondaryPhoneNumber: null,
+    emailAddress: null,
+    lat: null,
+    lng: null,
+    address: null,
+    statusId: null,
+    lastStatusChange: null,
+    upcoming: [],
+    moreUpcomingUntil: null,
+    assignedToUserId: null,
+    assignedByUserId: null,
+    tagIds: [],
+    source: "api",
+    sourceId: null,
+    sourceCreatedAt: null,
+    customFieldData: null,
+    createdAt: now,
+    updatedAt: now,
+    createdBy: 1,
+    updatedBy: 1,
+    version: 1,
+  };
+}
+
+export async function publish(at: Scene): Promise<void> {
+  const context = mortal(at.context);
+  await publishChanges(context, batchReads(context), [at.change]);
+}
+
+/** The stream gives a record again until it has been published. */
+export async function publishUntilDone(at: Scene): Promise<void> {
+  for (;;) {
+    try {
+      return await publish(at);
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+    }
+  }
+}
+
+/** As the queue's function does it, with a batch of one. */
+export async function consume(at: Pick<Scene, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
+  const [end] = await consumeBatch(mortal(at.context), [{ message, isRepeat }]);
+  if (end?.status === "rejected") throw end.reason;
+}
+
+/** Hands out messages in the order in which they become visible, until none is left. */
+export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {
+  for (let steps = 0; at.queue.length > 0; steps++) {
+    if (steps > maxSteps) throw new Error("the queue does not come to rest");
+    at.queue.sort((a, b) => a.at - b.at);
+    const next = at.queue.shift();
+    if (next === undefined) return;
+    at.clock = Math.max(at.clock, next.at);
+    try {
+      await consume(at, next.message, next.isRepeat);
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+      if (at.kill?.withQueue) at.queue.length = 0;
+      else at.queue.push({ message: next.message, at: at.clock + VISIBILITY_MS, isRepeat: true });
+    }
+  }
+}
+
+/** What is visible goes out at once, to as many senders: in no order, and whoever is killed leaves its message to come back. */
+export async function drainTogether(at: Scene, maxSteps = 1_000): Promise<void> {
+  for (let steps = 0; at.queue.length > 0; steps++) {
+    if (steps > maxSteps) throw new Error("the queue does not come to rest");
+    at.clock = Math.max(at.clock, Math.min(...at.queue.map((entry) => entry.at)));
+    const visible = at.queue.filter((entry) => entry.at <= at.clock);
+    at.queue.splice(0, at.queue.length, ...at.queue.filter((entry) => entry.at > at.clock));
+    const ends = await Promise.allSettled(visible.map(({ message, isRepeat }) => consume(at, message, isRepeat)));
+    for (const [i, end] of ends.entries()) {
+      const entry = visible[i];
+      if (end.status === "fulfilled" || entry === undefined) continue;
+      if (!(end.reason instanceof Killed)) throw end.reason;
+      at.queue.push({ ...entry, at: at.clock + VISIBILITY_MS, isRepeat: true });
+    }
+  }
+}
+
+/** Nothing waits any more: the queue has come to rest, and the sweeper has found nothing to do for so many minutes. */
+export async function settleFor(at: Scene, minutes: number, empty = drain): Promise<void> {
+  for (let minute = 0; minute < minutes; minute++) {
+    await empty(at);
+    at.clock += 60_000;
+    await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
+      if (!(error instanceof Killed)) throw error;
+    });
+    // What other tests of the table have left is none of this one's.
+    at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
+  }
+  await empty(at);
+}
+
+export const deliveries = ({ db, ...hook }: Scene): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
+
+export async function deliveriesOf(
+  db: FaultyDynamoDb,
+  { companyId, webhookId }: Pick<Scene, "companyId" | "webhookId">,
+): Promise<StoredDelivery[]> {
+  const found: StoredDelivery[] = [];
+  const partitions = Array.from(
+    { length: DELIVERY_SHARDS },
+    (_, shard) => keys.deliveryShard(companyId, webhookId, shard).pk,
+  );
+  for (const pk of partitions) {
+    for await (const item of db.direct.query({ pk })) {
+      if (item.type === "delivery") found.push(z.parse(StoredDelivery, item));
+    }
+  }
+  return found;
+}

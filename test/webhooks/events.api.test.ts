@@ -1,0 +1,192 @@
+/** Events over HTTP: what happens to prospects reaches the receivers that asked for it, signed, and nobody else. */
+import { createHmac } from "node:crypto";
+import { Webhook as StandardWebhook } from "standardwebhooks";
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { NewRegistration, Webhook } from "../../docs/client/api.ts";
+import { at } from "../harness/client.ts";
+import { type Behaviour, type Receiver, startReceiver } from "../harness/receiver.ts";
+import { dataOf, present, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+/** A receiver with a webhook of the company that is registered for these events. */
+async function subscribe(
+  client: typeof as.admin,
+  registrations: NewRegistration[],
+  behave?: Behaviour,
+): Promise<{ receiver: Receiver; webhook: Webhook }> {
+  const receiver = await startReceiver(behave);
+  const answer = await client.POST("/api/webhooks", { body: { name: uniqueName(), url: receiver.url, registrations } });
+  const webhook = dataOf(answer, 201);
+  cleanUps.push(receiver.close, () => client.DELETE("/api/webhooks/{id}", at(webhook.id)));
+  return { receiver, webhook };
+}
+
+const Joined = z.object({
+  events: z.array(z.object({ data: z.object({ prospect: z.object({ name: z.string() }) }) })),
+});
+
+/** Two statuses of the company. */
+async function twoStatuses(): Promise<[number, number]> {
+  const [first, second] = dataOf(await as.rep.GET("/api/statuses"));
+  return [present(first).id, present(second).id];
+}
+
+describe("events", () => {
+  test("after a rotation and a change of url, the new receiver finds both secrets in what it gets", async () => {
+    const { receiver: old, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }]);
+    const receiver = await startReceiver();
+    cleanUps.push(receiver.close);
+    dataOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(webhook.id), body: { url: receiver.url } }));
+    const rotate = { ...at(webhook.id), body: {} };
+    const { secretKey } = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", rotate), 201);
+    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
+    await receiver.until(1);
+    const { headers, body } = present(receiver.receipts[0]);
+    const signed = (secret: string): string => createHmac("sha256", secret).update(body).digest("hex");
+    expect(headers["x-service-signature"]).toBe(signed(secretKey));
+    expect(headers["x-service-signature-previous"]).toBe(signed(webhook.secretKey));
+    for (const secret of [secretKey, webhook.secretKey]) {
+      const verifier = new StandardWebhook(Buffer.from(secret).toString("base64"));
+      const texts = Object.entries(headers).flatMap(([name, value]) =>
+        typeof value === "string" ? [[name, value]] : [],
+      );
+      expect(verifier.verify(body, Object.fromEntries(texts))).toMatchObject({ event: "prospect.created" });
+    }
+    expect(old.receipts).toEqual([]);
+  });
+
+  test("the life of a prospect arrives as signed events, each once", async () => {
+    const names = ["prospect.created", "prospect.updated", "prospect.status_changed", "prospect.deleted"];
+    const { receiver, webhook } = await subscribe(
+      as.admin,
+      names.map((event) => ({ event })),
+    );
+    const [first, second] = await twoStatuses();
+    const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada", currentStatusId: first } }), 201);
+    const changed = dataOf(
+      await as.rep.PATCH("/api/prospects/{id}", {
+        ...at(made.id),
+        body: { currentStatusId: second, phoneNumber: "5" },
+      }),
+    );
+    dataOf(await as.rep.PATCH("/api/prospects/{id}", { ...at(made.id), body: {} }));
+    const { statusHistory } = dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)));
+    await as.rep.DELETE("/api/prospects/{id}", at(made.id));
+    await receiver.until(4);
+
+    const byName = Object.fromEntries(receiver.receipts.map(({ event }) => [event.event, event]));
+    expect(Object.keys(byName).toSorted()).toEqual(names.toSorted());
+    expect(byName["prospect.created"]?.data).toEqual({ prospect: made });
+    expect(byName["prospect.updated"]?.data).toMatchObject({
+      prospect: changed,
+      changedFields: ["phoneNumber", "currentStatus"],
+    });
+    expect(byName["prospect.status_changed"]?.data).toMatchObject({
+      prospect: changed,
+      previousStatus: { id: first },
+      newStatus: { id: second },
+      statusHistoryId: statusHistory[0]?.id,
+      changedBy: { email: as.rep.email },
+    });
+    expect(byName["prospect.deleted"]?.data).toMatchObject({ prospect: { id: made.id } });
+
+    for (const { headers, body, event } of receiver.receipts) {
+      expect(headers["x-service-signature"]).toBe(createHmac("sha256", webhook.secretKey).update(body).digest("hex"));
+      expect(headers["x-service-event"]).toBe(event.event);
+      expect(headers["x-service-delivery"]).toBe(event.id);
+      expect(headers["x-service-attempt"]).toBe("1");
+      const key = Buffer.from(webhook.secretKey).toString("base64");
+      const standard = {
+        "webhook-id": String(headers["webhook-id"]),
+        "webhook-timestamp": String(headers["webhook-timestamp"]),
+        "webhook-signature": String(headers["webhook-signature"]),
+      };
+      expect(new StandardWebhook(key).verify(body, standard)).toMatchObject({
+        companyId: webhook.companyId,
+        webhookId: webhook.id,
+        eventCount: 1,
+      });
+    }
+    expect(new Set(receiver.receipts.map(({ event }) => event.id)).size).toBe(4);
+  });
+
+  test("another company's events stay away, and so do those that a filter refuses", async () => {
+    const other = await subscribe(as.otherOwner, [{ event: "prospect.created" }]);
+    const name = uniqueName();
+    const { receiver } = await subscribe(as.admin, [
+      { event: "prospect.created", filter: { "prospect.name": [name] } },
+    ]);
+    await as.rep.POST("/api/prospects", { body: { name: "somebody else" } });
+    await as.rep.POST("/api/prospects", { body: { name } });
+    await receiver.until(1);
+    await as.otherRep.POST("/api/prospects", { body: { name: "theirs" } });
+    await other.receiver.until(1);
+    expect(receiver.receipts.map(({ event }) => event.data)).toMatchObject([{ prospect: { name } }]);
+    expect(other.receiver.receipts.map(({ event }) => event.data)).toMatchObject([{ prospect: { name: "theirs" } }]);
+  });
+
+  test("a failing receiver gets the same bytes again; a redirect is a failure and is not followed", async () => {
+    const decoy = await startReceiver();
+    cleanUps.push(decoy.close);
+    const { receiver } = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
+      if (count === 1) response.writeHead(302, { Location: decoy.url }).end();
+      else response.writeHead(204).end();
+    });
+    await as.rep.POST("/api/prospects", { body: {} });
+    await receiver.until(2);
+    const [first, second] = receiver.receipts;
+    expect(second?.body).toBe(first?.body);
+    expect(second?.headers["x-service-delivery"]).toBe(first?.headers["x-service-delivery"]);
+    expect([first, second].map((receipt) => receipt?.headers["x-service-attempt"])).toEqual(["1", "2"]);
+    expect(decoy.receipts).toHaveLength(0);
+  });
+
+  test("nothing is sent for a webhook that is deleted meanwhile", async () => {
+    const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response) => {
+      response.writeHead(500).end();
+    });
+    await as.rep.POST("/api/prospects", { body: {} });
+    await receiver.until(1);
+    await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
+    // A second webhook's second attempt comes after the first one's would have.
+    const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
+      response.writeHead(count === 1 ? 500 : 200).end();
+    });
+    await as.rep.POST("/api/prospects", { body: {} });
+    await later.receiver.until(2);
+    expect(receiver.receipts).toHaveLength(1);
+  });
+
+  test("with a delay, what happens to a prospect within it is one delivery, not before it is due", async () => {
+    // Four minutes are four seconds here.
+    const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.updated", delayMinutes: 4 }]);
+    const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "0" } }), 201);
+    const other = dataOf(await as.rep.POST("/api/prospects", { body: { name: "other" } }), 201);
+    const rename = async (of: number, name: string) =>
+      dataOf(await as.rep.PATCH("/api/prospects/{id}", { ...at(of), body: { name } }));
+    const first = await rename(id, "1");
+    for (const name of ["2", "3"]) await rename(id, name);
+    await rename(other.id, "another");
+    await receiver.until(2);
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(first.updatedAt) + 4_000);
+    const [joined, alone] = receiver.receipts.map(({ event }) => event);
+    expect(joined).toMatchObject({ eventCount: 3, createdAt: first.updatedAt, data: { prospect: { name: "3" } } });
+    const { events } = z.parse(Joined, joined);
+    expect(events.map(({ data }) => data.prospect.name)).toEqual(["1", "2", "3"]);
+    expect(alone).toMatchObject({ eventCount: 1, data: { prospect: { id: other.id } } });
+    const one = { params: { path: { id: webhook.id, deliveryId: present(joined).id } } };
+    const shown = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries/{deliveryId}", one));
+    expect(shown.body).toBe(receiver.receipts[0]?.body);
+    await rename(id, "4");
+    await receiver.until(3);
+    expect(receiver.receipts[2]?.event).toMatchObject({ eventCount: 1, data: { prospect: { name: "4" } } });
+  });
+});

@@ -1,0 +1,171 @@
+/** An event that many registrations want, in the tests' hands: as many as the limits allow, and a territory of as many points. */
+import { iso } from "#shared/clock.ts";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Item, Write } from "#shared/db/item.ts";
+import type { Key } from "#shared/db/keys.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import type { StoredTerritory } from "#shared/territories/schema.ts";
+import { packed } from "#shared/territories/territories.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { sealedSecret } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { Killed } from "../harness/killable.ts";
+import { consume, newScene, type Scene, START } from "./event-scene.ts";
+
+export interface Many {
+  readonly webhooks: number;
+  readonly each: number;
+  readonly delayMinutes?: number;
+  /** JSON. */
+  readonly filter?: string;
+}
+
+export interface ManyScene extends Scene {
+  readonly webhookIds: readonly number[];
+}
+
+let nextId = 5_000_000;
+
+/** All registrations want `territory.updated`; that of the scene itself wants nothing that happens here. */
+export async function newManyScene(
+  db: FaultyDynamoDb,
+  { webhooks, each, delayMinutes = 0, filter }: Many,
+): Promise<ManyScene> {
+  const at = await newScene(db, "webhook.test");
+  const { companyId } = at;
+  const context = contextOn(db.direct);
+  const { webhook } = await readWebhook(context, companyId, at.webhookId);
+  const rows: (Key & Item)[] = [];
+  const webhookIds: number[] = [];
+  for (let i = 0; i < webhooks; i++) {
+    const webhookId = nextId++;
+    webhookIds.push(webhookId);
+    // A secret opens in the row that it was sealed for and in no other.
+    const secret = await sealedSecret(context.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
+    const hook = { ...webhook, ...secret, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
+    rows.push({ ...keys.webhook(companyId, webhookId), ...hook });
+    for (let j = 0; j < each; j++) rows.push(registrationRow(companyId, webhookId, delayMinutes, filter));
+  }
+  await db.direct.batchPut(rows);
+  return Object.assign(at, { webhookIds });
+}
+
+export function registrationRow(
+  companyId: number,
+  webhookId: number,
+  delayMinutes: number,
+  filter?: string,
+): Key & Item {
+  const id = nextId++;
+  const row: StoredRegistration = {
+    type: "registration",
+    id,
+    companyId,
+    webhookId,
+    event: "territory.updated",
+    filter: filter ?? null,
+    delayMinutes,
+    triggerMode: "automatic",
+    manualTriggerButtonText: null,
+    createdAt: iso(START),
+  };
+  return { ...keys.registration(companyId, webhookId, id), ...row };
+}
+
+/** The nth change of a territory with so many points, so many seconds after the start. */
+export function territoryChange(companyId: number, version: number, points = 3, seconds = 0): RowChange {
+  const polygon = Array.from({ length: points }, (_, i): [number, number] => [-104 - noise(i), 39 + noise(i + 0.5)]);
+  const row = (v: number): StoredTerritory & Item => ({
+    type: "territory",
+    id: 4_711,
+    companyId,
+    name: `North ${v}`,
+    ...packed(polygon),
+    totalProperties: v,
+    assignedToUserId: null,
+    createdAt: iso(START),
+    updatedAt: iso(START + seconds * 1_000),
+    createdBy: 1,
+    updatedBy: 1,
+    version: v,
+  });
+  return { before: row(version - 1), after: row(version) };
+}
+
+/** Digits that no compressor takes for others. */
+const noise = (i: number): number => Math.abs(Math.sin(i * 12.9898 + 78.233) * 43_758.5453) % 1;
+
+/** Hands out the messages of fan-outs until none is left; those of deliveries are taken from the queue and given. */
+export async function expandAll(at: Scene): Promise<string[]> {
+  const queued: string[] = [];
+  for (let steps = 0; at.queue.length > 0; ) {
+    at.queue.sort((a, b) => a.at - b.at);
+    const next = at.queue.shift();
+    if (next === undefined) break;
+    if ("deliveryId" in next.message) {
+      queued.push(next.message.deliveryId);
+      continue;
+    }
+    if (++steps > 500) throw new Error("the fan-outs do not come to an end");
+    at.clock = Math.max(at.clock, next.at);
+    try {
+      await consume(at, next.message, next.isRepeat);
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+      at.queue.push({ message: next.message, at: at.clock + 90_000, isRepeat: true });
+    }
+  }
+  return queued;
+}
+
+export interface Handed {
+  rows: number;
+  bytes: number;
+  /** Of one call. */
+  mostBytes: number;
+}
+
+/** What is handed to the table: rows that are put, and the bytes of all calls. */
+export function counted(context: EventContext): { context: EventContext; handed: Handed } {
+  const handed: Handed = { rows: 0, bytes: 0, mostBytes: 0 };
+  const count = (items: readonly object[]): void => {
+    const bytes = items.reduce((sum, item) => sum + sizeOf(item), 0);
+    handed.rows += items.length;
+    handed.bytes += bytes;
+    handed.mostBytes = Math.max(handed.mostBytes, bytes);
+  };
+  const { table } = context;
+  const seen: Table = {
+    ...table,
+    insert: (items) => {
+      count(items);
+      return table.insert(items);
+    },
+    batchPut: (items) => {
+      count(items);
+      return table.batchPut(items);
+    },
+    write: (entry) => {
+      count([contentOf(entry)]);
+      return table.write(entry);
+    },
+    transact: (writes) => {
+      count(writes.map(contentOf));
+      return table.transact(writes);
+    },
+  };
+  return { context: { ...context, table: seen }, handed };
+}
+
+const contentOf = (write: Write): object =>
+  "put" in write ? write.put : "update" in write ? { ...write.change.set, ...write.change.add } : {};
+
+const sizeOf = (item: object): number =>
+  Object.values(item).reduce((sum: number, value) => {
+    if (value instanceof Uint8Array) return sum + value.length;
+    return sum + (value instanceof Set ? JSON.stringify([...value]) : (JSON.stringify(value) ?? "")).length;
+  }, 0);

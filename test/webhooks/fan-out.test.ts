@@ -1,0 +1,353 @@
+/** Events that many registrations want: bounded work for the publisher, one delivery for each match, the same bytes as any other. */
+import { deflateRawSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
+import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
+import { keys } from "#shared/db/keys.ts";
+import { limits } from "#shared/limits.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { packedBody } from "#shared/webhooks/delivery-body.ts";
+import { StoredEventData } from "#shared/webhooks/event-data.ts";
+import { PER_MESSAGE, PER_MESSAGE_BYTES } from "#shared/webhooks/events/expand.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { consume, deliveriesOf, drain } from "./event-scene.ts";
+import { counted, expandAll, type ManyScene, newManyScene, registrationRow, territoryChange } from "./fan-out-scene.ts";
+import { booksOf, expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const publish = ({ context }: Pick<ManyScene, "context">, ...changes: RowChange[]) =>
+  publishChanges(context, batchReads(context), changes);
+
+async function allDeliveries({ companyId, webhookIds }: ManyScene): Promise<StoredDelivery[]> {
+  const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
+  return found.flat();
+}
+
+const Body = z.object({ registrationId: z.int(), data: z.unknown() });
+
+describe("the publisher", () => {
+  test("hands the table three rows and 300 KB for the largest event of 2 000 registrations, and sends one message", async () => {
+    const at = await newManyScene(db, { webhooks: 40, each: 50 });
+    const { context, handed } = counted(at.context);
+    await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
+    expect(handed.rows).toBe(3);
+    expect(handed.bytes).toBeLessThan(300_000);
+    expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 0, expanding: 2_000 });
+    // What one message tells is bounded, too.
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    await consume(at, first.message, false);
+    const made = at.queue.filter(({ message }) => "deliveryId" in message).length;
+    expect(made).toBeGreaterThan(50);
+    expect(made).toBeLessThan(PER_MESSAGE_BYTES / 200_000);
+    expect(await expectBalanced(at)).toMatchObject({ matched: made, waiting: made, expanding: 2_000 - made });
+  });
+
+  test("hands over as little for each of thirty such events, and publishes another company's beside them at once", async () => {
+    const at = await newManyScene(db, { webhooks: 10, each: 20 });
+    const other = await newManyScene(db, { webhooks: 1, each: 1 });
+    const { context, handed } = counted(at.context);
+    const changes = Array.from({ length: 30 }, (_, i) => territoryChange(at.companyId, i + 2, limits.polygonPointsMax));
+    await publish({ context }, ...changes, territoryChange(other.companyId, 2));
+    expect(handed.rows).toBeLessThanOrEqual(3 * 30 + 2);
+    expect(handed.mostBytes).toBeLessThan(200_000);
+    const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
+    expect(own.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
+    expect(at.queue.filter(({ message }) => message.companyId === other.companyId)).toHaveLength(1);
+  });
+
+  test("makes few deliveries of many events of a company itself: the rest are left to the queue", async () => {
+    const at = await newManyScene(db, { webhooks: 2, each: 45 });
+    const { context, handed } = counted(at.context);
+    await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
+    // Two events at once, with an entry in the ledger; data, entry and row of each of the others.
+    expect(handed.rows).toBe(2 * 90 + 1 + 23 * 3);
+    await expandAll(at);
+    expect(await allDeliveries(at)).toHaveLength(25 * 90);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 25 * 90, waiting: 25 * 90, expanding: 0 });
+  });
+
+  test("keeps large data once, also for few matches", async () => {
+    const at = await newManyScene(db, { webhooks: 1, each: 10 });
+    const { context, handed } = counted(at.context);
+    await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
+    expect(handed.rows).toBe(1 + 1 + 10);
+    expect(handed.bytes).toBeLessThan(250_000);
+    await drain(at);
+    expect(at.posts).toHaveLength(10);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 10, delivered: 10 });
+  });
+
+  test("packs bodies as fast as it can", () => {
+    const text = JSON.stringify(territoryChange(1, 2, 1_000).after);
+    const slowest = deflateRawSync(text, { level: 9 }).length;
+    expect(packedBody(text).length).toBeGreaterThan(slowest * 1.02);
+  });
+});
+
+test("every match is one delivery in the bytes that it would have by itself, at every attempt and in the log", async () => {
+  const at = await newManyScene(db, { webhooks: 3, each: 40 });
+  // One request of eight is refused, and made again.
+  at.answers = ({ headers }) => ({
+    status: headers["X-Service-Attempt"] === "1" && /[07]$/.test(headers["X-Service-Delivery"] ?? "") ? 503 : 200,
+  });
+  const change = territoryChange(at.companyId, 2);
+  await publish(at, change);
+  expect(await allDeliveries(at)).toEqual([]);
+  await drain(at, 5_000);
+  const made = await allDeliveries(at);
+  expect(made).toHaveLength(120);
+  expect(made.every(({ body, sharedData }) => body === undefined && sharedData === true)).toBe(true);
+  const bodies = new Map<string, Set<string>>();
+  for (const { headers, body } of at.posts) {
+    const id = headers["X-Service-Delivery"] ?? "";
+    bodies.set(id, (bodies.get(id) ?? new Set()).add(body));
+  }
+  expect(bodies.size).toBe(120);
+  const registered = new Set<number>();
+  for (const { id, event, createdAt, companyId, webhookId, registrationId } of made) {
+    const [body = "", ...others] = bodies.get(id) ?? [];
+    expect(others).toEqual([]);
+    const { data, registrationId: told } = Body.parse(JSON.parse(body));
+    registered.add(told);
+    const head = { id, event, createdAt, companyId, webhookId, registrationId };
+    const rest = { trigger: "automatic", triggeredBy: null, eventCount: 1, data };
+    expect(body).toBe(JSON.stringify({ ...head, ...rest }));
+  }
+  expect(registered.size).toBe(120);
+  const [one] = made;
+  if (one === undefined) throw new Error("no delivery");
+  const shown = await readDelivery(contextOn(db.direct), at.companyId, one.webhookId, one.id);
+  expect([shown.body]).toEqual([...(bodies.get(one.id) ?? [])]);
+  expect(at.posts.length).toBeGreaterThan(120);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 120, delivered: 120, attempts: at.posts.length });
+});
+
+test("data is kept longer than any delivery that can refer to it", async () => {
+  const at = await newManyScene(db, { webhooks: 3, each: 50, delayMinutes: limits.delayMinutesMax });
+  await publish(at, territoryChange(at.companyId, 2));
+  await expandAll(at);
+  const made = await allDeliveries(at);
+  const eventId = "4711-2-territory.updated";
+  const data = StoredEventData.parse(await db.direct.get(fanOutKeys.eventData(at.companyId, eventId)));
+  for (const { expiresAt } of made) expect(data.expiresAt).toBeGreaterThan(expiresAt);
+});
+
+describe("with a delay", () => {
+  test("what happens within the window joins one delivery of each registration, its data told by reference", async () => {
+    const at = await newManyScene(db, { webhooks: 3, each: 40, delayMinutes: 10 });
+    for (const version of [2, 3, 4]) await publish(at, territoryChange(at.companyId, version, 3, version));
+    await expandAll(at);
+    const made = await allDeliveries(at);
+    expect(made).toHaveLength(120);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 120, waiting: 120, expanding: 0 });
+    at.clock += 11 * 60_000;
+    await sweep(at.context, { assume: "messages-kept" });
+    at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
+    await drain(at, 5_000);
+    expect(at.posts).toHaveLength(120);
+    const Window = z.object({
+      eventCount: z.int(),
+      events: z.array(z.object({ data: z.unknown() })),
+      data: z.unknown(),
+    });
+    for (const { body } of at.posts) {
+      const { eventCount, events, data } = Window.parse(JSON.parse(body));
+      expect(eventCount).toBe(3);
+      expect(data).toEqual(events.at(-1)?.data);
+      expect(data).toMatchObject({ territory: { name: "North 4" } });
+    }
+    expect(await expectBalanced(at)).toMatchObject({ matched: 120, delivered: 120 });
+  });
+
+  test("bodies keep to their limit with data that is kept elsewhere", async () => {
+    const at = await newManyScene(db, { webhooks: 1, each: 2, delayMinutes: 10 });
+    for (let version = 2; version < 12; version++) {
+      await publish(at, territoryChange(at.companyId, version, limits.polygonPointsMax, version));
+    }
+    await drain(at);
+    const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(limits.windowBodyBytes);
+    expect(sizes.length).toBeGreaterThan(2);
+    await expectBalanced(at);
+  });
+});
+
+describe("repeats and changes meanwhile", () => {
+  test("a record that is published again, before and after its deliveries are made, makes nothing more", async () => {
+    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+    const change = territoryChange(at.companyId, 2);
+    await publish(at, change);
+    await publish(at, change);
+    await expandAll(at);
+    const { context, handed } = counted(at.context);
+    await publish({ context }, change);
+    // Its data and its entry, which stand there already.
+    expect(handed.rows).toBe(2);
+    expect(at.queue).toEqual([]);
+    expect(await allDeliveries(at)).toHaveLength(150);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 150, waiting: 150, expanding: 0 });
+  });
+
+  test("a registration that is made after the event was published is not told of it, though the record is repeated", async () => {
+    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+    const change = territoryChange(at.companyId, 2);
+    await publish(at, change);
+    await db.direct.batchPut([registrationRow(at.companyId, at.webhookIds[0] ?? 0, 0)]);
+    await publish(at, change);
+    await expandAll(at);
+    expect(await allDeliveries(at)).toHaveLength(150);
+  });
+
+  test("matches that the publisher told before it was cut off are told once, however the record is repeated", async () => {
+    const at = await newManyScene(db, { webhooks: 2, each: 50 });
+    const change = territoryChange(at.companyId, 2);
+    await publish(at, change);
+    const before = at.queue.splice(0).length;
+    // One more match, and the same event is fanned out.
+    await db.direct.batchPut([registrationRow(at.companyId, at.webhookIds[0] ?? 0, 0)]);
+    await publish(at, change);
+    await expandAll(at);
+    expect(before).toBe(100);
+    expect(await allDeliveries(at)).toHaveLength(101);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 101, waiting: 101 });
+  });
+
+  test("a webhook that is deleted meanwhile gets nothing", async () => {
+    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [gone = 0] = at.webhookIds;
+    await deleteWebhook(contextOn(db.direct), at.companyId, gone);
+    await drain(at, 5_000);
+    expect(at.posts).toHaveLength(100);
+    expect(at.posts.some(({ url }) => url.endsWith(`/${gone}`))).toBe(false);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 150, delivered: 100, cancelled: 50 });
+  });
+});
+
+describe("one at a time", () => {
+  test("whoever comes while another is at work leaves it to that one", async () => {
+    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    await Promise.all(Array.from({ length: 5 }, () => consume(at, first.message, false)));
+    const queued = at.queue.flatMap(({ message }) => ("deliveryId" in message ? [message.deliveryId] : []));
+    expect(queued).toHaveLength(150);
+    expect(new Set(queued).size).toBe(150);
+  });
+
+  test("one message makes a bounded number of deliveries of small events, and the next one comes a second later", async () => {
+    const at = await newManyScene(db, { webhooks: 12, each: 50 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    await consume(at, first.message, false);
+    expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(PER_MESSAGE);
+    expect(at.queue.filter(({ message }) => "fanOut" in message)).toMatchObject([{ at: at.clock + 1_000 }]);
+    // A message that comes before that is not needed.
+    await consume(at, first.message, true);
+    expect(await expectBalanced(at)).toMatchObject({ matched: PER_MESSAGE, expanding: 100 });
+  });
+
+  test("deliveries that are made one after the other are for different webhooks", async () => {
+    const at = await newManyScene(db, { webhooks: 10, each: 15 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    await consume(at, first.message, false);
+    const webhookIds = at.queue.flatMap(({ message }) => ("deliveryId" in message ? [message.webhookId] : []));
+    for (let from = 0; from < webhookIds.length; from += 10) {
+      expect(new Set(webhookIds.slice(from, from + 10)).size).toBe(10);
+    }
+  });
+
+  test("an event that comes just as the last one is done is not forgotten", async () => {
+    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+    await publish(at, territoryChange(at.companyId, 2));
+    const [first] = at.queue.splice(0);
+    if (first === undefined) throw new Error("no message");
+    const calls = at.calls.length;
+    await consume(at, first.message, false);
+    const steps = at.calls.length - calls;
+    for (let step = 1; step <= steps; step++) {
+      const again = await newManyScene(db, { webhooks: 3, each: 50 });
+      await publish(again, territoryChange(again.companyId, 2));
+      const work = async (): Promise<void> => {
+        const plain = { ...again.context, table: db.direct };
+        await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
+        // Its message comes at once, and finds the other at work.
+        const own = again.queue.splice(
+          again.queue.findLastIndex(({ message }) => "fanOut" in message),
+          1,
+        );
+        for (const { message } of own) await consume({ context: plain }, message, false);
+      };
+      again.meanwhile = { at: again.calls.length + step, work };
+      await expandAll(again);
+      expect(await expectBalanced(again, String(step))).toMatchObject({ matched: 300, waiting: 300, expanding: 0 });
+    }
+  }, 300_000);
+});
+
+describe("the sweeper", () => {
+  test("finds a fan-out whose message is lost, and sends one message for all of a company", async () => {
+    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+    for (const version of [2, 3, 4]) await publish(at, territoryChange(at.companyId, version));
+    at.queue.length = 0;
+    at.clock += 60_000;
+    await sweep(at.context, { assume: "messages-kept" });
+    const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
+    expect(own.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
+    at.queue.splice(0, at.queue.length, ...own);
+    expect(await expandAll(at)).toHaveLength(450);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 450, waiting: 450, expanding: 0 });
+  });
+});
+
+describe("the books name what is lost", () => {
+  const eventId = "4711-2-territory.updated";
+  const place = (at: ManyScene) => fanOutKeys.fanOut(at.companyId, iso(Date.UTC(2026, 5, 1)), eventId);
+
+  test("the row of a fan-out, its entry, its data, and that nobody goes on with it", async () => {
+    const lost = await newManyScene(db, { webhooks: 3, each: 50 });
+    await publish(lost, territoryChange(lost.companyId, 2));
+    await db.direct.batchRemove([place(lost)]);
+    expect((await booksOf(lost)).faults).toEqual([
+      `event ${eventId}: is in the ledger to be fanned out and has no row`,
+    ]);
+
+    const stuck = await newManyScene(db, { webhooks: 3, each: 50 });
+    await publish(stuck, territoryChange(stuck.companyId, 2));
+    stuck.clock += 16 * 60_000;
+    expect((await booksOf(stuck)).faults).toEqual([
+      `event ${eventId}: nobody has made its deliveries for a quarter of an hour`,
+    ]);
+
+    const empty = await newManyScene(db, { webhooks: 3, each: 50 });
+    await publish(empty, territoryChange(empty.companyId, 2));
+    await expandAll(empty);
+    await db.direct.batchRemove([fanOutKeys.eventData(empty.companyId, eventId)]);
+    const { faults } = await booksOf(empty);
+    expect(faults).toHaveLength(150);
+    expect(faults[0]).toContain("the data of its event is gone");
+    const [one] = await allDeliveries(empty);
+    if (one === undefined) throw new Error("no delivery");
+    await db.direct.batchRemove([keys.delivery(empty.companyId, one.webhookId, one.id)]);
+    expect((await booksOf(empty)).faults).toContain(`${one.id}: is in the ledger and has no row`);
+  });
+});

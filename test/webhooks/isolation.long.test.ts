@@ -1,0 +1,35 @@
+/** One receiver in trouble under 10 000 events, beside another company's steady events: none of those comes later for it. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { slotsOf } from "#shared/webhooks/limiter/limiter.ts";
+import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { isolate } from "./isolation-scene.ts";
+
+const EVENTS = 10_000;
+const MINUTES_OF_MACHINE = 30;
+
+let db: FaultyDynamoDb;
+beforeEach(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterEach(() => db.stop());
+
+const hang = { ms: 10_000, status: null, error: "no answer within 10000 ms" };
+test.each([
+  ["is dead, and was quick before", hang, true],
+  ["answers after 9.9 s", { ms: 9_900, status: 200 }, false],
+])(
+  "a receiver that %s",
+  async (_, trouble, wasQuick) => {
+    const found = await isolate(db, { events: EVENTS, others: 600, trouble, wasQuick });
+    expect(found.worstLatenessMs).toBe(0);
+    expect(found.sendersHeld).toBeLessThanOrEqual(slotsOf(10, !wasQuick));
+    const { clock } = found.senders.context;
+    const again = { again: 0, wait: () => Promise.resolve() };
+    for (const { companyId } of [found.troubled, found.good]) {
+      expect((await reconcile({ table: db.direct, clock }, companyId, again)).faults).toEqual([]);
+    }
+  },
+  MINUTES_OF_MACHINE * 60_000,
+);

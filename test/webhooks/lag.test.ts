@@ -1,0 +1,95 @@
+/** What the log says for the metrics: how late deliveries are, whatever holds them, by company; attempts by result; what is missing. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import * as z from "zod/mini";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { deliveriesOf, START } from "./event-scene.ts";
+import { Senders } from "./simulated-senders.ts";
+
+const Line = z.object({ message: z.looseObject({ event: z.string() }) });
+let db: FaultyDynamoDb;
+let lines: z.infer<typeof Line>["message"][];
+const level = process.env.LOG_LEVEL;
+beforeEach(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  process.env.LOG_LEVEL = "info";
+  db = await startFaultyDynamoDb();
+  lines = [];
+  vi.spyOn(process.stderr, "write").mockImplementation(
+    (text) => lines.push(Line.parse(JSON.parse(String(text))).message) > 0,
+  );
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  process.env.LOG_LEVEL = level;
+  await db.stop();
+});
+
+const of = (event: string) => lines.filter((line) => line.event === event).map(({ event: _, ...fields }) => fields);
+const MINUTE = 60_000;
+
+test("paused and throttled deliveries count among the late ones, by company; what they hold up is not overdue", async () => {
+  const senders = new Senders(db, 10);
+  senders.sweeps = false;
+  const [paused, down, idle] = [await senders.hook(), await senders.hook(), await senders.hook()];
+  const api = contextOn(db.direct, { now: () => senders.clock });
+  await pauseWebhook(api, paused.companyId, paused.webhookId);
+  senders.answers = () => ({ ms: 10, status: 503 });
+  await senders.publish(paused, 1, 3);
+  await senders.publish(down, 1, 20);
+  await senders.runUntil(START + 3_000);
+  const gated = (await deliveriesOf(db, down)).filter(({ dueShard }) => dueShard?.includes("GATED")).length;
+  expect(gated).toBeGreaterThan(5);
+  senders.queue.length = 0;
+  senders.clock = START + 2 * MINUTE;
+  lines.length = 0;
+  await sweep(senders.context, { assume: "messages-kept" });
+  // Of those that were tried, the next attempt was due 5 s after the first, or comes later.
+  const waiting = (await deliveriesOf(db, down)).length;
+  const [all] = of("deliveries waiting");
+  expect(all).toMatchObject({ waiting: waiting + 3, held: gated + 3, oldestDueSeconds: 120 });
+  expect(all?.overdueSeconds).toBeLessThan(120);
+  expect(of("company waiting").toSorted((a, b) => Number(a.companyId) - Number(b.companyId))).toEqual([
+    { companyId: paused.companyId, waiting: 3 },
+    { companyId: down.companyId, waiting },
+  ]);
+  expect(of("company waiting").map(({ companyId }) => companyId)).not.toContain(idle.companyId);
+});
+
+test("nothing waits: zeros, and no company", async () => {
+  const senders = new Senders(db, 10);
+  await sweep(senders.context, { assume: "messages-kept" });
+  expect(of("deliveries waiting")).toEqual([
+    { waiting: 0, held: 0, overdueSeconds: 0, oldestDueSeconds: 0, fanOuts: 0 },
+  ]);
+  expect(of("company waiting")).toEqual([]);
+});
+
+test("each attempt tells its result, and a message without its delivery says so", async () => {
+  const senders = new Senders(db, 10);
+  const hook = await senders.hook();
+  const answers = [
+    { status: 204 },
+    { status: 302 },
+    { status: 429 },
+    { status: 503 },
+    { status: null, error: "no answer within 10000 ms" },
+    { status: null, error: "ECONNREFUSED: x" },
+  ];
+  for (const [i, answer] of answers.entries()) {
+    senders.answers = () => ({ ms: 1, ...answer });
+    await senders.publish(hook, i + 1, 1);
+    await senders.runUntil(senders.clock + 100);
+  }
+  expect(of("attempted").map(({ result }) => result)).toEqual(["2xx", "3xx", "4xx", "5xx", "timeout", "no answer"]);
+  await senders.publish(hook, 100, 1);
+  const lost = (await deliveriesOf(db, hook)).find(({ eventId }) => eventId.includes("100"));
+  if (lost === undefined) throw new Error("no delivery");
+  await db.direct.batchRemove([keys.delivery(lost.companyId, lost.webhookId, lost.id)]);
+  await senders.runUntil(senders.clock + 100);
+  const { companyId, webhookId } = hook;
+  expect(of("delivery missing")).toEqual([{ companyId, webhookId, deliveryId: lost.id }]);
+});

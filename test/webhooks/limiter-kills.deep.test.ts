@@ -1,0 +1,158 @@
+/** The gate and its breaker while senders and looks are killed at each call: places come back, probes go on, everything arrives. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { BREAKER_FAILURES, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikesOf } from "../harness/kills.ts";
+import {
+  deliveries,
+  drain,
+  drainTogether,
+  type Kill,
+  Killed,
+  newScene,
+  prospectRow,
+  type Scene,
+  START,
+  settleFor,
+} from "./event-scene.ts";
+import { expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const COUNT = 3;
+/** The breaker is open for 10 s, then for 20 s: the first probe fails, the second one succeeds. */
+const DOWN_MS = 25_000;
+
+const gateOf = ({ companyId, webhookId }: Scene) => db.direct.get(gateKeys.gate(companyId, webhookId));
+
+/** Events for a receiver that has failed so often that the next failure opens its breaker. Published undisturbed. */
+async function troubled(): Promise<Scene> {
+  const at = await newScene(db);
+  const { companyId, webhookId } = at;
+  const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
+  await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...failed }]);
+  at.answers = () => ({ status: at.clock < START + DOWN_MS ? 503 : 200 });
+  const reads = batchReads(at.context);
+  for (let id = 1; id <= COUNT; id++) {
+    await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(companyId, id) }]);
+  }
+  at.calls.length = 0;
+  return at;
+}
+
+type Empty = (at: Scene) => Promise<void>;
+const run = (at: Scene, empty: Empty): Promise<void> => settleFor(at, 4, empty);
+
+/** All delivered; an attempt was made twice only if a post was cut off from its record, and then in the same bytes. */
+async function expectArrived(at: Scene, place: string, cutOff: number): Promise<void> {
+  const states = (await deliveries(at)).map(({ state }) => state);
+  expect(states, place).toEqual(Array.from({ length: COUNT }, () => "delivered"));
+  const attempts = at.posts.map(({ headers }) => `${headers["X-Service-Delivery"]} ${headers["X-Service-Attempt"]}`);
+  expect(attempts.length - new Set(attempts).size, place).toBeLessThanOrEqual(cutOff);
+  expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
+  expect(await expectBalanced(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, gated: 0 });
+  const gate = (await gateOf(at)) ?? {};
+  // Nobody waits, the breaker is closed, and whatever place is still taken was a dead sender's, whose lease has ended.
+  expect(gate, place).toMatchObject({ fails: 0 });
+  for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(gate, place).not.toHaveProperty(mark);
+  expect(
+    slotsIn(gate).filter(({ until }) => until > iso(at.clock)),
+    place,
+  ).toEqual([]);
+}
+
+async function struck(kill: Kill, empty: Empty, cutOff: number, name: string | undefined): Promise<void> {
+  const at = await troubled();
+  at.kill = kill;
+  await run(at, empty);
+  await expectArrived(at, `${kill.when} ${name ?? at.calls[kill.at - 1]} (${kill.at})`, cutOff);
+}
+
+test("undisturbed: one failure, two probes, and the rest after the second one", async () => {
+  const at = await troubled();
+  await run(at, drain);
+  await expectArrived(at, "undisturbed", 0);
+  expect(at.posts).toHaveLength(COUNT + 2);
+  expect(await gateOf(at)).toMatchObject({ used: 0 });
+});
+
+describe("killed at each call, before and after it takes effect", () => {
+  const deaths = [
+    ["before", 0],
+    ["after", 2],
+  ] as const;
+
+  test.each(deaths)("%s: one sender after another", { tags: "sized" }, async (when, turn) => {
+    const calm = await troubled();
+    await run(calm, drain);
+    const first = calm.calls.indexOf("post") + 1;
+    for (const number of strikesOf(calm.calls.length, turn)) {
+      // From the first post on, a kill may fall between a post and its record.
+      const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
+      await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
+    }
+  });
+
+  test.each(deaths)("%s: and the queue with it", { tags: "sized" }, async (when, turn) => {
+    const calm = await troubled();
+    await run(calm, drain);
+    for (const number of strikesOf(calm.calls.length, turn + 2)) {
+      await struck({ at: number, when, withQueue: true }, drain, 1, calm.calls[number - 1]);
+    }
+  });
+
+  test.each(deaths)("%s: all senders at once", { tags: "sized" }, async (when, turn) => {
+    const calm = await troubled();
+    await run(calm, drainTogether);
+    for (const number of strikesOf(calm.calls.length, turn + 1)) {
+      await struck({ at: number, when }, drainTogether, 1, undefined);
+    }
+  });
+});
+
+const secondsOf = (at: Scene): number[] =>
+  at.posts.map(({ headers }) => Number(headers["webhook-timestamp"]) - START / 1_000);
+
+describe("a sender that dies with its place", () => {
+  test("as the probe of an open breaker holds up the others until its lease ends, and no longer", async () => {
+    const at = await troubled();
+    at.answers = (_, number) => {
+      if (number === 2) throw new Killed();
+      return { status: number === 1 ? 503 : 200 };
+    };
+    await run(at, drain);
+    await expectArrived(at, "probe", 1);
+    const [failed, died, ...later] = secondsOf(at);
+    expect([failed, died]).toEqual([0, 10]);
+    expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
+    // The message of the dead sender comes back after 90 s; the sweeper, and the looks that it asks for, come each minute.
+    expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
+    expect(later).toHaveLength(COUNT);
+  });
+
+  test("keeps it from others until its lease ends: two places, two dead, and nobody is sent before", async () => {
+    const at = await newScene(db);
+    const reads = batchReads(at.context);
+    for (let id = 1; id <= COUNT; id++) {
+      await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
+    }
+    at.answers = (_, number) => {
+      if (number <= 2) throw new Killed();
+      return {};
+    };
+    await run(at, drainTogether);
+    await expectArrived(at, "two dead", 2);
+    const [first, second, ...later] = secondsOf(at);
+    expect([first, second]).toEqual([0, 0]);
+    expect(Math.min(...later)).toBeGreaterThanOrEqual(18);
+    expect(later).toHaveLength(COUNT);
+  });
+});

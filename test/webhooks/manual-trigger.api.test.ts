@@ -1,0 +1,176 @@
+/** Buttons over HTTP: who sees which, what a press sends, and that nobody presses twice; and the trying out of a webhook. */
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { afterEach, describe, expect, test } from "vitest";
+import type { NewRegistration } from "../../docs/client/api.ts";
+import { at } from "../harness/client.ts";
+import { type Behaviour, startReceiver } from "../harness/receiver.ts";
+import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+const manual = { triggerMode: "manual" } as const;
+
+async function subscribe(registrations: NewRegistration[], behave?: Behaviour) {
+  const receiver = await startReceiver(behave);
+  const body = { name: uniqueName(), url: receiver.url, registrations };
+  const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+  cleanUps.push(receiver.close, () => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
+  return { receiver, webhook, ids: webhook.registrations.map(({ id }) => id) };
+}
+
+const actions = "/api/prospects/{id}/actions";
+const press = "/api/prospects/{id}/actions/{registrationId}";
+const of = (id: number, registrationId: number) => ({ params: { path: { id, registrationId } } });
+const newProspect = async (name = uniqueName()) =>
+  dataOf(await as.rep.POST("/api/prospects", { body: { name, source: "door" } }), 201);
+
+describe("buttons", () => {
+  test("are the manual registrations whose filter the prospect meets, for whoever sees it", async () => {
+    const { ids } = await subscribe([
+      { event: "prospect.status_changed", ...manual, manualTriggerButtonText: "Send to the CRM" },
+      { event: "prospect.updated", ...manual, filter: { "prospect.source": "door", changedFields: null } },
+      { event: "prospect.updated", ...manual, filter: { "prospect.source": "mail" } },
+      { event: "prospect.updated" },
+      { event: "anything", ...manual },
+    ]);
+    const { id } = await newProspect();
+    const shown = [
+      { registrationId: ids[0], label: "Send to the CRM", event: "prospect.status_changed" },
+      { registrationId: ids[1], label: "prospect.updated", event: "prospect.updated" },
+      { registrationId: ids[4], label: "anything", event: "anything" },
+    ];
+    for (const who of [as.rep, as.admin, as.owner]) expect(dataOf(await who.GET(actions, at(id)))).toEqual(shown);
+    for (const who of [as.rep2, as.otherOwner]) problemOf(await who.GET(actions, at(id)), 404, "not_found");
+    expect(dataOf(await as.rep.GET(actions, at((await newProspect()).id)))).toHaveLength(3);
+  });
+
+  test("a press sends the prospect as it is, with the actor, signed and in the log", async () => {
+    const { receiver, webhook, ids } = await subscribe([{ event: "prospect.status_changed", ...manual }]);
+    const made = await newProspect();
+    const [registrationId = 0] = ids;
+    const { deliveryId } = dataOf(await as.rep.POST(press, of(made.id, registrationId)), 202);
+    await receiver.until(1);
+    const { event, headers } = present(receiver.receipts[0]);
+    const data = { prospect: made, previousStatus: null, newStatus: null, statusHistoryId: null, changedBy: null };
+    expect(event).toMatchObject({
+      id: deliveryId,
+      event: "prospect.status_changed",
+      companyId: webhook.companyId,
+      webhookId: webhook.id,
+      registrationId,
+      trigger: "manual",
+      triggeredBy: { email: as.rep.email },
+      eventCount: 1,
+    });
+    expect(event.data).toEqual(data);
+    expect(headers["x-service-delivery"]).toBe(deliveryId);
+    const { items } = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", at(webhook.id)));
+    expect(items).toMatchObject([{ id: deliveryId, registrationId, trigger: "manual" }]);
+  });
+
+  test("pressing twice, twenty times at once and by different people is one delivery; another prospect is another", async () => {
+    const { receiver, ids } = await subscribe([{ event: "prospect.updated", ...manual }]);
+    const [registrationId = 0] = ids;
+    const one = await newProspect();
+    const two = await newProspect();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? as.rep : as.admin).POST(press, of(one.id, registrationId))),
+    );
+    const told = new Set(answers.map((answer) => dataOf(answer, 202).deliveryId));
+    expect(told.size).toBe(1);
+    const other = dataOf(await as.rep.POST(press, of(two.id, registrationId)), 202).deliveryId;
+    expect(told.has(other)).toBe(false);
+    await receiver.until(2);
+    expect(dataOf(await as.rep.POST(press, of(one.id, registrationId)), 202).deliveryId).toBe([...told][0]);
+    expect(new Set(receiver.receipts.map(({ event }) => event.id))).toEqual(new Set([...told, other]));
+    expect(receiver.receipts).toHaveLength(2);
+  });
+
+  test("cannot be pressed where there is none for the caller", async () => {
+    const { webhook, ids } = await subscribe([
+      { event: "prospect.updated" },
+      { event: "prospect.updated", ...manual, filter: { "prospect.source": "mail" } },
+      { event: "prospect.updated", ...manual },
+    ]);
+    const [automatic = 0, unmet = 0, free = 0] = ids;
+    const { id } = await newProspect();
+    problemOf(await as.rep.POST(press, of(id, automatic)), 409, "conflict");
+    problemOf(await as.rep.POST(press, of(id, unmet)), 409, "conflict");
+    problemOf(await as.rep.POST(press, of(id, webhook.id)), 404, "not_found");
+    for (const who of [as.rep2, as.otherOwner]) problemOf(await who.POST(press, of(id, free)), 404, "not_found");
+    await as.admin.DELETE("/api/webhooks/{id}/registrations/{registrationId}", of(webhook.id, free));
+    problemOf(await as.rep.POST(press, of(id, free)), 404, "not_found");
+    expect(dataOf(await as.rep.GET(actions, at(id)))).toEqual([]);
+    expect(dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", at(webhook.id))).items).toEqual([]);
+  });
+
+  test("of a paused webhook are kept, and sent again when the receiver fails", async () => {
+    const { receiver, webhook, ids } = await subscribe([{ event: "prospect.updated", ...manual }], (_, answer, n) => {
+      answer.statusCode = n === 1 ? 500 : 200;
+      answer.end();
+    });
+    const [registrationId = 0] = ids;
+    dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(webhook.id)));
+    const { id } = await newProspect();
+    const { deliveryId } = dataOf(await as.rep.POST(press, of(id, registrationId)), 202);
+    const { items } = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", at(webhook.id)));
+    expect(items).toMatchObject([{ id: deliveryId, status: "waiting" }]);
+    expect(receiver.receipts).toEqual([]);
+    dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id)));
+    await receiver.until(2);
+    expect(receiver.receipts.map(({ event }) => event.id)).toEqual([deliveryId, deliveryId]);
+    expect(receiver.receipts[1]?.body).toBe(receiver.receipts[0]?.body);
+  });
+
+  test("what they send fits the catalogue, whatever event they are for", async () => {
+    const types = dataOf(await as.admin.GET("/api/webhooks/event-types"));
+    const { receiver, ids } = await subscribe(types.map(({ event }) => ({ event, ...manual })));
+    const { id } = await newProspect();
+    for (const registrationId of ids) dataOf(await as.rep.POST(press, of(id, registrationId)), 202);
+    await receiver.until(types.length);
+    const ajv = addFormats.default(new Ajv2020({ strict: false }));
+    const sent = receiver.receipts.map(({ event }) => event);
+    expect(sent.map(({ event }) => event).toSorted()).toEqual(types.map(({ event }) => event).toSorted());
+    for (const { event, schema } of types) {
+      const fits = ajv.compile(schema);
+      const isFit = fits(sent.find((delivery) => delivery.event === event)?.data);
+      expect(isFit, `${event}: ${ajv.errorsText(fits.errors)}`).toBe(true);
+    }
+  });
+});
+
+test("a webhook that is tried out gets one delivery that no registration asked for", async () => {
+  const { receiver, webhook } = await subscribe([{ event: "prospect.created" }]);
+  const { deliveryId } = dataOf(await as.admin.POST("/api/webhooks/{id}/test", at(webhook.id)), 202);
+  await receiver.until(1);
+  const { event } = present(receiver.receipts[0]);
+  expect(event).toMatchObject({
+    id: deliveryId,
+    event: "webhook.test",
+    registrationId: null,
+    trigger: "manual",
+    triggeredBy: { email: as.admin.email },
+    data: { webhook: { id: webhook.id, name: webhook.name } },
+  });
+  const { items } = dataOf(
+    await as.admin.GET("/api/webhooks/{id}/deliveries", {
+      params: { path: { id: webhook.id }, query: { event: "webhook.test" } },
+    }),
+  );
+  expect(items).toMatchObject([{ id: deliveryId, registrationId: null, event: "webhook.test" }]);
+  const again = "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver";
+  const one = { params: { path: { id: webhook.id, deliveryId } } };
+  while (dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries/{deliveryId}", one)).status !== "delivered") {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  dataOf(await as.admin.POST(again, one), 202);
+  await receiver.until(2);
+  problemOf(await as.otherOwner.POST("/api/webhooks/{id}/test", at(webhook.id)), 404, "not_found");
+});

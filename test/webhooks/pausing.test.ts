@@ -1,0 +1,215 @@
+/** Paused webhooks: nothing is sent, nothing is lost, and what was kept goes out in order of time once they are resumed. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikesOf } from "../harness/kills.ts";
+import {
+  deliveries,
+  drain,
+  Killed,
+  newScene,
+  prospectRow,
+  publishUntilDone,
+  type Scene,
+  START,
+} from "./event-scene.ts";
+import { expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+/** The API's functions, which no kill strikes. */
+const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
+const pause = (at: Scene) => pauseWebhook(api(at), at.companyId, at.webhookId);
+const resume = (at: Scene) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+const webhookRow = async ({ companyId, webhookId }: Scene) =>
+  StoredWebhook.parse(await db.direct.get(keys.webhook(companyId, webhookId)));
+
+/** `count` changes of as many prospects, a second apart. */
+async function change(at: Scene, first: number, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    at.clock += 1_000;
+    const createdAt = new Date(at.clock).toISOString();
+    const after = { ...prospectRow(at.companyId, first + i), createdAt, updatedAt: createdAt };
+    await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
+  }
+}
+
+const sentIds = (at: Scene): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
+const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
+
+/** The sweeper comes by each minute, until nothing is left to do. */
+async function settle(at: Scene): Promise<void> {
+  for (let minute = 0; minute < 2; minute++) {
+    await drain(at);
+    at.clock += 60_000;
+    await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
+      if (!(error instanceof Killed)) throw error;
+    });
+  }
+  await drain(at);
+}
+
+test("what comes while a webhook is paused is kept, and sent in order of time when it is resumed", async () => {
+  const at = await newScene(db);
+  await change(at, 1, 2);
+  await drain(at);
+  await pause(at);
+  await change(at, 10, 70);
+  await settle(at);
+  expect(sentIds(at)).toEqual([1, 2]);
+  expect((await deliveries(at)).filter(({ state }) => state === "waiting")).toHaveLength(70);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 72, delivered: 2, waiting: 70, held: 70 });
+
+  const resumedAt = at.clock;
+  expect((await resume(at)).status).toBe("active");
+  await settle(at);
+  expect(sentIds(at)).toEqual([1, 2, ...range(10, 70)]);
+  // Ten in a second.
+  const times = at.posts.slice(2).map(({ headers }) => Number(headers["webhook-timestamp"]) * 1_000 - resumedAt);
+  for (const [i, time] of times.entries()) expect(time).toBeGreaterThanOrEqual(Math.floor(i / 10) * 1_000 - 1_000);
+  expect(Math.max(...times)).toBeLessThan(15_000);
+  expect((await deliveries(at)).every(({ state }) => state === "delivered")).toBe(true);
+  expect(await webhookRow(at)).not.toHaveProperty("dueShard");
+  expect(await expectBalanced(at)).toMatchObject({ matched: 72, delivered: 72, held: 0 });
+});
+
+test("a pause during the release keeps the rest; pausing and resuming twice changes nothing", async () => {
+  const at = await newScene(db);
+  await pause(at);
+  expect((await pause(at)).status).toBe("paused");
+  await change(at, 1, 60);
+  await drain(at);
+  await resume(at);
+  await resume(at);
+  // One step of the release, and the attempts that it queued.
+  const step = at.queue.findIndex(({ message }) => "release" in message);
+  const [first] = at.queue.splice(step, 1);
+  at.queue.length = 0;
+  if (first !== undefined) at.queue.push(first);
+  await pause(at);
+  await settle(at);
+  expect(at.posts.length).toBe(0);
+  await resume(at);
+  await settle(at);
+  expect(sentIds(at).toSorted((a, b) => a - b)).toEqual(range(1, 60));
+  expect(await expectBalanced(at)).toMatchObject({ matched: 60, delivered: 60 });
+});
+
+describe("killed at each call, before and after it takes effect", () => {
+  const deaths = [
+    ["before", 0],
+    ["after", 1],
+  ] as const;
+  test.each(deaths)("%s: each event is sent once", { tags: "sized" }, async (when, turn) => {
+    const run = async (at: Scene): Promise<void> => {
+      await pause(at);
+      await publishUntilDone(at);
+      await drain(at);
+      await resume(at).catch((error: unknown) => {
+        if (!(error instanceof Killed)) throw error;
+      });
+      await settle(at);
+    };
+    const calm = await newScene(db);
+    await run(calm);
+    expect(calm.posts).toHaveLength(1);
+    for (const number of strikesOf(calm.calls.length, turn)) {
+      const at = await newScene(db);
+      at.kill = { at: number, when };
+      await run(at);
+      const place = `${when} ${calm.calls[number - 1]} (${number})`;
+      expect(
+        (await deliveries(at)).map(({ state }) => state),
+        place,
+      ).toEqual(["delivered"]);
+      const afterPost = number >= calm.calls.indexOf("post") + 1;
+      expect(at.posts.length, place).toBeGreaterThanOrEqual(1);
+      expect(at.posts.length, place).toBeLessThanOrEqual(afterPost ? 2 : 1);
+      expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(1);
+      await expectBalanced(at, place);
+    }
+  });
+});
+
+test("a delivery that is put aside while its webhook is resumed goes on by itself", async () => {
+  const at = await newScene(db);
+  await pause(at);
+  await publishUntilDone(at);
+  const { table } = at.context;
+  // The resumption, with all that it releases, comes between the look at the paused webhook and the holding.
+  let isResumed = false;
+  const context = {
+    ...at.context,
+    table: {
+      ...table,
+      write: async (entry: Parameters<typeof table.write>[0]) => {
+        if (!isResumed) {
+          isResumed = true;
+          await resume(at);
+          at.queue.length = 0;
+          const { companyId, webhookId } = at;
+          const change = { remove: ["dueShard", "dueAt"] };
+          await db.direct.write({ update: keys.webhook(companyId, webhookId), change });
+        }
+        return table.write(entry);
+      },
+    },
+  };
+  await drain({ ...at, context });
+  await drain(at);
+  expect(at.posts).toHaveLength(1);
+  await expectBalanced(at);
+});
+
+describe("a receiver", () => {
+  test("that says it is gone is paused; the delivery waits and is sent again when it is back", async () => {
+    const at = await newScene(db);
+    at.answers = (_, number) => ({ status: number === 1 ? 410 : 200 });
+    await publishUntilDone(at);
+    await settle(at);
+    expect((await webhookRow(at)).status).toBe("paused");
+    expect(at.posts).toHaveLength(1);
+    expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 2 }]);
+    expect(await expectBalanced(at)).toMatchObject({ matched: 1, waiting: 1, held: 1, attempts: 1 });
+    await resume(at);
+    await settle(at);
+    expect(at.posts.map(({ headers }) => headers["X-Service-Attempt"])).toEqual(["1", "2"]);
+    expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 2 }]);
+  });
+
+  test("that fails for five days is paused; one success in between begins the count anew", async () => {
+    const at = await newScene(db);
+    const day = 86_400_000;
+    at.answers = () => ({ status: at.clock > START + 3 * day && at.clock < START + 4 * day ? 200 : 500 });
+    const daily = async (first: number, days: number): Promise<void> => {
+      for (let i = 0; i < days; i++) {
+        at.clock = Math.max(at.clock, START + (first + i) * day + 1);
+        await change(at, 1 + first + i, 1);
+        // One attempt of each: the plan of the others would run ahead of the clock.
+        const next = at.queue.shift();
+        if (next !== undefined) await drain({ ...at, queue: [next] }).catch(() => undefined);
+        at.queue.length = 0;
+      }
+    };
+    await daily(0, 3);
+    expect((await webhookRow(at)).failingSince).toBeDefined();
+    await daily(3, 1);
+    expect((await webhookRow(at)).failingSince).toBeUndefined();
+    await daily(4, 5);
+    expect((await webhookRow(at)).status).toBe("active");
+    await daily(9, 1);
+    expect((await webhookRow(at)).status).toBe("paused");
+    expect((await resume(at)).status).toBe("active");
+    expect((await webhookRow(at)).failingSince).toBeUndefined();
+  });
+});

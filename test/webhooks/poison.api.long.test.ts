@@ -1,0 +1,53 @@
+/** Messages that nobody can read, sent in one batch with good ones: the good ones go out once, the others end whole among the dead letters. */
+import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
+import { afterAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { sqsClient } from "#shared/aws/sqs.ts";
+import { baseUrl } from "../harness/client.ts";
+import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { dataOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const Outputs = z.object({ SqsEndpoint: z.string(), DeliveriesUrl: z.string(), DeliveriesDeadLettersUrl: z.string() });
+const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+const sqs = sqsClient({ region: "us-east-1", credentials, endpoint: outputs.SqsEndpoint });
+const as = await newTeam();
+
+const receivers: Receiver[] = [];
+afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
+
+/** Those that are not looked at by somebody else at this moment. */
+async function dead(): Promise<string[]> {
+  const asked = { QueueUrl: outputs.DeliveriesDeadLettersUrl, MaxNumberOfMessages: 10, VisibilityTimeout: 0 };
+  const { Messages = [] } = await sqs.send(new ReceiveMessageCommand(asked));
+  return Messages.map(({ Body = "" }) => Body);
+}
+
+test("no JSON, another version, 256 KB and no company among five events", { timeout: 180_000 }, async () => {
+  const receiver = await startReceiver();
+  receivers.push(receiver);
+  const body = { name: uniqueName(), url: receiver.url, registrations: [{ event: "prospect.created" }] };
+  const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+  const place = { companyId: webhook.companyId, webhookId: webhook.id };
+  const deliveryId = `dlv_${"0".repeat(29)}`;
+  const poison = [
+    "{no JSON",
+    JSON.stringify({ v: 2, ...place, deliveryId, attempt: 1 }),
+    JSON.stringify({ v: 1, ...place, deliveryId, attempt: 1, filler: "x".repeat(250_000), companyId: "none" }),
+    JSON.stringify({ v: 1, webhookId: webhook.id, deliveryId, attempt: 1 }),
+  ];
+  for (const MessageBody of poison) {
+    const message = { QueueUrl: outputs.DeliveriesUrl, MessageBody, MessageGroupId: String(webhook.companyId) };
+    await sqs.send(new SendMessageCommand(message));
+  }
+  const names = Array.from({ length: 5 }, (_, i) => `good ${i}`);
+  await Promise.all(names.map((name) => as.rep.POST("/api/prospects", { body: { name } })));
+  await receiver.until(5);
+  await expect.poll(async () => (await dead()).length, { timeout: 120_000, interval: 500 }).toBe(poison.length);
+  const found = await dead();
+  expect(found.toSorted()).toEqual(poison.toSorted());
+  const received = receiver.receipts.map(({ event }) => z.parse(z.object({ id: z.string() }), event).id);
+  expect(received).toHaveLength(5);
+  expect(new Set(received).size).toBe(5);
+});

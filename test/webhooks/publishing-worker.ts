@@ -1,0 +1,49 @@
+/** A thread with a small heap that publishes batches of the stream, as full of the largest territory as Lambda hands them over. */
+import { parentPort, workerData } from "node:worker_threads";
+import { marshall } from "@aws-sdk/util-dynamodb";
+import type { DynamoDBRecord } from "aws-lambda";
+import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { openTable } from "#shared/db/table.ts";
+import { publishStream } from "#shared/webhooks/events/stream.ts";
+import { imageOf } from "../../infra/cli/stream-records.ts";
+import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { START } from "./event-scene.ts";
+import { territoryChange } from "./fan-out-scene.ts";
+
+const { endpoint, companyId, batches, records, points } = z.parse(
+  z.object({ endpoint: z.string(), companyId: z.int(), batches: z.int(), records: z.int(), points: z.int() }),
+  workerData,
+);
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+const never = () => Promise.reject(new Error("not to be called"));
+let messages = 0;
+const handler = publishStream(() => ({
+  table: openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient })),
+  clock: { now: () => START },
+  wait: never,
+  timeScale: 1,
+  senders: 10,
+  secrets: { open: never },
+  queue: {
+    returnIn: never,
+    send: async (entries) => {
+      messages += entries.length;
+    },
+  },
+  post: never,
+  park: never,
+}));
+const asStreamed = (item: Record<string, unknown> = {}) => imageOf(marshall(item, { removeUndefinedValues: true }));
+let failed = 0;
+let bytes = 0;
+for (let batch = 0; batch < batches; batch++) {
+  const Records = Array.from({ length: records }, (_, i): DynamoDBRecord => {
+    const { before, after } = territoryChange(companyId, 2 + batch * records + i, points);
+    return { dynamodb: { SequenceNumber: String(i), OldImage: asStreamed(before), NewImage: asStreamed(after) } };
+  });
+  const event = { Records };
+  bytes = JSON.stringify(event).length;
+  failed += (await handler(event)).batchItemFailures.length;
+}
+parentPort?.postMessage({ messages, failed, bytes });

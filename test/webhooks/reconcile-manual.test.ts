@@ -1,0 +1,195 @@
+/** The books of what somebody made by hand, of windows, and of what nobody goes on with: each kind of damage is found and named. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
+import { ledgerKeys } from "#shared/db/expected-keys.ts";
+import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { replayKeys } from "#shared/db/replay-keys.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { StoredWindowEvent } from "#shared/webhooks/debounce-window.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { packedBody } from "#shared/webhooks/delivery-body.ts";
+import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { tryOut } from "#shared/webhooks/events/test-delivery.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { deliveries, drain, newScene, prospectRow, type Scene } from "./event-scene.ts";
+import { booksOf, expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const MINUTE = 60_000;
+const PROSPECT = 4_711;
+const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
+/** The company's owner. */
+async function callerOf({ companyId }: Scene): Promise<Caller> {
+  const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
+  return { companyId, userId, role: "owner", permissions: [] };
+}
+
+interface Staged {
+  readonly at: Scene;
+  /** One of each kind, all waiting. */
+  readonly pressed: StoredDelivery;
+  readonly tried: StoredDelivery;
+  /** Of three events. */
+  readonly window: StoredDelivery;
+}
+
+async function stage(): Promise<Staged> {
+  const at = await newScene(db, "prospect.updated", 10);
+  const { companyId, webhookId, context } = at;
+  const { id } = await createRegistration(api(at), companyId, webhookId, {
+    event: "prospect.updated",
+    filter: null,
+    delayMinutes: 0,
+    triggerMode: "manual",
+    manualTriggerButtonText: "Send",
+  });
+  const rows = [1, 2, 3, 4].map((version) => ({
+    ...prospectRow(companyId, PROSPECT),
+    name: `name ${version}`,
+    version,
+  }));
+  const [first] = rows;
+  if (first === undefined) throw new Error("no row");
+  await db.direct.batchPut([{ ...keys.prospect(companyId, PROSPECT), ...prospectItem(first) }]);
+  const reads = batchReads(context);
+  for (const [i, before] of rows.slice(0, -1).entries())
+    await publishChanges(context, reads, [{ before, after: rows[i + 1] }]);
+  const caller = await callerOf(at);
+  const press = await pressAction(api(at), context, caller, PROSPECT, id);
+  const trial = await tryOut(api(at), context.queue, caller, webhookId);
+  const found = await deliveries(at);
+  const one = (wanted: (delivery: StoredDelivery) => boolean): StoredDelivery => {
+    const [delivery, ...more] = found.filter(wanted);
+    if (delivery === undefined || more.length > 0) throw new Error("not one such delivery");
+    return delivery;
+  };
+  return {
+    at,
+    pressed: one((delivery) => delivery.id === press.deliveryId),
+    tried: one((delivery) => delivery.id === trial.deliveryId),
+    window: one(({ recordId }) => recordId === PROSPECT),
+  };
+}
+
+const keyOf = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(companyId, webhookId, id);
+const entryOf = ({ companyId, createdAt, eventId }: StoredDelivery) =>
+  ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId);
+
+async function eventRows({ companyId, webhookId }: Scene) {
+  const found = await db.keysOf(`C#${companyId}#D#${webhookId}#R`);
+  return found.filter(({ sk }) => sk.startsWith("V#"));
+}
+
+/** Each hurts the table in one way and gives what the books say of it. */
+const damages: Record<string, (staged: Staged) => Promise<string>> = {
+  "a press is lost": async ({ pressed }) => {
+    await db.direct.batchRemove([keyOf(pressed)]);
+    return `${pressed.id}: is in the ledger and has no row`;
+  },
+  "a test is lost": async ({ tried }) => {
+    await db.direct.batchRemove([keyOf(tried)]);
+    return `${tried.id}: is in the ledger and has no row`;
+  },
+  "a press stands in no ledger": async ({ pressed }) => {
+    await db.direct.batchRemove([entryOf(pressed)]);
+    return `${pressed.id} (waiting): is not in the ledger`;
+  },
+  "a test stands in no ledger": async ({ tried }) => {
+    await db.direct.batchRemove([entryOf(tried)]);
+    return `${tried.id} (waiting): is not in the ledger`;
+  },
+  "what waits in a window is lost": async ({ window }) => {
+    await db.direct.batchRemove([keyOf(window)]);
+    return `${window.id}: is in the ledger and has no row`;
+  },
+  "an event of a window is lost": async ({ at, window }) => {
+    const [first] = await eventRows(at);
+    if (first === undefined) throw new Error("no event");
+    await db.direct.batchRemove([first]);
+    return `${window.id} (waiting): has 2 events, its window 3`;
+  },
+  "an event of a window that was sent is lost": async ({ at, window }) => {
+    await drain(at);
+    const [first] = await eventRows(at);
+    if (first === undefined) throw new Error("no event");
+    await db.direct.batchRemove([first]);
+    return `${window.id} (delivered): has 2 events, its window 3`;
+  },
+  "an event is told to a window that it has not joined": async ({ at, window }) => {
+    const [first] = await eventRows(at);
+    if (first === undefined) throw new Error("no event");
+    const row = StoredWindowEvent.parse(await db.direct.get(first));
+    await db.direct.batchPut([{ pk: first.pk, sk: `${first.sk}~`, ...row }]);
+    return `${window.id} (waiting): has 4 events, its window 3`;
+  },
+  "a window is lost": async ({ at, window }) => {
+    const found = await db.keysOf(`C#${at.companyId}#D#${at.webhookId}#R`);
+    await db.direct.batchRemove(found.filter(({ sk }) => sk.startsWith("W#")));
+    return `${window.id} (waiting): has neither a body nor a window`;
+  },
+  "a body is that of another delivery": async ({ pressed, tried }) => {
+    await db.direct.batchPut([deliveryItem({ ...pressed, body: tried.body })]);
+    return `${pressed.id} (waiting): its body tells of another delivery`;
+  },
+  "a body is none": async ({ pressed }) => {
+    const change = { set: { body: packedBody("<p>") } };
+    await db.direct.write({ update: keyOf(pressed), change });
+    return `${pressed.id} (waiting): its body tells of no delivery`;
+  },
+  "a place at the gate is taken without an end": async ({ at, pressed }) => {
+    const { companyId, webhookId } = at;
+    const slot = { type: "gate", companyId, webhookId, used: 1, [pressed.id]: `${iso(at.clock + 10 * MINUTE)} x` };
+    await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...slot }]);
+    return `webhook ${webhookId}: ${pressed.id} has a place without an end`;
+  },
+  "nobody looks at a gate": async ({ at }) => {
+    const { companyId, webhookId } = at;
+    const marks = { type: "gate", companyId, webhookId, dueShard: "DUE#1", dueAt: iso(at.clock) };
+    await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...marks }]);
+    at.clock += 16 * MINUTE;
+    return `webhook ${webhookId}: nobody has looked at its gate for a quarter of an hour`;
+  },
+  "nobody goes on with a release": async ({ at }) => {
+    await pauseWebhook(api(at), at.companyId, at.webhookId);
+    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+    at.clock += 16 * MINUTE;
+    return `webhook ${at.webhookId}: its release has been due for a quarter of an hour`;
+  },
+  "nobody goes on with a replay": async ({ at }) => {
+    const { companyId, webhookId } = at;
+    await drain(at);
+    const range = { from: iso(0), to: undefined, deliveries: "all" } as const;
+    expect(await startReplay(api(at), at.context.queue, companyId, webhookId, range)).toEqual({ count: 3 });
+    expect(await db.direct.get(replayKeys.replay(companyId, webhookId))).toHaveProperty("dueAt");
+    at.clock += 16 * MINUTE;
+    return `webhook ${webhookId}: its replay has been due for a quarter of an hour`;
+  },
+};
+
+test.each(Object.entries(damages))("%s", async (_, damage) => {
+  const staged = await stage();
+  expect(await expectBalanced(staged.at)).toMatchObject({ matched: 3, waiting: 3 });
+  const fault = await damage(staged);
+  expect((await booksOf(staged.at)).faults).toContain(fault);
+});
+
+test("undamaged, all of them arrive and the books balance", async () => {
+  const { at } = await stage();
+  await drain(at);
+  expect(at.posts).toHaveLength(3);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3, attempts: 3 });
+});

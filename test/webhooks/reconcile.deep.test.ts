@@ -1,0 +1,261 @@
+/** The books of deliveries: they balance after any run, and each kind of damage is found and named. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { contextOn } from "#shared/context.ts";
+import { ledgerKeys } from "#shared/db/expected-keys.ts";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
+import { deliveriesOf, START } from "./event-scene.ts";
+import { type Hook, Senders } from "./simulated-senders.ts";
+
+const HOUR = 3_600_000;
+let db: FaultyDynamoDb;
+let senders: Senders;
+let hook: Hook;
+
+/** All rows, to be put back after each damage. */
+let rows: Item[];
+
+/** Six delivered, two exhausted, and four that wait for their first attempt. */
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+  senders = new Senders(db, 10, 1_000);
+  senders.sweeps = false;
+  hook = await senders.hook();
+  senders.answers = () => ({ ms: 10 });
+  await senders.publish(hook, 1, 6);
+  await senders.runUntil(START + 5_000);
+  senders.answers = () => ({ ms: 10, status: 500 });
+  await senders.publish(hook, 10, 2);
+  await senders.runUntil(START + HOUR / 5);
+  // The queue's messages stand still from here on: what waits, waits.
+  await senders.publish(hook, 20, 4);
+  staged = { clock: senders.clock, queue: [...senders.queue] };
+  rows = await db.direct.batchGet(await db.keysOf(""));
+});
+let staged: Pick<Senders, "clock" | "queue">;
+afterEach(async () => {
+  senders.clock = staged.clock;
+  senders.queue.splice(0, senders.queue.length, ...staged.queue);
+  await db.direct.batchRemove(await db.keysOf(""));
+  await db.direct.batchPut(rows.map((row) => ({ ...row, ...Key.parse(row) })));
+});
+afterAll(() => db.stop());
+
+const Key = z.object({ pk: z.string(), sk: z.string() });
+
+const api = () => contextOn(db.direct, { now: () => senders.clock });
+const books = (again = 0) =>
+  reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {
+    again,
+    wait: () => Promise.resolve(),
+  });
+
+async function one(state: StoredDelivery["state"]): Promise<StoredDelivery> {
+  const found = (await deliveriesOf(db, hook)).find((delivery) => delivery.state === state);
+  if (found === undefined) throw new Error(`no delivery is ${state}`);
+  return found;
+}
+const keyOf = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(companyId, webhookId, id);
+const set = (delivery: StoredDelivery, fields: Record<string, unknown>, remove: string[] = []) =>
+  db.direct.write({ update: keyOf(delivery), change: { set: fields, remove } });
+
+test("a run with successes, failures and a breaker leaves books that balance", async () => {
+  expect(await books()).toEqual({
+    matched: 12,
+    delivered: 6,
+    waiting: 4,
+    exhausted: 2,
+    cancelled: 0,
+    held: 0,
+    gated: 0,
+    attempts: 26,
+    expanding: 0,
+    faults: [],
+  });
+  await senders.runUntil(senders.clock + 500);
+  expect(await books()).toMatchObject({ matched: 12, waiting: 4, faults: [] });
+  await pauseWebhook(api(), hook.companyId, hook.webhookId);
+  await senders.runUntil(senders.clock + 60_000);
+  expect(await books()).toMatchObject({ matched: 12, waiting: 4, held: 4, gated: 0, faults: [] });
+  await deleteWebhook(api(), hook.companyId, hook.webhookId);
+  senders.sweeps = true;
+  await senders.runUntil(senders.clock + 5 * 60_000);
+  expect(await books()).toMatchObject({ matched: 12, waiting: 0, cancelled: 4, faults: [] });
+});
+
+const waiting = () => one("waiting");
+const delivered = () => one("delivered");
+
+/** Each hurts the table in one way and gives what the books say of it. */
+const damages: Record<string, () => Promise<string>> = {
+  "a row that waited is lost": async () => {
+    const delivery = await waiting();
+    await db.direct.batchRemove([keyOf(delivery)]);
+    return `${delivery.id}: is in the ledger and has no row`;
+  },
+  "a row with attempts is lost": async () => {
+    const delivery = await one("exhausted");
+    await db.direct.batchRemove([keyOf(delivery)]);
+    return `${delivery.id}: has attempts and no row`;
+  },
+  "an entry of the ledger is lost": async () => {
+    const delivery = await waiting();
+    const { companyId, createdAt, eventId } = delivery;
+    await db.direct.batchRemove([ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId)]);
+    return `${delivery.id} (waiting): is not in the ledger`;
+  },
+  "what waits is not in the due index": async () => {
+    const delivery = await waiting();
+    await set(delivery, {}, ["dueShard"]);
+    return `${delivery.id} (waiting): has 0 entries in the due index`;
+  },
+  "what waits stands in a place of the index that nobody reads": async () => {
+    const delivery = await waiting();
+    await set(delivery, { dueShard: "DUE#99" });
+    return `${delivery.id} (waiting): stands in no place of those that wait`;
+  },
+  "what is delivered is due": async () => {
+    const delivery = await delivered();
+    await set(delivery, { dueShard: keys.dueShard(delivery.id) });
+    return `${delivery.id} (delivered): is in the due index`;
+  },
+  "an attempt is lost": async () => {
+    const { companyId, webhookId, id } = await one("exhausted");
+    await db.direct.batchRemove([keys.attempt(companyId, webhookId, id, 4)]);
+    return `${id} (exhausted): its attempts are 1, 2, 3, 5, 6, 7, 8, 9, 10`;
+  },
+  "the last attempt is lost": async () => {
+    const { companyId, webhookId, id } = await delivered();
+    await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { remove: ["successes"] } });
+    return `${id} (delivered): has 0 attempts, its row tells of 1`;
+  },
+  "a failure is taken for a delivery": async () => {
+    const { companyId, webhookId, id, successes: [success] = [] } = await delivered();
+    await db.direct.write({
+      update: keys.delivery(companyId, webhookId, id),
+      change: { set: { successes: [{ ...success, status: 500 }] } },
+    });
+    return `${id} (delivered): its last attempt was answered 500`;
+  },
+  "it is exhausted before its plan is": async () => {
+    const delivery = await waiting();
+    await set(delivery, { state: "exhausted" }, ["dueShard"]);
+    return `${delivery.id} (exhausted): is at attempt 1 of 10 of its plan`;
+  },
+  "a state is none": async () => {
+    const delivery = await delivered();
+    await set(delivery, { state: "lost" });
+    return `${delivery.id}: has a row that cannot be read`;
+  },
+  "a body cannot be unpacked": async () => {
+    const delivery = await delivered();
+    await set(delivery, { body: Buffer.of(9, 9) });
+    return `${delivery.id}: has a row that cannot be read`;
+  },
+  "it is kept for a webhook that is not paused": async () => {
+    const delivery = await waiting();
+    await set(delivery, { dueShard: keys.heldShard(hook.companyId, hook.webhookId) });
+    return `${delivery.id} (waiting): is kept for a webhook that is not paused`;
+  },
+  "it waits at a gate that is not marked": async () => {
+    const delivery = await waiting();
+    const { companyId, webhookId } = hook;
+    await set(delivery, { dueShard: keys.gatedShard(companyId, webhookId) });
+    await db.direct.write({ update: gateKeys.gate(companyId, webhookId), change: { remove: ["dueShard", "dueAt"] } });
+    return `${delivery.id} (waiting): waits at a gate that nobody looks after`;
+  },
+  "a place is counted that nobody takes": async () => {
+    await db.direct.write({ update: gateKeys.gate(hook.companyId, hook.webhookId), change: { add: { used: 1 } } });
+    return `webhook ${hook.webhookId}: 1 places are counted, 0 are taken`;
+  },
+  "it waits for long with nobody to send it": async () => {
+    senders.clock += HOUR;
+    return `${(await waiting()).id} (waiting): has been due for a quarter of an hour`;
+  },
+  "its webhook is gone and it waits": async () => {
+    await deleteWebhook(api(), hook.companyId, hook.webhookId);
+    senders.clock += HOUR;
+    return `${(await waiting()).id} (waiting): waits for a webhook that is gone`;
+  },
+  "its registration is gone and it waits": async () => {
+    const { registrationId, id } = await waiting();
+    await db.direct.batchRemove([keys.registration(hook.companyId, hook.webhookId, registrationId ?? 0)]);
+    senders.clock += HOUR;
+    return `${id} (waiting): waits for a registration that is gone`;
+  },
+};
+
+describe("damage is found:", () => {
+  test.each(Object.entries(damages))("%s", async (_, damage) => {
+    const fault = await damage();
+    expect((await books()).faults).toContain(fault);
+    expect((await books(2)).faults).toContain(fault);
+  });
+});
+
+test("what only changes while it is looked at is no fault", async () => {
+  const delivery = await waiting();
+  await db.direct.batchRemove([keyOf(delivery)]);
+  const found = await reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {
+    again: 1,
+    wait: () => db.direct.batchPut([deliveryItem(delivery)]),
+  });
+  expect(found.faults).toEqual([]);
+});
+
+test("the command prints the table of counts and ends with 1 where it finds a fault", async () => {
+  const outputs = createServer((_, response) => {
+    response.end(
+      JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
+    );
+  }).listen(0, "127.0.0.1");
+  await once(outputs, "listening");
+  const address = outputs.address();
+  const PORT = String(typeof address === "object" ? address?.port : "");
+  const run = async (...args: string[]) => {
+    const child = spawn(process.execPath, ["infra/cli/webhooks.ts", ...args], {
+      cwd: fileURLToPath(new URL("../..", import.meta.url)),
+      env: { ...process.env, PORT },
+    });
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+    return { stdout, stderr, code };
+  };
+  // By the clock of the machine: the command has no other.
+  const now = new Senders(db, 10);
+  now.clock = Date.now();
+  const fresh = await now.hook();
+  await now.publish(fresh, 1, 3);
+  await now.runUntil(now.clock + 2_000);
+  const [lost] = await deliveriesOf(db, fresh);
+  if (lost === undefined) throw new Error("no delivery");
+  const sound = await run("reconcile", "--company", String(fresh.companyId));
+  await db.direct.batchRemove([keyOf(lost)]);
+  const [faulty, unknown, wrong] = await Promise.all([
+    run("reconcile", "--company", String(fresh.companyId)),
+    run("reconcile", "--company", "999999999"),
+    run("reconcile"),
+  ]);
+  outputs.close();
+  expect(faulty.code).toBe(1);
+  expect(faulty.stdout).toContain(`${lost.id}: is in the ledger and has no row\n`);
+  expect(faulty.stdout).toMatch(/\nmatched +3\n= delivered +2\n\+ waiting +0\n/);
+  expect(sound).toMatchObject({ code: 0, stderr: "" });
+  expect(sound.stdout).toMatch(/^company \d+\nmatched +3\n= delivered +3\n[\s\S]*faults +0\n$/);
+  expect(unknown).toMatchObject({ code: 2, stdout: "" });
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toContain("npm run webhooks -- reconcile --company N");
+});

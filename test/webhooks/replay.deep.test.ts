@@ -1,0 +1,199 @@
+/** Replays: what failed is sent again, each once, oldest first and no faster than it should; kills lose and double nothing. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import type { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import type { ReplayRange } from "#shared/webhooks/replay-schema.ts";
+import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikesOf } from "../harness/kills.ts";
+import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import { expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const HOUR = 3_600_000;
+/** An hour after the start every delivery has had its first attempt, and no second one. */
+const LATER = START + HOUR;
+
+const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
+const everything: ReplayRange = { from: iso(START - HOUR), to: undefined, deliveries: "undelivered" };
+const replay = (at: Scene, range: Partial<ReplayRange> = {}) =>
+  startReplay(api(at), at.context.queue, at.companyId, at.webhookId, { ...everything, ...range });
+
+type Fate = "delivered" | "exhausted" | "failing";
+
+/** One delivery for each, a second apart, with that fate: tried once, and its message gone. */
+async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
+  const at = await newScene(db);
+  at.answers = (post) => ({ status: fates[prospectIn(post.body) - 1] === "delivered" ? 200 : 500 });
+  for (const i of fates.keys()) {
+    at.clock = START + i * 1_000;
+    at.queue.length = 0;
+    const after = { ...prospectRow(at.companyId, i + 1), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
+    await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
+    const message = at.queue.shift();
+    if (message !== undefined) await drain({ ...at, queue: [message] }, 0).catch(() => undefined);
+  }
+  for (const delivery of await deliveries(at)) {
+    if (fates[prospectIn(delivery.body ?? "") - 1] !== "exhausted") continue;
+    const key = keys.delivery(at.companyId, at.webhookId, delivery.id);
+    const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard"] };
+    await db.direct.write({ update: key, change });
+    // As ten failed attempts leave it: some were made, others waited for the breaker.
+    const attempts = Array.from({ length: 10 }, (_, i) => ({
+      ...keys.attempt(at.companyId, at.webhookId, delivery.id, i + 1),
+      ...failedAttempt(i + 1, delivery),
+    }));
+    await db.direct.batchPut(attempts);
+  }
+  // Nobody waits at it any more.
+  await db.direct.batchRemove([gateKeys.gate(at.companyId, at.webhookId)]);
+  at.posts.length = 0;
+  at.queue.length = 0;
+  at.calls.length = 0;
+  at.clock = LATER;
+  at.answers = () => ({ status: 200 });
+  return at;
+}
+
+const failedAttempt = (number: number, { createdAt, expiresAt }: StoredDelivery): StoredAttempt => {
+  const answer = { latencyMs: 1, status: 500, error: null, answer: "" };
+  return { type: "attempt", number, startedAt: createdAt, ...answer, expiresAt };
+};
+
+const prospectIn = (body: string): number => JSON.parse(body).data.prospect.id;
+const sent = (at: Scene): number[] => at.posts.map(({ body }) => prospectIn(body));
+const those = (fates: readonly Fate[], ...wanted: Fate[]): number[] =>
+  fates.flatMap((fate, i) => (wanted.includes(fate) ? [i + 1] : []));
+const mixed = (count: number): Fate[] =>
+  Array.from({ length: count }, (_, i) => (["delivered", "exhausted", "failing"] as const)[i % 3] ?? "failing");
+
+test("what failed goes out again: the same bytes, oldest first, ten in a second, each once", async () => {
+  const fates = mixed(150);
+  const at = await sceneOf(fates);
+  const before = new Map((await deliveries(at)).map(({ id, body }) => [id, body]));
+  expect(await replay(at)).toEqual({ count: 100 });
+  await drain(at);
+  expect(sent(at)).toEqual(those(fates, "exhausted", "failing"));
+  for (const { headers, body } of at.posts) expect(before.get(headers["X-Service-Delivery"] ?? "")).toBe(body);
+  const times = at.posts.map(({ headers }) => Number(headers["webhook-timestamp"]) * 1_000 - LATER);
+  for (const [i, time] of times.entries()) expect(time).toBeGreaterThanOrEqual(Math.floor(i / 10) * 1_000);
+  expect((await deliveries(at)).every(({ state }) => state === "delivered")).toBe(true);
+  expect(await replay(at)).toEqual({ count: 0 });
+  await drain(at);
+  expect(at.posts).toHaveLength(100);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 150, delivered: 150 });
+});
+
+test("asked for twice it goes out once; another one meanwhile is a conflict; what was delivered goes out if asked for", async () => {
+  const fates = mixed(9);
+  const at = await sceneOf(fates);
+  const asked = await Promise.all([replay(at), replay(at), replay(at)]);
+  expect(asked).toEqual([{ count: 6 }, { count: 6 }, { count: 6 }]);
+  await expect(replay(at, { deliveries: "all" })).rejects.toMatchObject({ code: "conflict" });
+  await drain(at);
+  expect(sent(at).toSorted((a, b) => a - b)).toEqual(those(fates, "exhausted", "failing"));
+  expect(await replay(at, { deliveries: "all" })).toEqual({ count: 9 });
+  expect(await replay(at, { deliveries: "all" })).toEqual({ count: 9 });
+  await drain(at);
+  expect(at.posts).toHaveLength(15);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 9, delivered: 9, waiting: 0 });
+});
+
+test("takes what was made between the two times, both included, and nothing else", async () => {
+  const at = await sceneOf(Array.from({ length: 10 }, () => "exhausted" as const));
+  const second = (n: number): string => iso(START + n * 1_000);
+  expect(await replay(at, { from: second(8), to: second(2) })).toEqual({ count: 0 });
+  expect(await replay(at, { from: second(20) })).toEqual({ count: 0 });
+  expect(await replay(at, { from: second(3), to: second(6) })).toEqual({ count: 4 });
+  await drain(at);
+  expect(sent(at)).toEqual([4, 5, 6, 7]);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 10, delivered: 4, exhausted: 6 });
+});
+
+test("what has not been tried, is kept for a paused webhook or has lost its registration is left alone", async () => {
+  const at = await sceneOf(["exhausted", "failing"]);
+  const after = { ...prospectRow(at.companyId, 3), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
+  await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
+  await pauseWebhook(api(at), at.companyId, at.webhookId);
+  expect(await replay(at)).toEqual({ count: 2 });
+  await drain(at);
+  expect(at.posts).toEqual([]);
+  expect(await replay(at)).toEqual({ count: 0 });
+  await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+  await drain(at);
+  expect(sent(at).toSorted()).toEqual([1, 2, 3]);
+  expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3 });
+
+  const { registrations } = await readWebhook(api(at), at.companyId, at.webhookId);
+  await deleteRegistration(api(at), at.companyId, at.webhookId, registrations[0]?.id ?? 0);
+  expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
+});
+
+/** The next run of the sweeper makes it good. */
+function unlessKilled(error: unknown): void {
+  if (!(error instanceof Killed)) throw error;
+}
+
+/** Who gets no answer asks again. */
+async function startUntilAnswered(at: Scene): Promise<void> {
+  const context = { ...api(at), table: at.context.table, commit: at.context.table.transact };
+  for (;;) {
+    try {
+      await startReplay(context, at.context.queue, at.companyId, at.webhookId, { ...everything, deliveries: "all" });
+      return;
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+    }
+  }
+}
+
+describe("killed at each call, before and after it takes effect", () => {
+  test.each(["before", "after"] as const)(
+    "%s: each delivery goes out, twice only where its post was cut off",
+    { tags: "sized" },
+    async (when) => {
+      const fates: Fate[] = ["delivered", "failing"];
+      const run = async (at: Scene): Promise<void> => {
+        await startUntilAnswered(at);
+        for (let minute = 0; minute < 3; minute++) {
+          await drain(at);
+          at.clock += 60_000;
+          await sweep({ ...at.context, table: db.direct }, { assume: "messages-kept" }).catch(unlessKilled);
+          at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
+        }
+        await drain(at);
+      };
+      const calm = await sceneOf(fates);
+      await run(calm);
+      expect(sent(calm)).toEqual([1, 2]);
+      for (const number of strikesOf(calm.calls.length, when === "before" ? 0 : 2)) {
+        const at = await sceneOf(fates);
+        at.kill = { at: number, when };
+        await run(at);
+        const place = `${when} ${calm.calls[number - 1]} (${number})`;
+        expect(new Set(sent(at)), place).toEqual(new Set([1, 2]));
+        expect(at.posts.length, place).toBeLessThanOrEqual(3);
+        expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(2);
+        expect(
+          (await deliveries(at)).every(({ state }) => state === "delivered"),
+          place,
+        ).toBe(true);
+        await expectBalanced(at, place);
+      }
+    },
+  );
+});

@@ -1,0 +1,64 @@
+/** A replay of more deliveries than a request has time for: counted exactly, made due by the queue, ten in a second. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import { deliveryId } from "#shared/webhooks/delivery-id.ts";
+import { newDelivery } from "#shared/webhooks/new-delivery.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { consume, deliveries, newScene, START } from "./event-scene.ts";
+
+const COUNT = 12_000;
+const STEP = 50;
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+test(`${COUNT} deliveries, of which every fourth was delivered`, { timeout: 1_800_000 }, async () => {
+  const at = await newScene(db);
+  const { companyId, webhookId } = at;
+  const api = contextOn(db.direct, { now: () => at.clock });
+  const { registrations } = await readWebhook(api, companyId, webhookId);
+  const registrationId = registrations[0]?.id ?? 0;
+  const rows = Array.from({ length: COUNT }, (_, i) => {
+    const createdAt = iso(START + i * 1_000);
+    const id = deliveryId(`event-${i}`, registrationId, createdAt);
+    const about = { id, companyId, webhookId, registrationId, event: "prospect.created", eventId: `event-${i}` };
+    const occasion = { ...about, createdAt, dueMs: START, trigger: "automatic", triggeredBy: null } as const;
+    const { dueShard: _due, ...made } = newDelivery(occasion, JSON.stringify({ filler: "x".repeat(1_500) }));
+    const state = i % 4 === 0 ? "delivered" : "exhausted";
+    return { ...keys.delivery(companyId, webhookId, id), ...made, state, attempt: state === "delivered" ? 1 : 10 };
+  });
+  await db.direct.batchPut(rows);
+  at.clock = START + COUNT * 1_000;
+  const range = { from: iso(START), to: undefined, deliveries: "undelivered" } as const;
+  const started = performance.now();
+  const { count } = await startReplay(api, at.context.queue, companyId, webhookId, range);
+  console.info(`counted ${count} of ${COUNT} in ${Math.round(performance.now() - started)} ms`);
+  expect(count).toBe((COUNT / 4) * 3);
+
+  const begin = at.clock;
+  let steps = 0;
+  for (;;) {
+    const next = at.queue.findIndex(({ message }) => "replay" in message);
+    if (next === -1) break;
+    const [entry] = at.queue.splice(next, 1);
+    if (entry === undefined) break;
+    at.clock = Math.max(at.clock, entry.at);
+    await consume(at, entry.message, false);
+    steps++;
+  }
+  expect(at.queue).toHaveLength(count);
+  expect(steps).toBeLessThanOrEqual(count / STEP + 1);
+  const due = (await deliveries(at)).filter(({ state }) => state === "waiting").sort((a, b) => (a.id < b.id ? -1 : 1));
+  expect(due).toHaveLength(count);
+  for (const [i, { attempt, planFrom, dueAt }] of due.entries()) {
+    expect({ attempt, planFrom, dueAt }).toEqual({ attempt: 11, planFrom: 11, dueAt: iso(begin + i * 100) });
+  }
+});

@@ -1,0 +1,76 @@
+/** Every form of Retry-After with the answers that may bring it: the next attempt comes when the receiver asked for it, within limits. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
+import { resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { nextGapMs } from "#shared/webhooks/retry-plan.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { deliveries, drain, newScene, publish, START } from "./event-scene.ts";
+import { expectBalanced } from "./reconciled.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const httpDate = (ms: number): string => new Date(ms).toUTCString();
+const DAY = 86_400_000;
+
+/** Milliseconds from the failure to the next attempt; undefined: as the plan has it. */
+const forms: readonly (readonly [string | undefined, number | undefined])[] = [
+  ["120", 120_000],
+  [" 120 ", 120_000],
+  ["0", 1_000],
+  ["86400", DAY],
+  ["86401", DAY],
+  ["999999999", DAY],
+  [httpDate(START + 90_000), 90_000],
+  [httpDate(START - 90_000), 1_000],
+  [httpDate(START + 400 * DAY), DAY],
+  [undefined, undefined],
+  ["", undefined],
+  ["-120", undefined],
+  ["+120", undefined],
+  ["1.5", undefined],
+  ["0x10", undefined],
+  ["99999999999999999999", undefined],
+  ["Infinity", undefined],
+  ["120, 240", undefined],
+  ["tomorrow", undefined],
+  [new Date(START + 90_000).toISOString(), undefined],
+  ["Mon, 01 Jun 2026 25:00:00 GMT", undefined],
+];
+
+/** Of answers that are treated like these two: one form of so many. */
+const FEW = 6;
+
+test.each([
+  [410, forms],
+  [429, forms],
+  ...[302, 400, 503].map((status, turn) => [status, forms.filter((_, i) => i % FEW === turn)] as const),
+] as const)("%i with forms of Retry-After", async (status, given) => {
+  for (const [retryAfter, gapMs] of given) {
+    const at = await newScene(db);
+    at.answers = (_, number) => (number === 1 ? { status, retryAfter } : { status: 204 });
+    await publish(at);
+    const [first] = at.queue;
+    if (first === undefined) throw new Error("no message");
+    // One attempt; what it queues is looked at first.
+    await drain({ ...at, queue: at.queue.splice(0, 1) }, 0).catch(() => undefined);
+    const [delivery] = await deliveries(at);
+    const place = `${status} ${JSON.stringify(retryAfter)}`;
+    const wanted = gapMs ?? nextGapMs(delivery?.id ?? "", 1, undefined, START, 1) ?? 0;
+    expect(delivery, place).toMatchObject({ state: "waiting", attempt: 2 });
+    expect(Date.parse(delivery?.dueAt ?? "") - START, place).toBe(Math.floor(wanted));
+    await drain(at);
+    if (status === 410) {
+      expect(at.posts, place).toHaveLength(1);
+      await resumeWebhook(contextOn(db.direct, { now: () => at.clock }), at.context.queue, at.companyId, at.webhookId);
+      await drain(at);
+    }
+    expect(at.posts, place).toHaveLength(2);
+    expect(at.clock - START, place).toBeGreaterThanOrEqual(Math.floor(wanted));
+    expect(await expectBalanced(at, place), place).toMatchObject({ matched: 1, delivered: 1, attempts: 2 });
+  }
+});

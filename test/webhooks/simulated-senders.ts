@@ -1,0 +1,205 @@
+/** Simulated senders: a fair queue, so many functions at once, receivers that take their time, and a clock that only waiting moves. */
+
+import { setImmediate as turn } from "node:timers/promises";
+import type { Queued } from "#shared/aws/queue.ts";
+import { iso } from "#shared/clock.ts";
+import type { EventContext } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { secretsOn } from "#shared/secrets/provider.ts";
+import type { Secrets } from "#shared/secrets/secrets.ts";
+import type { QueueMessage } from "#shared/webhooks/delivery.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { calledBy } from "../harness/killable.ts";
+import { consume, prospectRow, START } from "./event-scene.ts";
+
+/** What a receiver does with a request, and how long that takes. */
+export type Answer = Partial<Exchange> & { readonly ms: number };
+
+export interface Hook {
+  readonly companyId: number;
+  readonly webhookId: number;
+  readonly url: string;
+}
+
+export interface Sent {
+  readonly url: string;
+  readonly post: Post;
+  readonly at: number;
+}
+
+interface Waiting {
+  readonly message: QueueMessage;
+  readonly at: number;
+}
+
+let hooks = 0;
+
+export class Senders {
+  clock = START;
+  readonly sent: Sent[] = [];
+  readonly hooks: Hook[] = [];
+  readonly queue: Waiting[] = [];
+  /** Messages that were ever put into the queue. */
+  queued = 0;
+  /** The most senders that were busy with messages of the company at once, and the most exchanges with a receiver. */
+  readonly busiest = new Map<number, number>();
+  readonly inFlight = new Map<string, number>();
+  readonly mostInFlight = new Map<string, number>();
+  readonly context: EventContext;
+  sweeps = true;
+  answers: (post: Post, now: number) => Answer = () => ({ ms: 0 });
+  readonly #db: FaultyDynamoDb;
+  readonly #secrets: Secrets;
+  readonly #count: number;
+  readonly #busy = new Map<number, number>();
+  readonly #timers: { at: number; ring: () => void }[] = [];
+  #calls = 0;
+  #running = 0;
+
+  constructor(db: FaultyDynamoDb, count: number, timeScale = 1) {
+    this.#db = db;
+    this.#secrets = secretsOn(db.direct);
+    this.#count = count;
+    const table = calledBy((work) => this.#counted(work), db.direct);
+    this.context = {
+      table,
+      // A call of the key service takes no time of this clock.
+      secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
+      clock: { now: () => this.clock },
+      wait: (ms) => this.#rest(ms),
+      timeScale,
+      senders: count,
+      queue: {
+        returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
+        send: async (entries: readonly Queued<QueueMessage>[]) => {
+          for (const { message, delaySeconds } of entries) {
+            this.queue.push({ message, at: this.clock + delaySeconds * 1_000 });
+            this.queued++;
+          }
+        },
+      },
+      post: (post) => this.#post(post),
+      park: () => Promise.reject(new Error("nothing is to be parked")),
+    };
+  }
+
+  async hook(): Promise<Hook> {
+    const plain = contextOn(this.#db.direct, { now: () => START });
+    const sub = `senders-${hooks++}`;
+    const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+    const { company } = await createCompany(plain, { name: sub, owner });
+    const url = `http://127.0.0.1:1/${sub}`;
+    const webhook = await createWebhook(plain, company.id, { name: "x", url, registrations: [] });
+    await createRegistration(plain, company.id, webhook.id, {
+      event: "prospect.created",
+      filter: null,
+      delayMinutes: 0,
+      triggerMode: "automatic",
+      manualTriggerButtonText: null,
+    });
+    const made = { companyId: company.id, webhookId: webhook.id, url };
+    this.hooks.push(made);
+    return made;
+  }
+
+  /** So many events of the company now. */
+  async publish({ companyId }: Hook, first: number, count: number): Promise<void> {
+    const reads = batchReads(this.context);
+    const createdAt = iso(this.clock);
+    for (let i = 0; i < count; i++) {
+      const after = { ...prospectRow(companyId, first + i), createdAt, updatedAt: createdAt };
+      await publishChanges(this.context, reads, [{ before: undefined, after }]);
+    }
+  }
+
+  /** Runs until this time; the sweeper comes by each minute. */
+  async runUntil(end: number): Promise<void> {
+    for (;;) {
+      this.#dispatch();
+      await this.#quiet();
+      if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
+      const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
+      // A message that is due already waits for a sender.
+      const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
+      const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
+      if (next > end) break;
+      this.clock = Math.max(this.clock, next);
+      if (next === sweepAt) await sweep(this.context, { assume: "messages-kept" });
+      for (const timer of this.#timers.filter(({ at }) => at <= this.clock)) {
+        this.#timers.splice(this.#timers.indexOf(timer), 1);
+        timer.ring();
+      }
+      await this.#quiet();
+    }
+    this.clock = Math.max(this.clock, end);
+  }
+
+  /** As SQS does for standard queues with message groups: the group that keeps the fewest senders busy comes first. */
+  #dispatch(): void {
+    while (this.#running < this.#count) {
+      let best = -1;
+      for (const [i, { message, at }] of this.queue.entries()) {
+        if (at > this.clock) continue;
+        const other = this.queue[best]?.message.companyId;
+        if (other === undefined || this.#busyWith(message.companyId) < this.#busyWith(other)) best = i;
+        if (this.#busyWith(message.companyId) === 0) break;
+      }
+      const [next] = best === -1 ? [] : this.queue.splice(best, 1);
+      if (next === undefined) return;
+      void this.#consume(next.message);
+    }
+  }
+
+  #busyWith(companyId: number): number {
+    return this.#busy.get(companyId) ?? 0;
+  }
+
+  async #consume(message: QueueMessage): Promise<void> {
+    const { companyId } = message;
+    this.#running++;
+    raise(this.#busy, companyId, 1, this.busiest);
+    await consume({ context: this.context }, message, false);
+    raise(this.#busy, companyId, -1);
+    this.#running--;
+  }
+
+  async #post(post: Post): Promise<Exchange> {
+    this.sent.push({ url: post.url, post, at: this.clock });
+    const { ms, ...answer } = this.answers(post, this.clock);
+    raise(this.inFlight, post.url, 1, this.mostInFlight);
+    if (ms > 0) await this.#rest(ms);
+    raise(this.inFlight, post.url, -1);
+    return { status: 200, error: null, answer: "", retryAfter: undefined, ...answer, latencyMs: ms };
+  }
+
+  #rest(ms: number): Promise<void> {
+    return new Promise((ring) => this.#timers.push({ at: this.clock + ms, ring }));
+  }
+
+  /** Nobody has a call of the table under way, nor begins one. */
+  async #quiet(): Promise<void> {
+    for (let calm = 0; calm < 3; ) {
+      await turn();
+      calm = this.#calls === 0 ? calm + 1 : 0;
+    }
+  }
+
+  async #counted<T>(call: () => Promise<T>): Promise<T> {
+    this.#calls++;
+    return call().finally(() => {
+      this.#calls--;
+    });
+  }
+}
+
+function raise<Key>(counts: Map<Key, number>, key: Key, by: number, most?: Map<Key, number>): void {
+  const count = (counts.get(key) ?? 0) + by;
+  counts.set(key, count);
+  if (most !== undefined) most.set(key, Math.max(most.get(key) ?? 0, count));
+}

@@ -1,0 +1,38 @@
+/** Some hundred events under faults of every kind, and without any: the long tier has ten thousand (soak.long.test.ts). */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { soak } from "./soak.ts";
+
+/** Some thousand calls, on a machine that may do other things besides. */
+const LONG_MS = 600_000;
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+test("a fifth of all calls fails: nothing is lost or falsified, and what comes twice was cut off", {
+  timeout: LONG_MS,
+}, async () => {
+  const outcome = await soak(db, { changes: 30, faults: 0.2, seed: 7 });
+  expect(outcome).toMatchObject({ events: 82, lost: 0, falsified: 0, unforced: 0, faults: [] });
+  expect(outcome.matched).toBe(outcome.deliveries);
+  expect(outcome.failed / outcome.calls).toBeGreaterThan(0.15);
+  expect(outcome.duplicates).toBeGreaterThan(0);
+});
+
+test("without faults nothing comes twice", { timeout: LONG_MS }, async () => {
+  const outcome = await soak(db, { changes: 30, faults: 0, seed: 7 });
+  expect(outcome).toMatchObject({
+    events: 82,
+    failed: 0,
+    lost: 0,
+    falsified: 0,
+    duplicates: 0,
+    unforced: 0,
+    faults: [],
+  });
+  expect(outcome).toMatchObject({ posts: outcome.deliveries, matched: outcome.deliveries });
+});

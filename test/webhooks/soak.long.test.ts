@@ -1,0 +1,28 @@
+/** More than ten thousand events while a fifth of all calls fails, before or after its effect: counted (docs/decisions). */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { soak } from "./soak.ts";
+
+const AN_HOUR = 3_600_000;
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+test("nothing is lost or falsified, and what comes twice was cut off", { timeout: AN_HOUR }, async () => {
+  const outcome = await soak(db, { changes: 5_000, faults: 0.2, seed: 11 });
+  console.info(JSON.stringify(outcome));
+  expect(outcome).toMatchObject({ events: 11_250, lost: 0, falsified: 0, unforced: 0, faults: [] });
+  expect(outcome.matched).toBe(outcome.deliveries);
+  expect(outcome.failed / outcome.calls).toBeGreaterThan(0.19);
+});
+
+test("without faults nothing comes twice", { timeout: AN_HOUR }, async () => {
+  const outcome = await soak(db, { changes: 5_000, faults: 0, seed: 11 });
+  console.info(JSON.stringify(outcome));
+  expect(outcome).toMatchObject({ events: 11_250, failed: 0, lost: 0, falsified: 0, duplicates: 0, faults: [] });
+  expect(outcome).toMatchObject({ posts: outcome.deliveries, matched: outcome.deliveries });
+});

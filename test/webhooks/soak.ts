@@ -1,0 +1,338 @@
+/** Thousands of events through publisher, windows, buttons, queue and sender, of whose calls a share fails before or after its effect. */
+import { createHmac } from "node:crypto";
+import { expect } from "vitest";
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import type { EventContext } from "#shared/context.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Exchange, Post } from "#shared/outbound/post.ts";
+import { prospectItem } from "#shared/prospects/stored.ts";
+import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
+import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { openedSecrets } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { calledBy } from "../harness/killable.ts";
+import { deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import { booksOf } from "./reconciled.ts";
+
+const PROSPECTS = 100;
+/** Of which every change is told at once, beside what windows tell. */
+const AT_ONCE_PROSPECTS = 20;
+const MINUTE = 60_000;
+const VISIBILITY_MS = 90_000;
+/** Messages that are taken at the same time. */
+const AT_ONCE = 8;
+/** Of so many changes one is followed by a press of the button. */
+const PRESS_EVERY = 20;
+const BATCH = 25;
+
+export interface Soak {
+  readonly changes: number;
+  /** Share of all calls that fail, half of them after their effect; and of messages and batches that come twice. */
+  readonly faults: number;
+  readonly seed: number;
+}
+
+export interface Outcome {
+  /** Matched by a registration, and pressed. */
+  readonly events: number;
+  readonly calls: number;
+  readonly failed: number;
+  readonly deliveries: number;
+  readonly posts: number;
+  readonly lost: number;
+  readonly falsified: number;
+  /** Successful posts of one delivery beyond its first, and how many of them no fault explains. */
+  readonly duplicates: number;
+  readonly unforced: number;
+  /** What the books of the company find at fault, and how many deliveries they say had to be made. */
+  readonly faults: readonly string[];
+  readonly matched: number;
+}
+
+interface Registered {
+  readonly atOnce: number;
+  readonly delayed: readonly number[];
+  readonly button: number;
+}
+
+class Failed extends Error {}
+
+interface Stage extends Soak {
+  readonly at: Scene;
+  readonly context: EventContext;
+  readonly registered: Registered;
+  readonly secret: string;
+  readonly random: () => number;
+  readonly count: { calls: number; failed: number };
+  /** By delivery: how often its sender failed after the receiver had taken it. */
+  readonly cutOff: Map<string, number>;
+  readonly presses: Map<string, number>;
+  /** Answered by success. */
+  readonly received: Post[];
+}
+
+export async function soak(db: FaultyDynamoDb, given: Soak): Promise<Outcome> {
+  const stage = await newStage(db, given);
+  await run(stage);
+  return outcomeOf(stage);
+}
+
+const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
+
+async function register(context: ApiContext, at: Scene, given: Partial<NewRegistration>): Promise<number> {
+  const input = { event: "prospect.updated", filter: null, delayMinutes: 0, manualTriggerButtonText: null } as const;
+  const registration = { ...input, triggerMode: "automatic" as const, ...given };
+  return (await createRegistration(context, at.companyId, at.webhookId, registration)).id;
+}
+
+async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
+  // What newScene registers for never happens here.
+  const at = await newScene(db, "prospect.deleted");
+  const plain = contextOn(db.direct, { now: () => START });
+  const registered: Registered = {
+    atOnce: await register(plain, at, { filter: { "prospect.id": range(1, AT_ONCE_PROSPECTS) } }),
+    delayed: [await register(plain, at, { delayMinutes: 10 }), await register(plain, at, { delayMinutes: 30 })],
+    button: await register(plain, at, { triggerMode: "manual" }),
+  };
+  const { webhook } = await readWebhook(plain, at.companyId, at.webhookId);
+  const { secretKey: secret } = await openedSecrets(plain.secrets, webhook);
+  const prospects = Array.from({ length: PROSPECTS }, (_, i) => prospectRow(at.companyId, i + 1));
+  await db.direct.batchPut(prospects.map((row) => ({ ...keys.prospect(at.companyId, row.id), ...prospectItem(row) })));
+  const random = randomFrom(given.seed);
+  const count = { calls: 0, failed: 0 };
+  async function call<T>(work: () => Promise<T>): Promise<T> {
+    count.calls++;
+    const dice = random();
+    if (dice < given.faults) count.failed++;
+    if (dice < given.faults / 2) throw new Failed("before");
+    const result = await work();
+    if (dice < given.faults) throw new Failed("after");
+    return result;
+  }
+  const received: Post[] = [];
+  const context: EventContext = {
+    ...at.context,
+    table: calledBy(call, db.direct),
+    // What the sweeper finds of another test's company is none of this one's.
+    queue: {
+      ...at.context.queue,
+      send: (entries) =>
+        call(() => at.context.queue.send(entries.filter(({ message }) => message.companyId === at.companyId))),
+    },
+    post: (post) => call(() => receive(post)),
+  };
+  async function receive(post: Post): Promise<Exchange> {
+    const status = random() < given.faults ? 500 : 200;
+    if (status === 200) received.push(post);
+    return { status, error: null, answer: "", retryAfter: undefined, latencyMs: 1 };
+  }
+  const kept = { count, cutOff: new Map<string, number>(), presses: new Map<string, number>(), received };
+  return { ...given, at, context, registered, secret, random, ...kept };
+}
+
+/** The nth change: each prospect in its turn, a second after the one before. */
+function changeOf({ companyId }: Scene, n: number): RowChange & { readonly id: number; readonly version: number } {
+  const id = (n % PROSPECTS) + 1;
+  const version = Math.floor(n / PROSPECTS) + 2;
+  const row = (of: number) => ({
+    ...prospectRow(companyId, id),
+    name: `name ${of}`,
+    updatedAt: iso(START + n * 1_000),
+    version: of,
+  });
+  return { id, version, before: row(version - 1), after: row(version) };
+}
+
+async function run(stage: Stage): Promise<void> {
+  const { at, changes, random, faults } = stage;
+  for (let first = 0; first < changes; first += BATCH) {
+    const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
+    at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
+    await publishBatch(stage, batch);
+    // A batch whose answer was lost comes again, whole, and in pieces of another size.
+    if (random() < faults) await publishBatch(stage, batch);
+    if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
+    for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
+    await consumeUntil(stage, at.clock);
+    if (first % (4 * BATCH) === 0) await sweepOnce(stage);
+    // Once in the middle the queue loses all that it has.
+    if (faults > 0 && first === BATCH * Math.floor(changes / BATCH / 2)) {
+      at.queue.length = 0;
+      await sweep({ ...stage.context, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);
+    }
+  }
+  for (let hours = 0; hours < 400 && (await isWaiting(stage)); hours++) {
+    await consumeUntil(stage, at.clock + 60 * MINUTE);
+    await sweepOnce(stage);
+  }
+}
+
+/** As the function of the stream does it: together, else one by one; it stops at a record that fails and begins again with it. */
+async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Promise<void> {
+  let left = [...batch];
+  await untilDone(async () => {
+    const reads = batchReads(context);
+    try {
+      await publishChanges(context, reads, left);
+      left = [];
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+    }
+    for (let next = left[0]; next !== undefined; next = left[0]) {
+      await publishChanges(context, reads, [next]);
+      left.shift();
+    }
+  });
+}
+
+/** Who gets no answer presses again, within the ten seconds. */
+async function press(stage: Stage, n: number): Promise<void> {
+  const { at, context, registered } = stage;
+  const api = { ...contextOn(context.table, { now: () => at.clock }), commit: context.table.transact };
+  const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
+  const id = (n % PROSPECTS) + 1;
+  const { deliveryId } = await untilDone(() =>
+    pressAction(api, { ...context, queue: context.queue }, caller, id, registered.button),
+  );
+  expect(stage.presses.has(deliveryId)).toBe(false);
+  stage.presses.set(deliveryId, id);
+  at.clock += 10_000;
+}
+
+/** A run that fails is made good by the next one. */
+async function sweepOnce({ context }: Stage): Promise<void> {
+  await sweep(context, { assume: "messages-kept" }).catch((error: unknown) => {
+    if (!(error instanceof Failed)) throw error;
+  });
+}
+
+async function untilDone<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+    }
+  }
+}
+
+/** Takes what is visible by then, some at a time, in no order; what fails comes back, and some come twice. */
+async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
+  const { at, random, faults } = stage;
+  for (;;) {
+    at.queue.sort((a, b) => a.at - b.at);
+    const next = at.queue[0];
+    if (next === undefined || next.at > untilMs) break;
+    at.clock = Math.max(at.clock, next.at);
+    const due = at.queue.findIndex((entry) => entry.at > at.clock);
+    const taken = at.queue.splice(0, Math.min(AT_ONCE, due === -1 ? at.queue.length : due));
+    for (const entry of taken) if (random() < faults / 2) at.queue.push({ ...entry });
+    await take(stage, taken);
+  }
+  at.clock = Math.max(at.clock, untilMs);
+}
+
+/** A look at what waits sends many: whichever of them the receiver had taken when it was cut off may come again. */
+async function take(stage: Stage, entries: Scene["queue"]): Promise<void> {
+  const { at, context, cutOff, received } = stage;
+  const timesReceived = (id: string) => received.filter((post) => idOf(post) === id).length;
+  const before = new Map<string, number>();
+  const post = (sent: Post) => {
+    const id = idOf(sent);
+    before.set(id, before.get(id) ?? timesReceived(id));
+    return context.post(sent);
+  };
+  const ends = await consumeBatch({ ...context, post }, entries);
+  const failed = entries.filter((_, i) => ends[i]?.status === "rejected");
+  for (const end of ends) if (end.status === "rejected" && !(end.reason instanceof Failed)) throw end.reason;
+  const isOf = (id: string) => failed.some(({ message }) => !("deliveryId" in message) || message.deliveryId === id);
+  for (const [id, times] of before) {
+    if (isOf(id) && timesReceived(id) > times) cutOff.set(id, (cutOff.get(id) ?? 0) + 1);
+  }
+  for (const { message } of failed) at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
+}
+
+const isWaiting = async ({ at }: Stage): Promise<boolean> =>
+  at.queue.length > 0 || (await deliveries(at)).some(({ state }) => state === "waiting");
+
+const OfProspect = z.object({ prospect: z.object({ id: z.int(), name: z.string() }) });
+const Body = z.object({
+  id: z.string(),
+  registrationId: z.int(),
+  trigger: z.enum(["automatic", "manual"]),
+  eventCount: z.int(),
+  data: OfProspect,
+  events: z.optional(z.array(z.object({ id: z.string(), data: OfProspect }))),
+});
+
+/** What was told, held against what happened. */
+async function outcomeOf(stage: Stage): Promise<Outcome> {
+  const { at, changes, received, registered, presses, count, cutOff } = stage;
+  const told = new Map<string, string[]>();
+  const bodies = new Map<string, string>();
+  let falsified = 0;
+  for (const post of received) {
+    const id = idOf(post);
+    if (!isSigned(stage, post) || (bodies.get(id) ?? post.body) !== post.body) falsified++;
+    if (bodies.has(id)) continue;
+    bodies.set(id, post.body);
+    for (const entry of toldIn(z.parse(Body, JSON.parse(post.body)))) told.set(entry, [...(told.get(entry) ?? []), id]);
+  }
+  const expected = new Set<string>();
+  for (let n = 0; n < changes; n++) {
+    const { id, version } = changeOf(at, n);
+    const wanting = id <= AT_ONCE_PROSPECTS ? [registered.atOnce, ...registered.delayed] : registered.delayed;
+    for (const registration of wanting) expected.add(`${registration} ${id} name ${version}`);
+  }
+  for (const id of presses.keys()) expected.add(`${registered.button} ${id}`);
+  const rows = await deliveries(at);
+  const extra = [...told].filter(([entry, ids]) => !expected.has(entry) || ids.length > 1).length;
+  const again = [...Map.groupBy(received, idOf)].map(([id, posts]) => ({ id, times: posts.length - 1 }));
+  const unforced = again.filter(({ id, times }) => times > (cutOff.get(id) ?? 0)).length;
+  const { faults, matched } = await booksOf(at);
+  return {
+    faults,
+    matched,
+    events: expected.size,
+    ...count,
+    deliveries: rows.length,
+    posts: received.length,
+    lost:
+      [...expected].filter((entry) => !told.has(entry)).length +
+      rows.filter(({ state }) => state !== "delivered").length,
+    falsified: falsified + extra + (rows.length - bodies.size),
+    duplicates: again.reduce((sum, { times }) => sum + times, 0),
+    unforced,
+  };
+}
+
+const idOf = ({ headers }: Post): string => headers["X-Service-Delivery"] ?? "";
+
+function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
+  return headers["X-Service-Signature"] === createHmac("sha256", secret).update(body).digest("hex");
+}
+
+/** Registration and what it was told: of a press the delivery, since the prospect's row itself never changes here. */
+function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
+  if (trigger === "manual") return [`${registrationId} ${id}`];
+  const all = events?.map((event) => event.data) ?? [data];
+  if (all.length !== eventCount || JSON.stringify(all.at(-1)) !== JSON.stringify(data)) return [`${id} is not whole`];
+  return all.map(({ prospect }) => `${registrationId} ${prospect.id} ${prospect.name}`);
+}
+
+/** The same each time for the same seed, as far as the order of work is. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}

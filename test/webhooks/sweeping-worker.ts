@@ -1,0 +1,46 @@
+/** A thread with a small heap that sweeps while a million deliveries of one company are overdue; prints how many it queued. */
+import { parentPort, workerData } from "node:worker_threads";
+import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { withOverdue } from "./endless-index.ts";
+import { START } from "./event-scene.ts";
+
+const { endpoint, companyId, other, count } = z.parse(
+  z.object({ endpoint: z.string(), companyId: z.int(), other: z.int(), count: z.int() }),
+  workerData,
+);
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+const table = openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient }));
+let writes = 0;
+const write: Table["write"] = async (entry) => {
+  writes++;
+  // Nobody has lost the messages of the backlog.
+  if ("update" in entry && entry.update.pk.startsWith(`C#${companyId}#`)) {
+    throw new ConditionFailed([{ index: 0, item: undefined }]);
+  }
+  return table.write(entry);
+};
+const found: number[] = [];
+const never = () => Promise.reject(new Error("not to be called"));
+const queued = await sweep(
+  {
+    table: { ...withOverdue(table, companyId, count), write },
+    clock: { now: () => START + 600_000 },
+    wait: never,
+    timeScale: 1,
+    senders: 10,
+    secrets: { open: never },
+    queue: {
+      returnIn: never,
+      send: async (entries) => void found.push(...entries.map(({ message }) => message.companyId)),
+    },
+    post: never,
+    park: never,
+  },
+  { assume: "messages-kept" },
+);
+parentPort?.postMessage({ queued, writes, isFound: found.includes(other) });

@@ -1,0 +1,95 @@
+/** The sweeper beside backlogs of any size: what another company has lost is found in the same run, in a small heap. */
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { CAPACITY, sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { withKept } from "./endless-index.ts";
+import { deliveries, newScene, publish, type Scene, START } from "./event-scene.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const HELD = 5_000;
+const WEBHOOKS = 26;
+const MINUTE = 60_000;
+
+/** A delivery whose message is lost. */
+async function lostIn(at: Scene): Promise<void> {
+  await publish(at);
+  at.queue.length = 0;
+  at.clock = START + 10 * MINUTE;
+}
+
+test("26 paused webhooks that keep 130 000 deliveries stop neither the search for lost messages nor the metrics", async () => {
+  const at = await newScene(db);
+  await lostIn(at);
+  process.env.LOG_LEVEL = "info";
+  const lines: string[] = [];
+  const log = vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
+  try {
+    const table = withKept(at.context.table, 900_001, WEBHOOKS, HELD);
+    expect(await sweep({ ...at.context, table }, { assume: "messages-kept" })).toBe(1);
+  } finally {
+    log.mockRestore();
+    process.env.LOG_LEVEL = "error";
+  }
+  expect(at.queue.map(({ message }) => message.companyId)).toEqual([at.companyId]);
+  const Line = z.object({ message: z.looseObject({ event: z.string() }) });
+  const told = lines.map((line) => Line.parse(JSON.parse(line)).message);
+  expect(told).toContainEqual(expect.objectContaining({ event: "deliveries waiting", held: WEBHOOKS * HELD }));
+});
+
+test("metrics that cannot be read stop nothing and fail no run", async () => {
+  const at = await newScene(db);
+  await lostIn(at);
+  const { table } = at.context;
+  const query: typeof table.query = (spec) => {
+    if (spec.pk === keys.pausedShard()) throw new Error("cannot be read");
+    return table.query(spec);
+  };
+  await sweep({ ...at.context, table: { ...table, query } }, { assume: "messages-kept" });
+  expect(at.queue.map(({ message }) => message.companyId)).toContain(at.companyId);
+});
+
+const Swept = z.object({ queued: z.int(), writes: z.int(), isFound: z.boolean() });
+
+test("a million overdue deliveries of one company: bounded writes, a heap of 64 MB, and the other company's is found", async () => {
+  const at = await newScene(db);
+  await lostIn(at);
+  const workerData = { endpoint: db.directEndpoint, companyId: 900_002, other: at.companyId, count: 1_000_000 };
+  const resourceLimits = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
+  const worker = new Worker(new URL("./sweeping-worker.ts", import.meta.url), { workerData, resourceLimits });
+  const [swept] = await once(worker, "message");
+  const { writes, isFound } = Swept.parse(swept);
+  expect(isFound).toBe(true);
+  expect(writes).toBeLessThanOrEqual(CAPACITY + 100);
+  expect(writes).toBeGreaterThan(CAPACITY * 0.9);
+  expect((await deliveries(at)).map(({ sweptAt }) => sweptAt)).toEqual([iso(START + 10 * MINUTE)]);
+});
+
+test("an entry whose row cannot be written keeps none of the others, and the run fails", async () => {
+  const at = await newScene(db);
+  await lostIn(at);
+  const { table } = at.context;
+  const broken: Item = { ...keys.delivery(900_003, 1, "dlv_x"), dueShard: keys.dueShards()[0], dueAt: iso(START) };
+  const query: typeof table.query = async function* (spec) {
+    if (spec.pk === broken.dueShard) yield broken;
+    yield* table.query(spec);
+  };
+  const write: typeof table.write = (entry) => {
+    if ("update" in entry && entry.update.sk === broken.sk) return Promise.reject(new Error("unreadable"));
+    return table.write(entry);
+  };
+  const swept = sweep({ ...at.context, table: { ...table, query, write } }, { assume: "messages-kept" });
+  await expect(swept).rejects.toThrow("unreadable");
+  expect(at.queue.map(({ message }) => message.companyId)).toContain(at.companyId);
+});

@@ -1,0 +1,213 @@
+/** Requests that never left us use up no attempt, open no breaker and pause nobody; they are tried at a calm pace, and not for ever. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { nameResolver } from "#shared/outbound/names.ts";
+import { type Exchange, post } from "#shared/outbound/post.ts";
+import { deliver } from "#shared/webhooks/deliver/deliver.ts";
+import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { messageFor } from "#shared/webhooks/delivery.ts";
+import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
+import { UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
+import { updateWebhook } from "#shared/webhooks/subscriptions/update.ts";
+import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { strikesOf } from "../harness/kills.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
+import { startNameServer } from "../outbound/name-server.ts";
+import {
+  deliveries,
+  deliveriesOf,
+  newScene,
+  publish,
+  publishUntilDone,
+  type Scene,
+  START,
+  settleFor,
+} from "./event-scene.ts";
+import { expectBalanced } from "./reconciled.ts";
+import { Senders } from "./simulated-senders.ts";
+
+closeAfterEach();
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const REASON = "a.test could not be looked up";
+const unsent: Partial<Exchange> = { status: null, error: REASON, isUnsent: true };
+
+const gateOf = ({ companyId, webhookId }: Pick<Scene, "companyId" | "webhookId">) =>
+  db.direct.get(gateKeys.gate(companyId, webhookId));
+const api = (at: Pick<Scene, "clock">) => contextOn(db.direct, { now: () => at.clock });
+
+/** Nothing is held against the receiver. */
+async function expectNoBlame(at: Pick<Scene, "companyId" | "webhookId" | "clock">): Promise<void> {
+  const [shown] = (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 9 })).items;
+  expect(shown).toMatchObject({ status: "waiting", attemptCount: 0, heldBy: "limit" });
+  const { attempts } = await readDelivery(api(at), at.companyId, at.webhookId, shown?.id ?? "");
+  expect(attempts).toEqual([]);
+  expect(await gateOf(at)).toMatchObject({ used: 0 });
+  expect(await gateOf(at)).not.toHaveProperty("fails");
+  expect(await getWebhook(api(at), at.companyId, at.webhookId)).toMatchObject({ status: "active" });
+  expect(await db.direct.get(keys.webhook(at.companyId, at.webhookId))).not.toHaveProperty("failingSince");
+}
+
+test("for a day: no attempt, no breaker, no pause; and the first attempt when requests leave again", async () => {
+  const senders = new Senders(db, 10);
+  const hook = await senders.hook();
+  senders.answers = () => ({ ...unsent, ms: 3_000 });
+  await senders.publish(hook, 1, 1);
+  await senders.runUntil(START + HOUR);
+  await expectNoBlame({ ...hook, clock: senders.clock });
+  // 10 s, 20 s, 40 s … 5 min after each other.
+  expect(senders.sent.length).toBeGreaterThan(HOUR / (5.5 * MINUTE));
+  expect(senders.sent.length).toBeLessThanOrEqual(6 + HOUR / (5 * MINUTE));
+  senders.clock = START + 24 * HOUR;
+  senders.answers = () => ({ ms: 20 });
+  await senders.runUntil(START + 24 * HOUR + 10 * MINUTE);
+  expect(await deliveriesOf(db, hook)).toMatchObject([{ state: "delivered", attempt: 1 }]);
+  const gate = await gateOf(hook);
+  for (const field of ["openUntil", "unsent", "openings"]) expect(gate).not.toHaveProperty(field);
+  const kept = { db, companyId: hook.companyId, clock: senders.clock };
+  expect(await expectBalanced(kept)).toMatchObject({ delivered: 1, attempts: 1 });
+});
+
+test("for as long as all attempts would take: it ends, and the log says why", async () => {
+  const senders = new Senders(db, 10);
+  const hook = await senders.hook();
+  senders.answers = () => ({ ...unsent, ms: 3_000 });
+  await senders.publish(hook, 1, 40);
+  await senders.runUntil(START + 30 * MINUTE);
+  const early = senders.sent.length;
+  // One at a time, whatever waits: no more than one in each of the rests, and those that came before the first.
+  expect(early).toBeLessThanOrEqual(20);
+  senders.clock = START + UNSENT_MS - 10 * MINUTE;
+  await senders.runUntil(START + UNSENT_MS - MINUTE);
+  expect((await deliveriesOf(db, hook)).map(({ state }) => state)).toEqual(Array.from({ length: 40 }, () => "waiting"));
+  await senders.runUntil(START + UNSENT_MS + 15 * MINUTE);
+  const rows = await deliveriesOf(db, hook);
+  expect(rows.map(({ state }) => state)).toEqual(Array.from({ length: 40 }, () => "exhausted"));
+  const { attempts, attemptCount } = await readDelivery(
+    api(senders),
+    hook.companyId,
+    hook.webhookId,
+    rows[0]?.id ?? "",
+  );
+  expect({ attempts, attemptCount }).toMatchObject({
+    attempts: [{ number: 1, status: null, error: REASON }],
+    attemptCount: 1,
+  });
+  expect(await getWebhook(api(senders), hook.companyId, hook.webhookId)).toMatchObject({ status: "active" });
+  expect(await db.direct.get(keys.webhook(hook.companyId, hook.webhookId))).not.toHaveProperty("failingSince");
+  expect(await expectBalanced({ db, companyId: hook.companyId, clock: senders.clock })).toMatchObject({
+    exhausted: 40,
+  });
+});
+
+test("beside failures of the receiver, these alone open its breaker", async () => {
+  const senders = new Senders(db, 10);
+  const hook = await senders.hook();
+  senders.answers = () => (senders.sent.length % 2 === 0 ? { ms: 20, status: 500 } : { ...unsent, ms: 20 });
+  await senders.publish(hook, 1, 3);
+  let failures = 0;
+  for (let minute = 1; failures < BREAKER_FAILURES && minute < 600; minute++) {
+    const gate = await gateOf(hook);
+    failures = (await expectBalanced({ db, companyId: hook.companyId, clock: senders.clock })).attempts;
+    expect(gate?.fails ?? 0).toBe(failures);
+    if (failures < BREAKER_FAILURES) expect(gate ?? {}).not.toHaveProperty("openings");
+    await senders.runUntil(START + minute * MINUTE);
+  }
+  expect(await gateOf(hook)).toMatchObject({ openings: expect.any(Number) });
+});
+
+test("killed at each call, before and after it takes effect: delivered once requests leave", {
+  tags: "sized",
+}, async () => {
+  const run = async (at: Scene): Promise<void> => {
+    at.answers = () => (at.clock < START + MINUTE ? unsent : {});
+    await publishUntilDone(at);
+    await settleFor(at, 4);
+  };
+  const calm = await newScene(db);
+  await run(calm);
+  for (const [turn, when] of (["before", "after"] as const).entries()) {
+    for (const number of strikesOf(calm.calls.length, turn)) {
+      const at = await newScene(db);
+      at.kill = { at: number, when };
+      await run(at);
+      const place = `${when} ${at.calls[number - 1]} (${number})`;
+      expect(await deliveries(at), place).toMatchObject([{ state: "delivered", attempt: 1 }]);
+      expect(await expectBalanced(at, place), place).toMatchObject({ delivered: 1 });
+    }
+  }
+});
+
+describe("beside webhooks whose name server is silent", () => {
+  test("another company's posts leave in the same batch, each with its first attempt", async () => {
+    const server = await startNameServer();
+    server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["127.0.0.1"] });
+    const resolve = nameResolver({ servers: [server.address], lookupMs: 300 });
+    const receiver = await http((response) => void response.end());
+    const { port } = new URL(receiver.url);
+    const scenes: Scene[] = [];
+    for (const name of ["silent1.test", "silent2.test", "good.test"]) {
+      const at = await newScene(db);
+      await updateWebhook(contextOn(db.direct), at.companyId, at.webhookId, { url: `http://${name}:${port}/` });
+      await publish(at);
+      scenes.push(at);
+    }
+    const [first] = scenes;
+    if (first === undefined) throw new Error("no scene");
+    const context = {
+      ...first.context,
+      table: db.direct,
+      post: (request: Parameters<typeof post>[0]) => post(request, "local", resolve),
+    };
+    const batch = (await Promise.all(scenes.map(deliveries))).flat();
+    const ends = await deliver(
+      context,
+      batch.map((delivery) => ({ message: messageFor(delivery), isRepeat: false })),
+    );
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
+    const after = (await Promise.all(scenes.map(deliveries))).flat();
+    expect(after.map(({ state, attempt }) => ({ state, attempt }))).toEqual([
+      { state: "waiting", attempt: 1 },
+      { state: "waiting", attempt: 1 },
+      { state: "delivered", attempt: 1 },
+    ]);
+    for (const at of scenes.slice(0, 2)) await expectNoBlame(at);
+    expect(receiver.count()).toBe(1);
+    server.stop();
+  });
+
+  test("forty of one company hold up nobody: another's deliveries are on time, and all of theirs are tried again", async () => {
+    const senders = new Senders(db, 10);
+    const silent = await senders.hook();
+    const good = await senders.hook();
+    senders.answers = ({ url }) => (url === good.url ? { ms: 20 } : { ...unsent, ms: 3_000 });
+    await senders.publish(silent, 1, 40);
+    const due = new Map<number, number>();
+    for (let i = 1; i <= 20; i++) {
+      await senders.runUntil(START + i * 100);
+      due.set(i, senders.clock);
+      await senders.publish(good, 1_000 + i, 1);
+    }
+    await senders.runUntil(START + MINUTE);
+    const sent = senders.sent.filter(({ url }) => url === good.url);
+    expect(sent.map(({ at }, i) => at - (due.get(i + 1) ?? 0))).toEqual(sent.map(() => 0));
+    expect(sent).toHaveLength(20);
+    expect((await deliveriesOf(db, good)).every(({ state, attempt }) => state === "delivered" && attempt === 1)).toBe(
+      true,
+    );
+    expect((await deliveriesOf(db, silent)).every(({ state, attempt }) => state === "waiting" && attempt === 1)).toBe(
+      true,
+    );
+  });
+});
