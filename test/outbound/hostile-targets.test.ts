@@ -183,7 +183,7 @@ test("a proxy of the environment is not asked: the receiver is called, and nobod
 /** Ours, and one by the global agent. */
 const ONE_POST = `
 import { get } from "node:http";
-import { post } from "./shared/deliveries/exchange.ts";
+import { post } from "./shared/outbound/post.ts";
 const url = process.argv[1];
 const { status } = await post({ url, body: "{}", headers: {} }, "local");
 get(url, (answer) => { console.log(status, answer.statusCode); answer.destroy(); });

@@ -204,7 +204,7 @@ describe("a post", () => {
   test("without a socket of ours never left: all files of the process are open", async () => {
     const script = `
       import { openSync } from "node:fs";
-      import { post } from "./shared/deliveries/exchange.ts";
+      import { post } from "./shared/outbound/post.ts";
       const send = () => post({ url: "http://127.0.0.1:1/", body: "{}", headers: {} }, "local");
       const first = await send();
       try { for (;;) openSync("/dev/null", "r"); } catch {}

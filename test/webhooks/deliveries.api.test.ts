@@ -152,7 +152,14 @@ describe("sending again", () => {
       "not_found",
     );
     problemOf(await as.otherOwner.GET("/api/webhooks/{id}/deliveries", at(webhook.id)), 404, "not_found");
-    problemOf(await as.admin.POST(again, one(webhook.id, "nonsense")), 400, "validation_failed");
+    for (const id of ["nonsense", "dlv_", `${"x".repeat(300)}`, "%00"]) {
+      problemOf(await as.admin.POST(again, one(webhook.id, id)), 404, "not_found");
+      problemOf(
+        await as.admin.GET("/api/webhooks/{id}/deliveries/{deliveryId}", one(webhook.id, id)),
+        404,
+        "not_found",
+      );
+    }
     problemOf(await as.admin.POST(again, one(webhook.id, `dlv_${"0".repeat(29)}`)), 404, "not_found");
     await settled(webhook.id, id, ({ status }) => status === "delivered");
     const place = { params: { path: { id: webhook.id, registrationId: present(webhook.registrations[0]).id } } };
