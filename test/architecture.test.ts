@@ -1,5 +1,5 @@
 /** The house rules that a machine can see: which way imports go, what a file begins with, names that say nothing. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 
@@ -122,4 +122,21 @@ test("nothing connects, reads the environment or waits while a function is impor
 /** A longer one holds two ideas. */
 test("files have at most 400 lines", () => {
   expect(all.filter((file) => read(file).split("\n").length > 401)).toEqual([]);
+});
+
+const documents = [
+  "README.md",
+  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((file) => join("docs", file)),
+];
+
+test("every link of a document leads to a file", () => {
+  const broken = documents
+    .filter((file) => file.endsWith(".md") && !file.includes("node_modules"))
+    .flatMap((file) =>
+      [...read(file).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)]
+        .map(([, target = ""]) => join(dirname(file), target))
+        .filter((target) => !existsSync(join(root, target)))
+        .map((target) => `${file} -> ${target}`),
+    );
+  expect(broken).toEqual([]);
 });
