@@ -9,8 +9,8 @@ import { type Ids, leaseIds } from "#shared/db/ids.ts";
 import type { Write } from "#shared/db/item.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
-import { secretsOn } from "#shared/secrets/provider.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
+import { secretsOn } from "#shared/secrets/secrets.ts";
 
 /** A function opens only the parts that it needs: the others would make its bundle larger. */
 export interface AppContext {

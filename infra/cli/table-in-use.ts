@@ -5,7 +5,8 @@ import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openKms } from "#shared/aws/kms.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { openSecrets, type Secrets } from "#shared/secrets/secrets.ts";
+import { openSecrets } from "#shared/secrets/key-service.ts";
+import type { Secrets } from "#shared/secrets/secrets.ts";
 import { serviceUrl } from "../local/address.ts";
 import { STACK_NAME } from "../stack-name.ts";
 

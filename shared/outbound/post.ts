@@ -1,22 +1,22 @@
-/** One POST to a receiver: vetted address, one deadline for everything, a bounded answer, no redirects. */
+/** Sends one POST to a receiver: a vetted address, one deadline for the whole exchange, a bounded answer, no redirects. */
 import { Agent as HttpAgent, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { LookupFunction, Socket } from "node:net";
 import { performance } from "node:perf_hooks";
 import type { UrlPolicy } from "#shared/config.ts";
 import { limits } from "#shared/limits.ts";
-import { NotLookedUp, type Resolve } from "#shared/outbound/names.ts";
+import { LookupFailed, type Resolve } from "#shared/outbound/dns.ts";
 import { addressesFault, parseTarget, resolverFor } from "#shared/outbound/public-url.ts";
 
 export interface Exchange {
-  /** Status of the answer, or null when there was none. */
+  /** HTTP status of the answer, or null without an answer. */
   readonly status: number | null;
   readonly error: string | null;
-  /** Beginning of the answer's body, as text. */
+  /** The beginning of the answer's body, as text. */
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** The request never left: the fault is ours and tells nothing about the receiver. */
+  /** The request never left this process. The fault is ours and says nothing about the receiver. */
   readonly isUnsent?: true;
 }
 
@@ -26,7 +26,7 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Never throws: what goes wrong is the receiver's answer, or it never left. */
+/** Never throws: a failure is the result of the attempt, or the request never left. */
 export async function post(
   { url, body, headers }: Post,
   policy: UrlPolicy,
@@ -35,7 +35,7 @@ export async function post(
   const started = performance.now();
   const signal = AbortSignal.timeout(limits.exchangeMs);
   let isLookingUp = false;
-  async function lookedUp(host: string): ReturnType<Resolve> {
+  async function trackedResolve(host: string): ReturnType<Resolve> {
     isLookingUp = true;
     const addresses = await resolve(host);
     isLookingUp = false;
@@ -46,7 +46,7 @@ export async function post(
       target: parseTarget(url, policy),
       body,
       headers,
-      lookup: vettedLookup(policy, lookedUp),
+      lookup: vettedLookup(policy, trackedResolve),
       signal,
     });
     return { ...answer, error: null, latencyMs: performance.now() - started };
@@ -63,14 +63,14 @@ class NotBuilt extends Error {
   override readonly name = "NotBuilt";
 }
 
-/** What this machine answers where it has no socket, no port or no way out. What the receiver, or the way to it, answers is not among them. */
+/** Error codes of this machine: no socket, no port or no route. Errors of the receiver and of the network path to it are not in this list. */
 const ownFaults = new Set([
   ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],
   ...["EADDRNOTAVAIL", "EADDRINUSE", "EAFNOSUPPORT", "ENETUNREACH", "ENETDOWN"],
 ]);
 
 function neverLeft(error: unknown): boolean {
-  if (error instanceof NotLookedUp || error instanceof NotBuilt) return true;
+  if (error instanceof LookupFailed || error instanceof NotBuilt) return true;
   // Every address of the name was tried.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverLeft);
   if (!(error instanceof Error && "code" in error && "syscall" in error)) return false;
@@ -80,25 +80,25 @@ function neverLeft(error: unknown): boolean {
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * A connection stays open between exchanges that follow each other closely, for one URL: what a receiver says out of turn is nobody
- * else's answer. Its address was vetted when it was made. Not the global agents: those may follow the environment to a proxy, which
- * would look the name up by itself.
+ * Requests to one URL that follow each other closely share a connection; its address was vetted when it was opened. Connections are not
+ * shared between URLs, so an unsolicited response can never answer another webhook's request. The global agents are not used: they may
+ * follow a proxy from the environment, and a proxy resolves the name by itself.
  */
-const kept = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
-const secure = { request: requestHttps, agent: forOneUrl(new HttpsAgent({ ...kept, maxCachedSessions: 0 })) };
-const plain = { request: requestHttp, agent: forOneUrl(new HttpAgent(kept)) };
+const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
+const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };
+const plain = { request: requestHttp, agent: perUrl(new HttpAgent(keepAlive)) };
 
-type Named = Parameters<HttpAgent["getName"]>[0] & { readonly keptFor?: string };
+type PoolOptions = Parameters<HttpAgent["getName"]>[0] & { readonly poolUrl?: string };
 
-/** Of requests that name what their connections are kept for. */
-function forOneUrl<A extends HttpAgent>(agent: A): A {
+/** Adds the request's `poolUrl` to the name of the agent's connection pool. */
+function perUrl<A extends HttpAgent>(agent: A): A {
   const nameOf = agent.getName.bind(agent);
-  agent.getName = (options?: Named) => `${nameOf(options)} ${options?.keptFor ?? ""}`;
+  agent.getName = (options?: PoolOptions) => `${nameOf(options)} ${options?.poolUrl ?? ""}`;
   return agent;
 }
 
-/** When each connection was made. */
-const made = new WeakMap<Socket, number>();
+/** The time at which each connection was opened. */
+const openedAt = new WeakMap<Socket, number>();
 
 interface Sending {
   readonly target: URL;
@@ -108,40 +108,42 @@ interface Sending {
   readonly signal: AbortSignal;
 }
 
-/** A kept connection that ended before it told anything: its receiver had closed it when the request left. */
-class Stale extends Error {}
+/** A reused connection ended without a byte of answer: the receiver had closed it before the request arrived. */
+class StaleConnection extends Error {}
 
 async function send(sending: Sending): Promise<Answer> {
   try {
     return await sendOnce(sending, true);
   } catch (error) {
-    if (error instanceof Stale) return sendOnce(sending, false);
+    if (error instanceof StaleConnection) return sendOnce(sending, false);
     throw error;
   }
 }
 
-const isEnd = (error: Error): boolean => "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
+const isClosed = (error: Error): boolean => "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
 
-function sendOnce({ target, body, headers, lookup, signal }: Sending, mayBeKept: boolean): Promise<Answer> {
+function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: boolean): Promise<Answer> {
   const { request, agent } = target.protocol === "https:" ? secure : plain;
   const options = {
     method: "POST",
     headers: { ...headers, "Content-Length": Buffer.byteLength(body), "Accept-Encoding": "identity" },
     lookup,
-    agent: mayBeKept && agent,
-    keptFor: target.href,
+    agent: mayReuse && agent,
+    poolUrl: target.href,
     signal,
   };
   return new Promise((resolve, reject) => {
     const sent = built(() => request(target, options));
-    let heardBefore = 0;
+    let bytesBefore = 0;
     sent.on("socket", (socket) => {
-      heardBefore = sent.reusedSocket ? socket.bytesRead : 0;
-      if (!sent.reusedSocket) made.set(socket, performance.now());
+      bytesBefore = sent.reusedSocket ? socket.bytesRead : 0;
+      if (!sent.reusedSocket) openedAt.set(socket, performance.now());
     });
-    const isSilent = (): boolean => sent.socket?.bytesRead === heardBefore;
-    sent.on("error", (error) => reject(sent.reusedSocket && isSilent() && isEnd(error) ? new Stale() : error));
-    // Whatever way a connection ends, and be it one to another protocol: the exchange is over then.
+    const isSilent = (): boolean => sent.socket?.bytesRead === bytesBefore;
+    sent.on("error", (error) =>
+      reject(sent.reusedSocket && isSilent() && isClosed(error) ? new StaleConnection() : error),
+    );
+    // The end of the connection ends the exchange, also after a switch to another protocol.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
     sent.on("response", (response) => {
       const chunks: Buffer[] = [];
@@ -156,14 +158,15 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayBeKept:
         bytes += chunk.length;
         if (bytes < limits.answerBytes) return;
         finish();
-        // Enough is known: the rest of an endless answer is not read.
+        // Do not read the rest: the answer may be endless.
         sent.destroy();
       });
       response.on("end", () => {
         finish();
         const { socket } = sent;
-        // A name may have another address by now.
-        if (socket !== null && performance.now() - (made.get(socket) ?? 0) > limits.connectionAgeMs) socket.destroy();
+        // The name may have another address by now.
+        if (socket !== null && performance.now() - (openedAt.get(socket) ?? 0) > limits.connectionAgeMs)
+          socket.destroy();
       });
       response.on("error", reject);
       response.on("aborted", () => reject(new Error("the answer broke off")));
@@ -180,7 +183,7 @@ function built<T>(build: () => T): T {
   }
 }
 
-/** The socket connects to an address that was looked at, and to no other: a name that changes its mind gains nothing. */
+/** Gives the socket only addresses that were vetted, so DNS rebinding has no effect. */
 function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     const refuse = (error: Error): void => callback(error, "", 4);

@@ -1,19 +1,19 @@
-/** Which receivers may be called: https to public addresses. The rule is asked when a URL is saved and again for each socket. */
+/** Decides which receivers may be called: https URLs at public addresses. The rules apply when a URL is saved and at each new socket. */
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { UrlPolicy } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
-import { nameResolver, type Resolve, withoutDot } from "#shared/outbound/names.ts";
+import { createResolver, type Resolve, withoutTrailingDot } from "#shared/outbound/dns.ts";
 
-/** Names of this machine count for development alone. */
+/** Only local development reads the machine's own host names. */
 const resolvers: Record<UrlPolicy, Resolve> = {
-  public: nameResolver(),
-  local: nameResolver({ hostsFile: "/etc/hosts" }),
+  public: createResolver(),
+  local: createResolver({ hostsFile: "/etc/hosts" }),
 };
 export const resolverFor = (policy: UrlPolicy): Resolve => resolvers[policy];
 
-/** Not public although the library calls them unicast, or better told by a name of their own. */
+/** Ranges that the library calls unicast although they are not public, or for which the error should use a more precise name. */
 const denied: ReadonlyArray<[prefix: string, name: string]> = [
   ["169.254.169.254/32", "instance metadata"],
   ["169.254.170.0/24", "container metadata"],
@@ -28,10 +28,10 @@ const denied: ReadonlyArray<[prefix: string, name: string]> = [
 ];
 const deniedRanges = denied.map(([prefix, name]) => ({ range: ipaddr.parseCIDR(prefix), name }));
 
-/** The only IPv6 addresses that are given out for public use. */
+/** The only IPv6 range allocated for public use. */
 const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Why this address must not be called, or `undefined` when it may. */
+/** The reason why an address must not be called, or `undefined` if it may. */
 export function addressFault(address: string, policy: UrlPolicy): string | undefined {
   const bare = address.replace(/^\[|\]$/g, "").split("%")[0] ?? "";
   if (!ipaddr.isValid(bare)) return `${address} is no address`;
@@ -45,35 +45,35 @@ export function addressFault(address: string, policy: UrlPolicy): string | undef
   return name === undefined ? undefined : `${bare} is not a public address (${name})`;
 }
 
-/** Why a name with these addresses must not be called: one of them is enough. */
+/** The reason why a host with these addresses must not be called. One forbidden address is enough. */
 export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
   addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
 
-/** Names that are only ever of private networks (RFC 6761, RFC 6762, and what ICANN keeps for private use). */
+/** Names reserved for private networks (RFC 6761, RFC 6762 and ICANN's `.internal`). */
 const privateName = /(?:^|\.)(localhost|local|internal)$/;
 
-/** Why a receiver of this name must not be called, whatever it leads to. */
+/** The reason why a host with this name must not be called, whatever its addresses are. */
 function nameFault(host: string, policy: UrlPolicy): string | undefined {
   const [, ending] = policy === "local" ? [] : (privateName.exec(host) ?? []);
   if (ending === undefined) return undefined;
   return ending === "localhost" ? `${host} is a loopback name` : `${host} is a name of private networks (.${ending})`;
 }
 
-/** The URL, parsed, when its form is allowed. Throws validation_failed that names the rule. */
+/** Parses a URL whose form is allowed. Throws validation_failed with the violated rule. */
 export function parseTarget(url: string, policy: UrlPolicy): URL {
   if (!URL.canParse(url)) throw targetError("must be a valid URL");
   const target = new URL(url);
   const schemes = policy === "local" ? ["https:", "http:"] : ["https:"];
   if (!schemes.includes(target.protocol)) throw targetError("must be an https URL");
-  if (target.username !== "" || target.password !== "") throw targetError("must not hold a user name or password");
-  // WHATWG parsing has already turned 127.1, 0x7f.1, 2130706433 and full-width digits into what they name.
+  if (target.username !== "" || target.password !== "") throw targetError("must not contain a user name or password");
+  // WHATWG parsing has already turned 127.1, 0x7f.1, 2130706433 and full-width digits into plain addresses.
   const host = hostOf(target);
   const fault = isIP(host) === 0 ? nameFault(host, policy) : addressFault(host, policy);
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
   return target;
 }
 
-/** Throws when the URL may not be saved. A name that does not resolve now is judged when it is called. */
+/** Throws validation_failed if the URL may not be saved. A name that does not resolve yet is checked at each delivery. */
 export async function assertTarget(
   url: string,
   policy: UrlPolicy,
@@ -84,8 +84,8 @@ export async function assertTarget(
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
 }
 
-/** Without the brackets of an IPv6 address and without the dot that may end a name. */
-const hostOf = ({ hostname }: URL): string => withoutDot(hostname.replace(/^\[|\]$/g, ""));
+/** The host without the brackets of an IPv6 address and without a trailing dot. */
+const hostOf = ({ hostname }: URL): string => withoutTrailingDot(hostname.replace(/^\[|\]$/g, ""));
 
 const targetError = (message: string): ApiError =>
   new ApiError("validation_failed", `The url ${message}.`, {

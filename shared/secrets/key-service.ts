@@ -1,8 +1,141 @@
-/** Secrets by the deployment's key service: called when a function is loaded that has the right to it. */
-import { openKms } from "#shared/aws/kms.ts";
+/**
+ * Encrypts secrets with one data key per company. KMS wraps the data keys; a warm function caches them unwrapped, so only the first
+ * secret of a company costs a call of KMS.
+ */
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import * as z from "zod/mini";
+import { type KeyContext, type Kms, openKms } from "#shared/aws/kms.ts";
+import { iso, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
-import { provideSecrets } from "#shared/secrets/provider.ts";
-import { openSecrets } from "#shared/secrets/secrets.ts";
+import { absent } from "#shared/db/expression.ts";
+import type { Item } from "#shared/db/item.ts";
+import type { Key } from "#shared/db/keys.ts";
+import { secretKeys } from "#shared/db/secret-keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { failedAt } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { Bytes, Id, Timestamp } from "#shared/schema.ts";
+import { PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
+/** To be called while a function is loaded that may use the deployment's KMS key. */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
+
+const StoredDataKey = z.object({
+  type: z.literal("data-key"),
+  companyId: Id,
+  wrapped: Bytes,
+  createdAt: Timestamp,
+});
+
+const contextOf = (companyId: number): KeyContext => ({ purpose: PURPOSE, companyId: String(companyId) });
+
+interface CachedKey {
+  readonly key: Promise<KeyObject>;
+  readonly untilMs: number;
+}
+
+/** Reads and connects nothing before the first secret. `now` is a monotonic clock in milliseconds. */
+export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
+  const cache = new Map<number, CachedKey>();
+  let connected: Kms | undefined;
+  const kms = (): Kms => {
+    connected ??= connect();
+    return connected;
+  };
+
+  /** Concurrent requests share one call. A failed call is not cached. */
+  function keyOf(companyId: number, load: () => Promise<KeyObject>): Promise<KeyObject> {
+    const cached = cache.get(companyId);
+    if (cached !== undefined && cached.untilMs > now()) return cached.key;
+    const entry: CachedKey = { key: load(), untilMs: now() + limits.dataKeyKeptMs };
+    cache.delete(companyId);
+    cache.set(companyId, entry);
+    const [oldest] = cache.keys();
+    if (cache.size > limits.dataKeysKept && oldest !== undefined) cache.delete(oldest);
+    entry.key.catch(() => {
+      if (cache.get(companyId) === entry) cache.delete(companyId);
+    });
+    return entry.key;
+  }
+
+  async function readKey(companyId: number): Promise<KeyObject | undefined> {
+    const item = await table.get(secretKeys.dataKey(companyId));
+    return item === undefined ? undefined : unwrap(companyId, item);
+  }
+
+  async function unwrap(companyId: number, item: Item): Promise<KeyObject> {
+    const { wrapped } = StoredDataKey.parse(item);
+    return keyObject(await kms().unwrap(wrapped, contextOf(companyId)));
+  }
+
+  /** Several functions may create a company's first secret at the same time: all use the data key that was written first. */
+  async function createKey(companyId: number): Promise<KeyObject> {
+    const { plain, wrapped } = await kms().generateDataKey(contextOf(companyId));
+    const row: z.infer<typeof StoredDataKey> = {
+      type: "data-key",
+      companyId,
+      wrapped,
+      createdAt: iso(systemClock.now()),
+    };
+    try {
+      await table.write({ put: { ...secretKeys.dataKey(companyId), ...row }, when: absent });
+      return keyObject(plain);
+    } catch (error) {
+      const first = failedAt(error, 0)?.item;
+      if (first === undefined) throw error;
+      return unwrap(companyId, first);
+    }
+  }
+
+  return {
+    async seal(companyId, row, text) {
+      const key = await keyOf(companyId, async () => (await readKey(companyId)) ?? (await createKey(companyId)));
+      return seal(key, row, text);
+    },
+    async open(companyId, row, sealed) {
+      const key = await keyOf(companyId, async () => {
+        const found = await readKey(companyId);
+        if (found === undefined) throw new Error(`company ${companyId} has no data key`);
+        return found;
+      });
+      return open(key, row, sealed);
+    },
+  };
+}
+
+/** Wipes the bytes: a heap dump does not show the content of a KeyObject. */
+function keyObject(plain: Uint8Array): KeyObject {
+  const key = createSecretKey(plain);
+  plain.fill(0);
+  return key;
+}
+
+/** First byte of sealed text: the version of its format. */
+const VERSION = 1;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
+
+/** The row's key is authenticated data, so sealed text that is copied to another row does not open there. */
+const authenticatedData = ({ pk, sk }: Key): Buffer => Buffer.from(JSON.stringify([VERSION, pk, sk]));
+
+/** Encrypts with AES-256-GCM. */
+export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES }).setAAD(authenticatedData(row));
+  const encrypted = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+  return new Uint8Array(Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), encrypted]));
+}
+
+/** Throws if the bytes were not sealed with this key for this row, or if one bit differs. */
+export function open(key: KeyObject, row: Key, sealed: Uint8Array): string {
+  const bytes = Buffer.from(sealed);
+  if (bytes[0] !== VERSION || bytes.length < HEAD_BYTES) throw new Error("the bytes are not sealed text");
+  const nonce = bytes.subarray(1, 1 + NONCE_BYTES);
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES })
+    .setAAD(authenticatedData(row))
+    .setAuthTag(bytes.subarray(1 + NONCE_BYTES, HEAD_BYTES));
+  return Buffer.concat([decipher.update(bytes.subarray(HEAD_BYTES)), decipher.final()]).toString("utf8");
+}

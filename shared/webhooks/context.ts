@@ -6,7 +6,7 @@ import { setting } from "#shared/config.ts";
 import type { EventContext } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
 import { post } from "#shared/outbound/post.ts";
-import { secretsOn } from "#shared/secrets/provider.ts";
+import { secretsOn } from "#shared/secrets/secrets.ts";
 import { parkRecord } from "#shared/webhooks/poison-records.ts";
 
 let made: EventContext | undefined;

@@ -1,4 +1,4 @@
-/** Connections to receivers: kept for what follows, made anew where a kept one is gone, and nobody else's. */
+/** Tests that a connection to a receiver is reused for one URL only, and replaced when the receiver has closed it. */
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
 import { limits } from "#shared/limits.ts";
@@ -8,7 +8,7 @@ closeAfterEach();
 
 describe("the connection to a receiver", () => {
   const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
-  /** Does with the n-th request on the n-th connection as it is told, each from 1. */
+  /** A TCP receiver; `behave` gets the number of the request on its connection and of the connection, both from 1. */
   const counted = async (behave: (socket: Socket, request: number, connection: number) => void) => {
     let connection = 0;
     let requests = 0;
@@ -23,7 +23,7 @@ describe("the connection to a receiver", () => {
     return { ...receiver, requests: () => requests };
   };
 
-  test("is kept for the exchange that follows, and for as many at a time as there were", async () => {
+  test("is reused by later exchanges, as many at once as there were before", async () => {
     const receiver = await counted((socket) => void socket.write(ANSWER));
     for (let round = 0; round < 3; round++) {
       const exchanges = await Promise.all(Array.from({ length: 4 }, () => send(receiver)));
@@ -35,14 +35,14 @@ describe("the connection to a receiver", () => {
   test.each<[string, (socket: Socket) => void]>([
     ["closed", (socket) => void socket.end()],
     ["reset", (socket) => void socket.resetAndDestroy()],
-  ])("is made anew where the receiver has %s the kept one without a word", async (_, end) => {
+  ])("is opened again when the receiver has %s the idle one without an answer", async (_, end) => {
     const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
     for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
-    // The second exchange finds that the first one's connection is gone; the one that it makes instead is not kept.
+    // The second exchange finds the first connection closed; the connection that replaces it is not reused.
     expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
   });
 
-  test("is nobody else's: another URL of the same host has its own", async () => {
+  test("is never shared between two URLs of one host", async () => {
     const receiver = await counted((socket) => void socket.write(ANSWER));
     for (const path of ["a", "b", "a", "b"]) {
       expect(await send({ ...receiver, url: `${receiver.url}${path}` })).toMatchObject({ status: 204 });
@@ -50,7 +50,7 @@ describe("the connection to a receiver", () => {
     expect(receiver.count()).toBe(2);
   });
 
-  test("is not made anew where it was new, nor where the answer had begun: that is the receiver's failure", async () => {
+  test("is not opened again if it was new or the answer had begun: that is the receiver's failure", async () => {
     const first = await counted((socket) => void socket.resetAndDestroy());
     expect(await send(first)).toMatchObject({ status: null });
     expect(first.requests()).toBe(1);
@@ -64,7 +64,7 @@ describe("the connection to a receiver", () => {
     }
   });
 
-  test("is not used again where the receiver says so, or has more to say than is read", async () => {
+  test("is not reused after `Connection: close` or after an answer above the limit", async () => {
     const closing = await http((response) => void response.writeHead(204, { Connection: "close" }).end());
     const sockets = new Set<Socket>();
     const endless = await http((response, request) => {
@@ -77,7 +77,7 @@ describe("the connection to a receiver", () => {
     expect(sockets.size).toBe(2);
   });
 
-  test("is not used again once it is old", async () => {
+  test("is not reused above its maximum age", async () => {
     const clock = vi.spyOn(performance, "now");
     const from = performance.now();
     const receiver = await counted((socket) => void socket.write(ANSWER));
@@ -89,7 +89,7 @@ describe("the connection to a receiver", () => {
     expect(receiver.count()).toBe(2);
   });
 
-  test("is closed when it has not been used for a while", async () => {
+  test("is closed when idle", async () => {
     const closed = Promise.withResolvers<void>();
     const receiver = await tcp((socket) => {
       socket.on("data", () => void socket.write(ANSWER));

@@ -1,17 +1,17 @@
-/** The deadline of an exchange, with a clock that the test moves: whatever a receiver does, the exchange ends with it. */
+/** Tests with a simulated timer that the deadline ends an exchange whatever the receiver does. */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { limits } from "#shared/limits.ts";
-import type { Resolve } from "#shared/outbound/names.ts";
+import type { Resolve } from "#shared/outbound/dns.ts";
 import { post } from "#shared/outbound/post.ts";
 
 let deadlines: { readonly ms: number; readonly end: () => void }[];
 const cleanUps: (() => void)[] = [];
 beforeEach(() => {
   deadlines = [];
-  // The platform's timer, which no other clock reaches: it ends when the test says so, with the platform's own reason.
+  // No fake clock reaches the platform's timer, so the test replaces it and aborts with the platform's own reason.
   vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
     const controller = new AbortController();
     deadlines.push({ ms, end: () => controller.abort(new DOMException("timed out", "TimeoutError")) });
@@ -26,7 +26,7 @@ afterEach(() => {
 interface Listening {
   readonly url: string;
   readonly sockets: Socket[];
-  /** Settles when a request has come. */
+  /** Settles when a request has arrived. */
   readonly asked: Promise<unknown>;
 }
 
@@ -51,7 +51,7 @@ async function listen(behave: (socket: Socket) => void): Promise<Listening> {
   return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, sockets, asked };
 }
 
-/** So often the loop goes round between the end of the time and the end of the exchange: no further wait hides in it. */
+/** Turns of the event loop allowed between the deadline and the end of the exchange: too few for another timer. */
 const TURNS = 50;
 
 async function endsAtDeadline(exchange: ReturnType<typeof post>): Promise<Awaited<ReturnType<typeof post>>> {
@@ -64,14 +64,14 @@ async function endsAtDeadline(exchange: ReturnType<typeof post>): Promise<Awaite
   expect(deadlines.map(({ ms }) => ms)).toEqual([limits.exchangeMs]);
   for (const { end } of deadlines) end();
   for (let i = 0; i < TURNS && ended === undefined; i++) await turn();
-  if (ended === undefined) throw new Error("the exchange goes on after its deadline");
+  if (ended === undefined) throw new Error("the exchange has not ended at its deadline");
   return ended;
 }
 
 const late = { status: null, error: `no answer within ${limits.exchangeMs} ms`, answer: "", retryAfter: undefined };
 const OK = "HTTP/1.1 200 OK\r\n";
 
-describe("at its deadline an exchange is over, with one timer for all of it, when a receiver", () => {
+describe("one timer ends the exchange at its deadline when a receiver", () => {
   test.each<[string, string]>([
     ["says nothing", ""],
     ["stops within the first line", "HTTP/1.1 2"],
@@ -91,21 +91,21 @@ describe("at its deadline an exchange is over, with one timer for all of it, whe
     expect(receiver.sockets).toHaveLength(1);
   });
 
-  test("takes no more of a large body", async () => {
+  test("stops reading a large body", async () => {
     const receiver = await listen((socket) => void socket.pause());
     const exchange = post({ url: receiver.url, body: "x".repeat(20_000_000), headers: {} }, "local");
     await receiver.asked;
     expect(await endsAtDeadline(exchange)).toMatchObject(late);
   });
 
-  test("has a name that is never looked up", async () => {
+  test("has a name whose look-up never ends", async () => {
     const resolve: Resolve = () => new Promise(() => undefined);
     const exchange = post({ url: "http://never.example/", body: "{}", headers: {} }, "local", resolve);
     expect(await endsAtDeadline(exchange)).toMatchObject(late);
   });
 
-  test("has an address that nobody answers at", async () => {
-    // Accepts nothing: the connection is made by the system and never taken up.
+  test("accepts a connection and never reads from it", async () => {
+    // The operating system completes the connection; the process never reads from it.
     const server = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1");
     await once(server, "listening");
     cleanUps.push(() => server.close());
@@ -116,7 +116,7 @@ describe("at its deadline an exchange is over, with one timer for all of it, whe
   });
 });
 
-test("whoever has answered is done: no timer is waited for", async () => {
+test("an exchange that was answered does not wait for a timer", async () => {
   const receiver = await listen((socket) => void socket.end("HTTP/1.1 204 No Content\r\n\r\n"));
   const { status } = await post({ url: receiver.url, body: "{}", headers: {} }, "local");
   expect(status).toBe(204);

@@ -1,4 +1,4 @@
-/** Hostile webhook targets, at saving and at sending: every connection that this process begins is counted, and there is none. */
+/** Tests with hostile webhook URLs, when saved and when sent to: the process opens no connection at all. */
 
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
@@ -8,7 +8,7 @@ import { createServer, isIPv6, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ApiError } from "#shared/errors.ts";
-import type { Resolve } from "#shared/outbound/names.ts";
+import type { Resolve } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { assertTarget, parseTarget } from "#shared/outbound/public-url.ts";
 import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.ts";
@@ -17,7 +17,7 @@ import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.t
 let listener: Server;
 let port = 0;
 let received = 0;
-/** One for each `connect` that goes to the operating system. */
+/** Calls of `connect` that reach the operating system. */
 let connects = 0;
 const counter = createHook({
   init(_id, type) {
@@ -54,7 +54,7 @@ const unknown: Resolve = () => Promise.reject(new Error("ENOTFOUND"));
 const request = (url: string) => ({ url: at(url), body: "{}", headers: { "Content-Type": "application/json" } });
 const send = (url: string, resolve: Resolve): Promise<Exchange> => post(request(url), "public", resolve);
 
-/** The fault that a save is refused with. */
+/** The error message for an attempt to save the URL. */
 async function refusal(url: string, resolve: Resolve): Promise<string> {
   const error: unknown = await assertTarget(at(url), "public", resolve).catch((reason: unknown) => reason);
   if (!(error instanceof ApiError)) throw new Error(`${url} was not refused`);
@@ -62,23 +62,23 @@ async function refusal(url: string, resolve: Resolve): Promise<string> {
   return error.message;
 }
 
-async function expectNobodyCalled(act: () => Promise<unknown>): Promise<void> {
+async function expectNoConnection(act: () => Promise<unknown>): Promise<void> {
   const [before, beforeReceived] = [connects, received];
   await act();
   expect(connects - before).toBe(0);
   expect(received - beforeReceived).toBe(0);
 }
 
-test("the counters count: one allowed post is one connection", async () => {
+test("the counters work: one allowed post is one connection", async () => {
   const before = [connects, received];
   expect(await post(request("http://127.0.0.1:PORT/"), "local")).toMatchObject({ status: 200 });
   expect(await post(request("http://[::1]:PORT/"), "local")).toMatchObject({ status: 200 });
   expect([connects, received].map((count, i) => count - (before[i] ?? 0))).toEqual([2, 2]);
 });
 
-describe("at saving and at sending", () => {
+describe("when saved and when sent to", () => {
   test.each(hostileForms)("%s is refused: %s", async (url, rule) => {
-    await expectNobodyCalled(async () => {
+    await expectNoConnection(async () => {
       expect(await refusal(url, unknown)).toContain(rule);
       const exchange = await send(url, resolvesTo("127.0.0.1"));
       expect(exchange).toMatchObject({ status: null, error: expect.stringContaining(rule) });
@@ -86,30 +86,30 @@ describe("at saving and at sending", () => {
   });
 
   test.each(hostileLiterals)("%s is refused: %s", async (url, rule) => {
-    await expectNobodyCalled(async () => {
+    await expectNoConnection(async () => {
       expect(await refusal(url, unknown)).toContain(rule);
       expect(await send(url, unknown)).toMatchObject({ status: null, error: expect.stringContaining(rule) });
     });
   });
 
-  test.each(hostileNames)("%s, which is %j, is refused: %s", async (url, addresses, rule) => {
+  test.each(hostileNames)("%s, which resolves to %j, is refused: %s", async (url, addresses, rule) => {
     const resolve = resolvesTo(...addresses);
-    await expectNobodyCalled(async () => {
+    await expectNoConnection(async () => {
       expect(await refusal(url, resolve)).toContain(rule);
       expect(await send(url, resolve)).toMatchObject({ status: null, error: expect.stringContaining(rule) });
     });
   });
 
-  test("so many are tried", () => {
+  test("the lists hold at least 100 URLs", () => {
     expect(hostileForms.length + hostileLiterals.length + hostileNames.length).toBeGreaterThanOrEqual(100);
   });
 });
 
-describe("a name that changes its mind", () => {
-  test("public when it is saved, private when it is called: nobody is called", async () => {
+describe("a name with changing answers", () => {
+  test("that is public when saved and private when sent to gets no connection", async () => {
     let asked = 0;
     const rebinding: Resolve = async () => records([asked++ === 0 ? "93.184.216.34" : "127.0.0.1"]);
-    await expectNobodyCalled(async () => {
+    await expectNoConnection(async () => {
       await assertTarget(at("https://rebind.example:PORT/"), "public", rebinding);
       const exchange = await send("https://rebind.example:PORT/", rebinding);
       expect(exchange.error).toContain("127.0.0.1 is a loopback address");
@@ -117,24 +117,24 @@ describe("a name that changes its mind", () => {
     expect(asked).toBe(2);
   });
 
-  test("each exchange asks once and connects to that answer: what is vetted is what is called", async () => {
+  test("is looked up once for each exchange, which connects to the vetted address", async () => {
     let asked = 0;
-    // Would the socket ask again, it would come to an address that is refused.
+    // A second look-up by the socket would give a refused address.
     const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
     const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
     expect(exchange.status).toBe(200);
     expect(asked).toBe(1);
   });
 
-  test("a name without an address, or one that cannot be looked up, is an error of the attempt", async () => {
-    await expectNobodyCalled(async () => {
+  test("without an address, or whose look-up fails, gives the attempt an error", async () => {
+    await expectNoConnection(async () => {
       expect((await send("https://none.example:PORT/", resolvesTo())).error).toContain("no address");
       expect((await send("https://none.example:PORT/", unknown)).error).toContain("ENOTFOUND");
     });
   });
 });
 
-test("a redirect to a private address is an answer and nothing more", async () => {
+test("a redirect to a private address is not followed", async () => {
   let visits = 0;
   const redirecting = createServer((socket) => {
     visits++;
@@ -154,7 +154,7 @@ test("a redirect to a private address is an answer and nothing more", async () =
   redirecting.close();
 });
 
-test("a proxy of the environment is not asked: the receiver is called, and nobody else", async () => {
+test("a proxy of the environment gets no request: the post goes to the receiver", async () => {
   const before = received;
   let proxied = 0;
   const proxy = createServer((socket) => {
@@ -175,12 +175,12 @@ test("a proxy of the environment is not asked: the receiver is called, and nobod
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(printed.trim(), complaints).toBe("200 502");
   expect(received - before).toBe(1);
-  // The second request of the child: proof that the variables do what they say.
+  // The child's second request goes to the proxy, which proves that the variables have an effect.
   expect(proxied).toBe(1);
   proxy.close();
 });
 
-/** Ours, and one by the global agent. */
+/** Sends one request with `post` and one with the global agent. */
 const ONE_POST = `
 import { get } from "node:http";
 import { post } from "./shared/outbound/post.ts";
@@ -189,7 +189,7 @@ const { status } = await post({ url, body: "{}", headers: {} }, "local");
 get(url, (answer) => { console.log(status, answer.statusCode); answer.destroy(); });
 `;
 
-test("what may be called is left as it is written", () => {
+test("an allowed URL stays as written", () => {
   for (const url of ["https://example.com/hook?x=1", "https://[2606:4700:4700::1111]/", "https://example.com:8443/"]) {
     expect(parseTarget(url, "public").href).toBe(url);
   }

@@ -1,6 +1,6 @@
-/** URLs that must reach nobody. `PORT` is where the tests listen on every address of this machine. */
+/** URLs that must cause no connection. `PORT` is a port on which the tests listen on every address of this machine. */
 
-/** Refused by their form alone, with the rule that the error names. */
+/** URLs refused by their form alone, each with a word of the error. */
 export const hostileForms: ReadonlyArray<[url: string, rule: string]> = [
   ["http://127.0.0.1:PORT/", "https"],
   ["http://example.com:PORT/", "https"],
@@ -23,7 +23,7 @@ export const hostileForms: ReadonlyArray<[url: string, rule: string]> = [
   ["https://:secret@example.com:PORT/", "user name"],
 ];
 
-/** Addresses, however they are written. */
+/** Forbidden addresses in many spellings. */
 export const hostileLiterals: ReadonlyArray<[url: string, rule: string]> = [
   ["https://127.0.0.1:PORT/", "loopback"],
   ["https://127.255.255.254:PORT/", "loopback"],
@@ -94,7 +94,7 @@ export const hostileLiterals: ReadonlyArray<[url: string, rule: string]> = [
   ["https://[4000::1]:PORT/", "not global unicast"],
 ];
 
-/** Names, and what they resolve to. One private address among public ones is enough. */
+/** Names and the addresses they resolve to. One private address among public ones is enough for a refusal. */
 export const hostileNames: ReadonlyArray<[url: string, addresses: readonly string[], rule: string]> = [
   ["https://localhost:PORT/", ["127.0.0.1", "::1"], "loopback"],
   ["https://LOCALHOST:PORT/", ["::1"], "loopback"],
@@ -109,7 +109,7 @@ export const hostileNames: ReadonlyArray<[url: string, addresses: readonly strin
   ["https://zone.example:PORT/", ["fe80::1%lo"], "linkLocal"],
   ["https://metadata.google.internal:PORT/", ["169.254.169.254"], "private networks (.internal)"],
   ["https://db.internal:PORT/", ["172.20.1.1"], "private networks (.internal)"],
-  // Refused by name, whatever they lead to.
+  // Refused by name, whatever the addresses are.
   ["https://localhost:PORT/", ["93.184.216.34"], "loopback name"],
   ["https://LOCALHOST.:PORT/", ["93.184.216.34"], "loopback name"],
   ["https://localhost..:PORT/", ["93.184.216.34"], "loopback name"],

@@ -1,9 +1,9 @@
-/** A name server on loopback, over UDP, that says of each name what a test has it say. */
+/** A name server on loopback, over UDP, whose answers a test chooses. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { isIPv6 } from "node:net";
 
-/** Addresses with the seconds for which they hold; or what the server says, or that it says nothing. */
+/** Addresses with their TTL in seconds, an error reply, or no reply. */
 export type NameAnswer =
   | { readonly addresses: readonly string[]; readonly ttl?: number }
   | "silence"
@@ -12,11 +12,11 @@ export type NameAnswer =
   | "REFUSED";
 
 export interface NameServer {
-  /** As a resolver takes it. */
+  /** In the form that `Resolver.setServers` takes. */
   readonly address: string;
-  /** Names that were asked for, one entry for each question: `A x.test`. */
+  /** One entry for each question: `A x.test`. */
   readonly questions: string[];
-  /** By name; `type` is A or AAAA. */
+  /** Gives the reply; `asked` counts earlier questions for the same name and type. */
   answer: (name: string, type: "A" | "AAAA", asked: number) => NameAnswer;
   stop(): void;
 }
@@ -71,7 +71,7 @@ function questionOf(message: Buffer): { name: string; type: "A" | "AAAA"; end: n
   return { name: labels.join(".").toLowerCase(), type, end: at + 5 };
 }
 
-/** Names the question by its place. */
+/** A resource record; a compression pointer refers to the name in the question. */
 function recordOf(address: string, type: "A" | "AAAA", ttl: number): Buffer {
   const data = type === "A" ? Buffer.from(address.split(".").map(Number)) : v6(address);
   const head = Buffer.alloc(HEADER_BYTES);

@@ -1,4 +1,4 @@
-/** Which receivers may be called: every way of spelling a private address is found out. */
+/** Tests which receivers may be called: every spelling of a private address is refused. */
 import { describe, expect, test } from "vitest";
 import { addressFault, parseTarget } from "#shared/outbound/public-url.ts";
 
@@ -50,8 +50,8 @@ const refused = [
   "https://[ff02::1]/",
 ];
 
-describe("as deployed", () => {
-  test.each(refused)("%s is refused", (url) => {
+describe("the policy `public`", () => {
+  test.each(refused)("refuses %s", (url) => {
     expect(() => parseTarget(url, "public")).toThrow();
   });
 
@@ -63,12 +63,12 @@ describe("as deployed", () => {
     "https://localhost.example.com/",
     "https://mylocal/",
     "https://internal.example.com./",
-  ])("%s may be called", (url) => {
+  ])("allows %s", (url) => {
     expect(parseTarget(url, "public").href).toContain("https://");
   });
 });
 
-describe("on one machine", () => {
+describe("the policy `local`", () => {
   test.each([
     "http://127.0.0.1:9/",
     "http://localhost:9/",
@@ -76,19 +76,19 @@ describe("on one machine", () => {
     "http://db.internal:9/",
     "http://[::1]:9/",
     "http://[::ffff:127.0.0.1]/",
-  ])("%s may be called", (url) => {
+  ])("allows %s", (url) => {
     expect(parseTarget(url, "local")).toBeDefined();
   });
 
   test.each(["http://10.0.0.1/", "http://169.254.169.254/", "http://0.0.0.0/", "ftp://127.0.0.1/"])(
-    "%s is refused",
+    "refuses %s",
     (url) => {
       expect(() => parseTarget(url, "local")).toThrow();
     },
   );
 });
 
-test("an address with a zone is judged without it", () => {
+test("the zone of an address is ignored", () => {
   expect(addressFault("fe80::1%eth0", "public")).toBeDefined();
   expect(addressFault("not an address", "public")).toBeDefined();
 });

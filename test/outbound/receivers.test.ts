@@ -1,4 +1,4 @@
-/** Receivers that misbehave: what an exchange makes of each of them, within its deadline, its bytes and its memory. */
+/** Tests that exchanges with misbehaving receivers keep the limits of time, bytes and memory. */
 import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
@@ -15,7 +15,7 @@ closeAfterEach();
 const says = (lines: string) => (socket: Socket) => {
   socket.once("data", () => socket.end(lines));
 };
-/** Again and again until the connection is gone. */
+/** Sends `first`, then `drop` every 50 ms until the connection closes. */
 const drips = (socket: Socket, first: string, drop: string) => {
   socket.once("data", () => {
     socket.write(first);
@@ -24,11 +24,11 @@ const drips = (socket: Socket, first: string, drop: string) => {
   });
 };
 
-/** Beyond its deadline an exchange may go on for so long: seven beside a bare timer, which a busy machine holds up as well. */
+/** Allowed delay of an exchange after a bare timer of the same length, which a busy machine delays as well. */
 const BEYOND_MS = 500;
 
-/** With a real clock; deadline.test.ts has the same with one that stands still. */
-test("whoever takes longer than the deadline is cut off within half a second, however it does so", async () => {
+/** Uses the real clock; deadline.test.ts tests the same with a simulated timer. */
+test("a receiver that exceeds the deadline in any way is cut off within half a second", async () => {
   const late = await Promise.all([
     tcp(() => undefined),
     tcp((socket) => socket.pause()),
@@ -73,27 +73,27 @@ describe("a receiver that", () => {
       says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
       /closed without/,
     ],
-  ])("%s has not answered", async (_, behave, error) => {
+  ])("%s gives an exchange without an answer", async (_, behave, error) => {
     const exchange = await send(await tcp(behave));
     expect(exchange).toMatchObject({ status: null, answer: "", retryAfter: undefined });
     expect(exchange.error).toMatch(error);
   });
 
-  test.each([300, 301, 302, 303, 307, 308, 304])("answers %i has answered, and is not followed", async (status) => {
+  test.each([300, 301, 302, 303, 307, 308, 304])("answers %i is not followed", async (status) => {
     const decoy = await http((response) => void response.end());
     const receiver = await http((response) => void response.writeHead(status, { Location: decoy.url }).end());
     expect(await send(receiver)).toMatchObject({ status, error: null });
     expect(decoy.count()).toBe(0);
   });
 
-  test("says something first has answered with what comes last", async () => {
+  test("sends interim responses is recorded with its final response", async () => {
     const receiver = await tcp(
       says("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"),
     );
     expect(await send(receiver)).toMatchObject({ status: 204, error: null, answer: "" });
   });
 
-  test("sends a gzip bomb has sent bytes that nobody unpacks", async () => {
+  test("sends a gzip bomb is not decompressed", async () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000));
     let asked: string | undefined;
     const receiver = await http((response, request) => {
@@ -107,7 +107,7 @@ describe("a receiver that", () => {
     expect(Buffer.from(answer, "utf8").length).toBeGreaterThan(0);
   });
 
-  test("never ends its answer is listened to no longer than 16 KB; 4 KB are kept", async () => {
+  test("sends an endless answer is read up to 16 KB; 4 KB are stored", async () => {
     const closed = Promise.withResolvers<number>();
     const receiver = await http((response) => {
       response.writeHead(200);
@@ -121,14 +121,14 @@ describe("a receiver that", () => {
     });
     const { status, answer } = await send(receiver);
     expect({ status, answer }).toEqual({ status: 200, answer: "x".repeat(limits.answerKeptBytes) });
-    // What the two ends of the connection buffer comes on top.
+    // The socket buffers of both ends add to the 16 KB.
     expect(await closed.promise).toBeLessThan(20_000_000);
   });
 });
 
 const Memory = z.object({ rest: z.number(), peak: z.number(), statuses: z.array(z.int()) });
 
-test("an attempt at an endless body takes at most 10 MB above rest", async () => {
+test("ten attempts with endless answers take at most 10 MB above the memory at rest", async () => {
   const receiver = await http((response, request) => {
     const isEndless = request.url === "/endless";
     response.writeHead(200);
@@ -167,14 +167,14 @@ describe("Retry-After", () => {
     ["Monday, 01-Jun-26 00:00:30 GMT", plan],
     ["soon", plan],
     ["7, 9", plan],
-  ])("%j of a 429 is read from the answer and means %d ms", async (value, gapMs) => {
+  ])("%j of a 429 gives a gap of %d ms", async (value, gapMs) => {
     const receiver = await http((response) => void response.writeHead(429, { "Retry-After": value }).end());
     const { status, retryAfter } = await send(receiver);
     expect({ status, retryAfter }).toEqual({ status: 429, retryAfter: value });
     expect(nextGapMs("x", 1, retryAfter, at, 1)).toBe(gapMs);
   });
 
-  test("is the first of several, and counts for 503 and any other failure alike", async () => {
+  test("counts by its first value, also for 503", async () => {
     const receiver = await tcp(says("HTTP/1.1 503 X\r\nRetry-After: 5\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n"));
     expect(await send(receiver)).toMatchObject({ status: 503, retryAfter: "5" });
   });

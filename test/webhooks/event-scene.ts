@@ -9,7 +9,7 @@ import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { secretsOn } from "#shared/secrets/provider.ts";
+import { secretsOn } from "#shared/secrets/secrets.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
 import { type QueueMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";

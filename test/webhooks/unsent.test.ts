@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
-import { nameResolver } from "#shared/outbound/names.ts";
+import { createResolver } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
@@ -153,7 +153,7 @@ describe("beside webhooks whose name server is silent", () => {
   test("another company's posts leave in the same batch, each with its first attempt", async () => {
     const server = await startNameServer();
     server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["127.0.0.1"] });
-    const resolve = nameResolver({ servers: [server.address], lookupMs: 300 });
+    const resolve = createResolver({ servers: [server.address], lookupMs: 300 });
     const receiver = await http((response) => void response.end());
     const { port } = new URL(receiver.url);
     const scenes: Scene[] = [];

@@ -1,4 +1,4 @@
-/** Names of receivers, asked of a real name server: a silent one holds up nobody else, and what never left us is no attempt. */
+/** Tests name resolution against a real name server: a silent server delays no other look-up, and a failed look-up is no attempt. */
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { limits } from "#shared/limits.ts";
-import { NoAddress, NotLookedUp, nameResolver, type Resolve } from "#shared/outbound/names.ts";
+import { createResolver, LookupFailed, NoAddress, type Resolve } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
 import { type NameServer, startNameServer } from "./name-server.ts";
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Look-ups that take a thread of libuv. */
+/** Look-ups that occupy a libuv thread. */
 let threads = 0;
 const counter = createHook({
   init(_id, type) {
@@ -29,11 +29,11 @@ const counter = createHook({
 beforeAll(() => counter.enable());
 afterAll(() => counter.disable());
 
-/** Far less than the service gives a name server, so that the tests do not wait for it. */
+/** Far less than the deployed limit, to keep the tests short. */
 const LOOKUP_MS = 400;
 let clock = 0;
 const resolver = (more: object = {}): Resolve =>
-  nameResolver({ servers: [server.address], lookupMs: LOOKUP_MS, now: () => clock, ...more });
+  createResolver({ servers: [server.address], lookupMs: LOOKUP_MS, now: () => clock, ...more });
 const failure = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => "no error",
@@ -41,7 +41,7 @@ const failure = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 describe("a name", () => {
-  test("has its addresses, those of IPv4 first, whatever the case it is asked in and with or without a dot at its end", async () => {
+  test("resolves to its addresses, IPv4 first, in any letter case and with or without a trailing dot", async () => {
     server.answer = () => ({ addresses: ["2001:db8::1", "192.0.2.1", "192.0.2.2"] });
     const resolve = resolver();
     const expected = [
@@ -53,19 +53,19 @@ describe("a name", () => {
     expect(server.questions.toSorted()).toEqual(["A a.test", "AAAA a.test"]);
   });
 
-  test("has 64 addresses at most, whatever its server answers", async () => {
+  test("resolves to at most 64 addresses", async () => {
     server.answer = () => ({ addresses: Array.from({ length: 70 }, (_, i) => `192.0.2.${i + 1}`) });
     expect(await resolver()("a.test")).toHaveLength(64);
   });
 
-  test("is asked for once, however many want it at a time", async () => {
+  test("is looked up once for concurrent requests", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"], ttl: 0 });
     const resolve = resolver();
     await Promise.all(Array.from({ length: 50 }, () => resolve("a.test")));
     expect(server.questions.toSorted()).toEqual(["A a.test", "AAAA a.test"]);
   });
 
-  test("is remembered as long as its record says, and half a minute at most", async () => {
+  test("is cached for its TTL, at most half a minute", async () => {
     for (const [ttl, keptMs] of [
       [0, 0],
       [7, 7_000],
@@ -85,9 +85,9 @@ describe("a name", () => {
     }
   });
 
-  test("is forgotten where there are too many: the oldest first", async () => {
+  test("is evicted from a full cache, the oldest first", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"] });
-    // A thousand answers on a busy machine: one of them is late for a shorter limit.
+    // On a busy machine, one of a thousand answers would miss a shorter limit.
     const resolve = resolver({ lookupMs: 10_000 });
     for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
     server.questions.length = 0;
@@ -100,44 +100,44 @@ describe("a name", () => {
   test.each([
     ["no such name", () => "NXDOMAIN" as const],
     ["a name without addresses", () => ({ addresses: [] })],
-  ])("that the server says is %s has no address, and that is its answer", async (_, answer) => {
+  ])("that the server reports as %s fails with NoAddress", async (_, answer) => {
     server.answer = answer;
     expect(await failure(resolver()("a.test"))).toBeInstanceOf(NoAddress);
   });
 
-  test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s is not looked up", async (answer) => {
+  test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s fails with LookupFailed", async (answer) => {
     server.answer = () => answer;
-    expect(await failure(resolver()("a.test"))).toBeInstanceOf(NotLookedUp);
-    // Of which one kind of address is denied and the other kept silent about: nobody knows.
+    expect(await failure(resolver()("a.test"))).toBeInstanceOf(LookupFailed);
+    // One address family does not exist and the other is unknown, so the name is unknown.
     server.answer = (_, type) => (type === "A" ? "NXDOMAIN" : answer);
-    expect(await failure(resolver()("b.test"))).toBeInstanceOf(NotLookedUp);
+    expect(await failure(resolver()("b.test"))).toBeInstanceOf(LookupFailed);
     server.answer = (_, type) => (type === "A" ? { addresses: ["192.0.2.1"] } : answer);
     expect(await resolver()("c.test")).toEqual([{ address: "192.0.2.1", family: 4 }]);
   });
 
-  test("that got no answer is asked for again after five seconds", async () => {
+  test("whose look-up failed is looked up again after five seconds", async () => {
     server.answer = () => "SERVFAIL";
     const resolve = resolver();
     await failure(resolve("a.test"));
     server.answer = () => ({ addresses: ["192.0.2.1"] });
     clock += limits.noNameKeptMs - 1;
-    expect(await failure(resolve("a.test"))).toBeInstanceOf(NotLookedUp);
+    expect(await failure(resolve("a.test"))).toBeInstanceOf(LookupFailed);
     clock += 1;
     expect(await resolve("a.test")).toHaveLength(1);
   });
 
-  test("is one of so many at a time: forty silent ones of a company leave room for others", async () => {
+  test("counts against a limit of concurrent look-ups: forty silent names of one company leave room for other names", async () => {
     server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["192.0.2.1"] });
     const resolve = resolver();
     const silent = Array.from({ length: limits.webhooksPerCompany }, (_, i) => failure(resolve(`silent${i}.test`)));
     expect(await resolve("other.test")).toHaveLength(1);
-    for (const error of await Promise.all(silent)) expect(error).toBeInstanceOf(NotLookedUp);
+    for (const error of await Promise.all(silent)) expect(error).toBeInstanceOf(LookupFailed);
     const many = Array.from({ length: limits.lookupsAtOnce }, (_, i) => failure(resolve(`silent-${i}.test`)));
     server.questions.length = 0;
-    // The message tells the limit from a server that was too busy to answer.
+    // The message distinguishes the limit from a server that did not answer.
     expect(await failure(resolve("one-more.test"))).toMatchObject({
-      name: "NotLookedUp",
-      message: `one-more.test was not looked up: ${limits.lookupsAtOnce} other names are being looked up`,
+      name: "LookupFailed",
+      message: `one-more.test was not looked up: ${limits.lookupsAtOnce} other look-ups are in progress`,
     });
     expect(server.questions).not.toContain("A one-more.test");
     await Promise.all(many);
@@ -145,7 +145,7 @@ describe("a name", () => {
     expect(await resolve("one-more.test")).toHaveLength(1);
   });
 
-  test("of this machine is looked up here, where that is allowed, and nowhere else", async () => {
+  test("from the hosts file or under localhost is resolved locally, only if the settings allow it", async () => {
     const hostsFile = join(mkdtempSync(join(tmpdir(), "canvassing-hosts-")), "hosts");
     writeFileSync(
       hostsFile,
@@ -167,19 +167,19 @@ const send = (url: string, resolve?: Resolve): Promise<Exchange> =>
   post({ url, body: "{}", headers: {} }, "local", resolve);
 
 describe("a post", () => {
-  test("takes no thread of libuv for its name", async () => {
+  test("occupies no libuv thread for its look-up", async () => {
     const before = threads;
     const receiver = await http((response) => void response.end());
     const port = new URL(receiver.url).port;
     server.answer = () => ({ addresses: ["127.0.0.1"] });
     expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
-    // By the resolver that the service has.
+    // With the resolver of the service.
     expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
     await send(`http://nothing.invalid:${port}/`);
     expect(threads - before).toBe(0);
   });
 
-  test("whose name is not looked up, or that cannot be built, never left; what a name server or receiver answers is an answer", async () => {
+  test("is unsent if its look-up failed or it cannot be built; an answer of a name server or receiver makes it an attempt", async () => {
     const receiver = await http((response) => void response.end());
     const closed = await http(() => undefined);
     server.answer = (name) =>
@@ -201,7 +201,7 @@ describe("a post", () => {
     expect(receiver.count() + closed.count()).toBe(0);
   });
 
-  test("without a socket of ours never left: all files of the process are open", async () => {
+  test("is unsent if the process has no file descriptor left for a socket", async () => {
     const script = `
       import { openSync } from "node:fs";
       import { post } from "./shared/outbound/post.ts";
@@ -217,7 +217,7 @@ describe("a post", () => {
     ]);
   });
 
-  test("is vetted anew though its name is remembered: what is cached is no permission", async () => {
+  test("is vetted again although its name is cached", async () => {
     server.answer = () => ({ addresses: ["10.0.0.1"] });
     const resolve = resolver();
     for (let i = 0; i < 2; i++) {

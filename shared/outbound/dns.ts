@@ -1,0 +1,175 @@
+/**
+ * Resolves the host names of webhook receivers with c-ares. `dns.lookup` would block one of libuv's four threads for as long as a
+ * name server is silent, and cannot be cancelled; c-ares waits on a socket and has a time limit.
+ */
+import type { LookupAddress, RecordWithTtl } from "node:dns";
+import { Resolver } from "node:dns/promises";
+import { readFile } from "node:fs/promises";
+import { isIP } from "node:net";
+import { performance } from "node:perf_hooks";
+import { limits } from "#shared/limits.ts";
+
+/** All addresses of a host, IPv4 first: a Lambda function outside a VPC has no IPv6 route. Throws NoAddress and LookupFailed. */
+export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
+
+/** A name server answered that the name does not exist or has no address. The receiver's owner can fix that. */
+export class NoAddress extends Error {
+  override readonly name = "NoAddress";
+}
+
+/** No name server gave an answer in time. The failure says nothing about the receiver. */
+export class LookupFailed extends Error {
+  override readonly name = "LookupFailed";
+}
+
+export interface ResolverSettings {
+  /** Default: the name servers of the system. */
+  readonly servers?: readonly string[];
+  /** Resolve the names in this file, and those under `localhost`, on this machine only. */
+  readonly hostsFile?: string;
+  readonly lookupMs?: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly now?: () => number;
+}
+
+/** A cached result: addresses, or the error to throw. */
+interface Cached {
+  readonly outcome: readonly LookupAddress[] | NoAddress | LookupFailed;
+  readonly untilMs: number;
+}
+
+/**
+ * Concurrent requests for one host share one look-up. A company has at most 40 hosts, so one company alone cannot use up the limit of
+ * concurrent look-ups.
+ */
+export function createResolver(settings: ResolverSettings = {}): Resolve {
+  const { now = () => performance.now() } = settings;
+  const cache = new Map<string, Cached>();
+  const pending = new Map<string, Promise<Cached>>();
+
+  function begin(host: string): Promise<Cached> {
+    const found = lookUp(host, settings).then(({ outcome, keptMs }) => ({ outcome, untilMs: now() + keptMs }));
+    pending.set(host, found);
+    const ended = (): boolean => pending.delete(host);
+    found.then((entry) => {
+      ended();
+      store(host, entry);
+    }, ended);
+    return found;
+  }
+
+  function store(host: string, entry: Cached): void {
+    cache.delete(host);
+    if (entry.untilMs <= now()) return;
+    cache.set(host, entry);
+    const [oldest] = cache.keys();
+    if (cache.size > limits.namesKept && oldest !== undefined) cache.delete(oldest);
+  }
+
+  return async (host) => {
+    const name = withoutTrailingDot(host).toLowerCase();
+    const family = isIP(name);
+    if (family !== 0) return [{ address: name, family }];
+    const cached = cache.get(name);
+    if (cached !== undefined && cached.untilMs > now()) return addressesOf(cached);
+    const joined = pending.get(name);
+    if (joined === undefined && pending.size >= limits.lookupsAtOnce) {
+      throw new LookupFailed(`${name} was not looked up: ${pending.size} other look-ups are in progress`);
+    }
+    return addressesOf(await (joined ?? begin(name)));
+  };
+}
+
+/** `example.com.` and `example.com` are the same name. */
+export const withoutTrailingDot = (host: string): string => host.replace(/\.+$/, "");
+
+function addressesOf({ outcome }: Cached): readonly LookupAddress[] {
+  if (outcome instanceof Error) throw outcome;
+  return outcome;
+}
+
+interface Found {
+  readonly outcome: Cached["outcome"];
+  readonly keptMs: number;
+}
+
+async function lookUp(name: string, settings: ResolverSettings): Promise<Found> {
+  const local = settings.hostsFile === undefined ? [] : await localAddresses(name, settings.hostsFile);
+  return local.length > 0 ? { outcome: local, keptMs: 0 } : askServers(name, settings);
+}
+
+const LOOPBACK: readonly LookupAddress[] = [
+  { address: "127.0.0.1", family: 4 },
+  { address: "::1", family: 6 },
+];
+
+/** RFC 6761: `localhost` and all names under it are loopback. */
+async function localAddresses(name: string, hostsFile: string): Promise<readonly LookupAddress[]> {
+  if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
+  const lines = (await readFile(hostsFile, "utf8").catch(() => "")).split("\n");
+  return lines.flatMap((line) => {
+    const [address = "", ...names] = line.replace(/#.*/, "").trim().toLowerCase().split(/\s+/);
+    const family = isIP(address);
+    return family !== 0 && names.map(withoutTrailingDot).includes(name) ? [{ address, family }] : [];
+  });
+}
+
+/** The reply for one address family: records, no such records, or a failure with its error code. */
+type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
+
+/** The wait for the second address family once the first has records. RFC 8305 suggests 50 ms for interactive clients. */
+const SECOND_FAMILY_MS = 250;
+
+async function askServers(name: string, { servers, lookupMs = limits.lookupMs }: ResolverSettings): Promise<Found> {
+  const resolver = new Resolver({ timeout: Math.ceil(lookupMs / 3), tries: 2 });
+  if (servers !== undefined) resolver.setServers(servers);
+  let deadline = setTimeout(() => resolver.cancel(), lookupMs);
+  const shortenDeadline = (reply: Reply): Reply => {
+    if (typeof reply === "object" && !("failure" in reply)) {
+      clearTimeout(deadline);
+      deadline = setTimeout(() => resolver.cancel(), Math.min(SECOND_FAMILY_MS, lookupMs));
+    }
+    return reply;
+  };
+  try {
+    const [v4, v6] = await Promise.all([
+      resolver.resolve4(name, { ttl: true }).catch(replyOfError).then(shortenDeadline),
+      resolver.resolve6(name, { ttl: true }).catch(replyOfError).then(shortenDeadline),
+    ]);
+    return foundIn(name, v4, v6);
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+/** NXDOMAIN and an empty record set are answers. Every other error means that no server answered. */
+function replyOfError(error: unknown): Reply {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+  return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
+}
+
+/** The limit of addresses used from one answer, which may hold thousands. */
+const ADDRESSES = 64;
+
+function foundIn(name: string, v4: Reply, v6: Reply): Found {
+  const records = [
+    ...recordsOf(v4).map((record) => ({ ...record, family: 4 })),
+    ...recordsOf(v6).map((record) => ({ ...record, family: 6 })),
+  ].slice(0, ADDRESSES);
+  if (records.length > 0) {
+    const shortestSeconds = Math.min(...records.map(({ ttl }) => ttl));
+    const addresses = records.map(({ address, family }) => ({ address, family }));
+    return { outcome: addresses, keptMs: Math.min(limits.nameKeptMs, shortestSeconds * 1_000) };
+  }
+  const [failure] = [v4, v6].flatMap((reply) =>
+    typeof reply === "object" && "failure" in reply ? [reply.failure] : [],
+  );
+  const outcome =
+    failure === undefined
+      ? new NoAddress(`ENOTFOUND: ${name} has no address`)
+      : new LookupFailed(`${name} could not be looked up: no name server answered (${failure})`);
+  return { outcome, keptMs: limits.noNameKeptMs };
+}
+
+const recordsOf = (reply: Reply): readonly RecordWithTtl[] =>
+  typeof reply === "object" && !("failure" in reply) ? reply : [];
