@@ -4,7 +4,9 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 /** Fields that are undefined are left out of an item. A number that JavaScript does not hold exactly is an error. */
-export const dynamoClient = (settings: ClientSettings = {}): DynamoDBDocumentClient =>
-  DynamoDBDocumentClient.from(new DynamoDBClient(clientConfig(settings)), {
-    marshallOptions: { removeUndefinedValues: true },
-  });
+export function dynamoClient(settings: ClientSettings = {}): DynamoDBDocumentClient {
+  const client = new DynamoDBClient(clientConfig(settings));
+  // The SDK copies each request and each answer for its logger, even where the logger does nothing.
+  client.middlewareStack.remove("loggerMiddleware");
+  return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+}

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
+import { ConditionalCheckFailedException, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { ChangeMessageVisibilityCommand } from "@aws-sdk/client-sqs";
 import { GetCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -189,4 +189,11 @@ describe("errors of S3", () => {
     const { endpoint } = await listen((response) => response.writeHead(403).end());
     await expect(bucketAt(endpoint).info("a")).rejects.toMatchObject({ name: "BucketUnavailable" });
   });
+});
+
+test("the client of the table copies no answer for a logger, as the SDK's own does", () => {
+  const isLogging = ({ middlewareStack }: { middlewareStack: { identify: () => string[] } }) =>
+    middlewareStack.identify().some((middleware) => middleware.startsWith("loggerMiddleware"));
+  expect(isLogging(new DynamoDBClient({ region: "us-east-1" }))).toBe(true);
+  expect(isLogging(dynamoClient({ region: "us-east-1" }))).toBe(false);
 });
