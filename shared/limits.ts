@@ -107,6 +107,10 @@ export const limits = {
   /** Names of a company's statuses, tags and users are kept this long in a warm function. */
   dictionaryCacheMs: 60_000,
 
+  /** A publisher keeps registrations for so long at most. A function that writes them without raising their version is noticed by then. */
+  subscriptionsCacheMs: 60_000,
+  /** It keeps none that it read sooner after a change: the change may not have reached all its rows. */
+  subscriptionsSettleMs: 5_000,
   webhooksPerCompany: 40,
   registrationsPerWebhook: 50,
   /** A receiver of which no attempt succeeds for so long is paused: five days. */

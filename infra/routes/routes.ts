@@ -70,7 +70,7 @@ export const eventFunctions = {
         reference: ["Query"],
         prospects: ["GetItem", "BatchGetItem", "Query"],
         agendas: ["GetItem"],
-        webhooks: ["Query"],
+        webhooks: ["GetItem", "Query"],
         deliveries: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "PartiQLInsert"],
       },
       deliveryQueue: "send",

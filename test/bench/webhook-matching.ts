@@ -3,6 +3,7 @@
 import { limits } from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { matchingRegistrations } from "#shared/webhooks/events/matching.ts";
+import { subscriptionsOf } from "#shared/webhooks/events/subscriptions-cache.ts";
 import type { WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { storedRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { Budget } from "./budget.ts";
@@ -54,10 +55,10 @@ export async function matchingCosts(): Promise<Budget[]> {
   for (const count of COUNTS) {
     let matched = 0;
     const { cpuMs } = await medianOf(RUNS, () => {
-      const webhooks = company(count);
+      const subscriptions = subscriptionsOf(company(count));
       for (let i = 0; i < EVENTS; i++) {
         const data = { newStatus: { value: "Sold" }, prospect: { id: i, assignedTo: { id: i % 10 } } };
-        matched += matchingRegistrations(event(data), webhooks).length;
+        matched += matchingRegistrations(event(data), subscriptions).length;
       }
     });
     if (matched === 0) throw new Error("nothing matched");

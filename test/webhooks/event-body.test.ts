@@ -72,7 +72,7 @@ test("an appointment that is made or moved after the event was told is not in it
   // Sooner than the first one, and there before the event is told, but made after what it tells of.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
-  await Promise.all([reads.dictionary(caller.companyId), reads.webhooks(caller.companyId)]);
+  await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
   // The ledger and the delivery: the row itself tells the rest.
   expect(usage.requests).toBe(2);

@@ -54,12 +54,7 @@ export async function newManyScene(
   return Object.assign(at, { webhookIds });
 }
 
-export function registrationRow(
-  companyId: number,
-  webhookId: number,
-  delayMinutes: number,
-  filter?: string,
-): Key & Item {
+function registrationRow(companyId: number, webhookId: number, delayMinutes: number, filter?: string): Key & Item {
   const id = nextId++;
   const row: StoredRegistration = {
     type: "registration",

@@ -15,10 +15,11 @@ import { PER_MESSAGE, PER_MESSAGE_BYTES } from "#shared/webhooks/events/expand.t
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-change.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { consume, deliveriesOf, drain } from "./event-scene.ts";
-import { counted, expandAll, type ManyScene, newManyScene, registrationRow, territoryChange } from "./fan-out-scene.ts";
+import { counted, expandAll, type ManyScene, newManyScene, territoryChange } from "./fan-out-scene.ts";
 import { booksOf, expectBalanced } from "./reconciled.ts";
 
 let db: FaultyDynamoDb;
@@ -35,6 +36,16 @@ async function allDeliveries({ companyId, webhookIds }: ManyScene): Promise<Stor
   const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
   return found.flat();
 }
+
+/** One more for the first webhook. */
+const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: ManyScene) =>
+  createRegistration(contextOn(db.direct), companyId, webhookId, {
+    event: "territory.updated",
+    filter: null,
+    delayMinutes: 0,
+    triggerMode: "automatic",
+    manualTriggerButtonText: null,
+  });
 
 const Body = z.object({ registrationId: z.int(), data: z.unknown() });
 
@@ -207,7 +218,7 @@ describe("repeats and changes meanwhile", () => {
     const at = await newManyScene(db, { webhooks: 3, each: 50 });
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
-    await db.direct.batchPut([registrationRow(at.companyId, at.webhookIds[0] ?? 0, 0)]);
+    await addRegistration(at);
     await publish(at, change);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(150);
@@ -219,7 +230,7 @@ describe("repeats and changes meanwhile", () => {
     await publish(at, change);
     const before = at.queue.splice(0).length;
     // One more match, and the same event is fanned out.
-    await db.direct.batchPut([registrationRow(at.companyId, at.webhookIds[0] ?? 0, 0)]);
+    await addRegistration(at);
     await publish(at, change);
     await expandAll(at);
     expect(before).toBe(100);

@@ -4,11 +4,12 @@ import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { deliveryId } from "#shared/webhooks/delivery-id.ts";
 import type { EventData } from "#shared/webhooks/event-data.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
+import type { Subscription, Subscriptions } from "#shared/webhooks/events/subscriptions-cache.ts";
 import { newDelivery, sharingDelivery } from "#shared/webhooks/new-delivery.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { filterOf, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { filterOf } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /** An event whose data is at hand as text, or has a row of its own. */
 export interface KeptEvent extends Omit<DomainEvent, "data" | "event"> {
@@ -20,14 +21,12 @@ export interface KeptEvent extends Omit<DomainEvent, "data" | "event"> {
 export type Wanting = Pick<StoredRegistration, "companyId" | "webhookId" | "id" | "delayMinutes" | "delayChangedAt">;
 
 /**
- * Automatic registrations for this event whose filter its data meets. Neighbours in the list are of different webhooks: senders that take
+ * Subscriptions to this event whose filter its data meets. Neighbours in the list are of different webhooks: senders that take
  * them one after the other do not meet at the limit of one receiver.
  */
-export function matchingRegistrations(event: DomainEvent, webhooks: readonly WebhookRows[]): StoredRegistration[] {
-  const wanting = webhooks.map(({ registrations }) =>
-    registrations
-      .filter(({ event: name, triggerMode }) => name === event.event && triggerMode === "automatic")
-      .filter((registration) => matchesFilter(filterOf(registration), event.data)),
+export function matchingRegistrations(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
+  const wanting = (subscriptions.get(event.event) ?? []).map((own) =>
+    own.filter((subscription) => matchesFilter(filterOf(subscription), event.data)),
   );
   const most = wanting.reduce((longest, { length }) => Math.max(longest, length), 0);
   return Array.from({ length: most }, (_, i) => wanting.flatMap((own) => own[i] ?? [])).flat();

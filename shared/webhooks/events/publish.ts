@@ -21,9 +21,12 @@ import { importEvents } from "#shared/webhooks/events/import-events.ts";
 import { type KeptEvent, matchingRegistrations } from "#shared/webhooks/events/matching.ts";
 import { prospectEvents } from "#shared/webhooks/events/prospect-events.ts";
 import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import {
+  currentSubscriptions,
+  type Subscription,
+  type Subscriptions,
+} from "#shared/webhooks/events/subscriptions-cache.ts";
 import { territoryEvents } from "#shared/webhooks/events/territory-events.ts";
-import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
 export const publishedTypes = ["prospect", "note", "appointment", "territory", "import"] as const;
@@ -31,25 +34,25 @@ export const publishedTypes = ["prospect", "note", "appointment", "territory", "
 /** What is read once per batch and company. Read after the batch was: no registration made before its events is missed. */
 export interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
-  readonly webhooks: (companyId: number) => Promise<WebhookRows[]>;
+  readonly subscriptions: (companyId: number) => Promise<Subscriptions>;
 }
 
-export function batchReads({ table }: EventContext): BatchReads {
+export function batchReads(context: EventContext): BatchReads {
   return {
-    dictionary: once((companyId) => loadDictionary(table, companyId)),
-    webhooks: once((companyId) => readWebhooks(table, companyId)),
+    dictionary: once((companyId) => loadDictionary(context.table, companyId)),
+    subscriptions: once((companyId) => currentSubscriptions(context, companyId)),
   };
 }
 
 /** What every published row says of itself. */
 const Owned = z.object({ companyId: Id, id: Id });
 
-type EventsOf = (table: Table, change: RowChange, dictionary: Dictionary) => Promise<DomainEvent[]>;
+type EventsOf = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
 
 const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
-  prospect: prospectEvents,
-  note: noteEvents,
-  appointment: appointmentEvents,
+  prospect: async (table, change, dictionary) => prospectEvents(table, change, await dictionary()),
+  note: async (table, change, dictionary) => noteEvents(table, change, await dictionary()),
+  appointment: async (table, change, dictionary) => appointmentEvents(table, change, await dictionary()),
   territory: async (_, { before, after }) =>
     territoryEvents(before === undefined ? undefined : StoredTerritory.parse(before), StoredTerritory.parse(after)),
   import: async (_, { before, after }) => importEvents(before, after),
@@ -58,7 +61,7 @@ const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
 /** An event and all registrations that want it. */
 interface Wanted {
   readonly event: DomainEvent;
-  readonly registrations: readonly StoredRegistration[];
+  readonly registrations: readonly Subscription[];
 }
 
 /** Events whose rows are on their way at once: the largest ones have a quarter of a megabyte. */
@@ -114,11 +117,11 @@ async function wantedOf(context: EventContext, reads: BatchReads, change: RowCha
   const type = publishedTypes.find((published) => published === change.after?.type);
   if (type === undefined) return [];
   const { companyId, id } = Owned.parse(change.after);
-  const webhooks = await reads.webhooks(companyId);
-  if (webhooks.length === 0) return [];
-  const events = await eventsOf[type](context.table, change, await reads.dictionary(companyId));
+  const subscriptions = await reads.subscriptions(companyId);
+  if (subscriptions.size === 0) return [];
+  const events = await eventsOf[type](context.table, change, () => reads.dictionary(companyId));
   const wanted = events
-    .map((event) => ({ event, registrations: matchingRegistrations(event, webhooks) }))
+    .map((event) => ({ event, registrations: matchingRegistrations(event, subscriptions) }))
     .filter(({ registrations }) => registrations.length > 0);
   const matches = wanted.reduce((sum, { registrations }) => sum + registrations.length, 0);
   if (matches > 0) log.info("published", { companyId, type, id, matches });

@@ -9,6 +9,7 @@ import { keys } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { assertTarget } from "#shared/outbound/public-url.ts";
+import { registrationsChange } from "#shared/webhooks/subscriptions/registrations-version.ts";
 import type { NewWebhook, StoredWebhook, Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { sealedSecret } from "#shared/webhooks/subscriptions/sealed-secret.ts";
 import { presentWebhook, registrationWrite, storedRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";
@@ -16,7 +17,8 @@ import { presentWebhook, registrationWrite, storedRegistration } from "#shared/w
 /** The answer holds the secret in full: it is not shown again. */
 export async function createWebhook(context: ApiContext, companyId: number, input: NewWebhook): Promise<Webhook> {
   const [id] = await Promise.all([context.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
-  const now = iso(context.clock.now());
+  const nowMs = context.clock.now();
+  const now = iso(nowMs);
   const secretKey = input.secretKey ?? randomUUID();
   const registrations = await Promise.all(
     input.registrations.map(async (entry) => storedRegistration(companyId, id, await context.ids.next(), entry, now)),
@@ -34,8 +36,7 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
     updatedAt: now,
   };
   const counted: Write = {
-    update: keys.webhookCount(companyId),
-    change: { add: { webhooks: 1 } },
+    ...registrationsChange(companyId, nowMs, 1),
     when: any(missing("webhooks"), below("webhooks", limits.webhooksPerCompany)),
   };
   const writes: Write[] = [counted, { put: { ...keys.webhook(companyId, id), ...webhook }, when: absent }];

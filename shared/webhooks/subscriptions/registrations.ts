@@ -5,6 +5,7 @@ import { all, below, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
+import { registrationsChange } from "#shared/webhooks/subscriptions/registrations-version.ts";
 import type { NewRegistration, Registration } from "#shared/webhooks/subscriptions/schema.ts";
 import {
   presentRegistration,
@@ -28,15 +29,16 @@ export async function createRegistration(
   webhookId: number,
   input: NewRegistration,
 ): Promise<Registration> {
-  const now = iso(context.clock.now());
-  const registration = storedRegistration(companyId, webhookId, await context.ids.next(), input, now);
+  const now = context.clock.now();
+  const registration = storedRegistration(companyId, webhookId, await context.ids.next(), input, iso(now));
   const counted = {
     update: keys.webhook(companyId, webhookId),
     change: { add: { registrationCount: 1 } },
     when: all(present, below("registrationCount", limits.registrationsPerWebhook)),
   };
   const made = presentRegistration(registration);
-  await context.commit([counted, registrationWrite(registration)], made).catch((error: unknown) => {
+  const writes = [counted, registrationWrite(registration), registrationsChange(companyId, now)];
+  await context.commit(writes, made).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
     if (error.failed.some(({ item }) => item === undefined)) throw notFound("webhook");
     const limit = limits.registrationsPerWebhook;
@@ -57,7 +59,8 @@ export async function deleteRegistration(
     when: present,
   };
   const removed = { remove: keys.registration(companyId, webhookId, id), when: present };
-  await context.table.transact([uncounted, removed]).catch((error: unknown) => {
+  const change = registrationsChange(companyId, context.clock.now());
+  await context.table.transact([uncounted, removed, change]).catch((error: unknown) => {
     throw error instanceof ConditionFailed ? notFound("registration") : error;
   });
 }

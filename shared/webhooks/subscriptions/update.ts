@@ -4,12 +4,12 @@ import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { all, present } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { assertTarget } from "#shared/outbound/public-url.ts";
+import { registrationsChange } from "#shared/webhooks/subscriptions/registrations-version.ts";
 import {
   type Registration,
   type RegistrationPatch,
@@ -41,7 +41,8 @@ export async function updateWebhook(
   if (isNewUrl) await assertTarget(url, setting("WEBHOOK_URL_POLICY"));
   const updatedAt = iso(context.clock.now());
   const set = { ...(isNewName && { name }), ...(isNewUrl && { url }), updatedAt };
-  await change(context, { update: keys.webhook(companyId, id), change: { set }, when: present }, "webhook");
+  const write = { update: keys.webhook(companyId, id), change: { set }, when: present };
+  await context.table.write(write).catch(notFoundFor("webhook"));
   return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
 }
 
@@ -102,18 +103,15 @@ export async function updateRegistration(
   };
   const next = StoredRegistration.parse({ ...current, ...given });
   if (JSON.stringify(next) !== JSON.stringify(StoredRegistration.parse(current))) {
-    const update = keys.registration(companyId, webhookId, id);
-    await change(context, { update, change: { set: given }, when: present }, "registration");
+    const update = { update: keys.registration(companyId, webhookId, id), change: { set: given }, when: present };
+    const writes = [update, registrationsChange(companyId, context.clock.now())];
+    await context.table.transact(writes).catch(notFoundFor("registration"));
   }
   return presentRegistration(next);
 }
 
-async function change(
-  { table }: ApiContext,
-  write: Extract<Write, { update: unknown }>,
-  what: "webhook" | "registration",
-): Promise<void> {
-  await table.write(write).catch((error: unknown) => {
+const notFoundFor =
+  (what: "webhook" | "registration") =>
+  (error: unknown): never => {
     throw error instanceof ConditionFailed ? notFound(what) : error;
-  });
-}
+  };

@@ -11,6 +11,11 @@ import { notFound } from "#shared/errors.ts";
 import { markedGate } from "#shared/webhooks/limiter/backlog-mark.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import {
+  type RegistrationsVersion,
+  registrationsChange,
+  registrationsVersionOf,
+} from "#shared/webhooks/subscriptions/registrations-version.ts";
+import {
   type NewRegistration,
   type Registration,
   StoredRegistration,
@@ -25,11 +30,22 @@ export interface WebhookRows {
 }
 
 /** All webhooks of the company with their registrations: one Query. Newest first. */
-export async function readWebhooks(table: Table, companyId: number): Promise<WebhookRows[]> {
+export const readWebhooks = async (table: Table, companyId: number): Promise<WebhookRows[]> =>
+  (await readWebhooksAtVersion(table, companyId)).webhooks;
+
+/** The row of the version is the first in the order of keys: the registrations are no older than it. */
+export async function readWebhooksAtVersion(
+  table: Table,
+  companyId: number,
+): Promise<{ version: RegistrationsVersion; webhooks: WebhookRows[] }> {
   const webhooks = new Map<number, WebhookRows>();
+  let version = registrationsVersionOf(undefined);
+  const { sk: countKey } = keys.webhookCount(companyId);
   // A webhook's row sorts before those of its registrations.
   for await (const item of table.query(keys.webhooks(companyId))) {
-    if (item.type === "webhook") {
+    if (item.sk === countKey) {
+      version = registrationsVersionOf(item);
+    } else if (item.type === "webhook") {
       const webhook = StoredWebhook.parse(item);
       webhooks.set(webhook.id, { webhook, registrations: [] });
     } else if (item.type === "registration") {
@@ -37,9 +53,10 @@ export async function readWebhooks(table: Table, companyId: number): Promise<Web
       webhooks.get(registration.webhookId)?.registrations.push(registration);
     }
   }
-  return [...webhooks.values()].sort(({ webhook: a }, { webhook: b }) =>
+  const newestFirst = [...webhooks.values()].sort(({ webhook: a }, { webhook: b }) =>
     a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id,
   );
+  return { version, webhooks: newestFirst };
 }
 
 export async function listWebhooks({ table }: ApiContext, companyId: number): Promise<Webhook[]> {
@@ -73,7 +90,7 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
     const unchanged = all(present, equals("registrationCount", webhook.registrationCount));
     const writes: Write[] = [
       { remove: keys.webhook(companyId, id), when: unchanged },
-      { update: keys.webhookCount(companyId), change: { add: { webhooks: -1 } } },
+      registrationsChange(companyId, context.clock.now(), -1),
       ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id), when: present })),
       { update: gateKeys.gate(companyId, id), change: { set: markedGate(companyId, id, context.clock.now()) } },
     ];
@@ -92,10 +109,12 @@ export function storedRegistration(
   return { type: "registration", id, companyId, webhookId, ...input, filter, createdAt };
 }
 
-const filters = new WeakMap<StoredRegistration, EventFilter | null>();
+type Filtered = Pick<StoredRegistration, "filter">;
+
+const filters = new WeakMap<Filtered, EventFilter | null>();
 
 /** The criteria of a registration as they were sent; read once, though many events are held against them. */
-export function filterOf(registration: StoredRegistration): EventFilter | null {
+export function filterOf(registration: Filtered): EventFilter | null {
   const known = filters.get(registration);
   if (known !== undefined) return known;
   const { filter } = registration;

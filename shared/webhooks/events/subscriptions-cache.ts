@@ -1,0 +1,133 @@
+/** The subscriptions cache: who wants which events of a company, kept in a warm function while the version in the table is the same. */
+
+import type { EventContext } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { limits } from "#shared/limits.ts";
+import { registrationsVersionOf } from "#shared/webhooks/subscriptions/registrations-version.ts";
+import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { readWebhooksAtVersion, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
+
+/** The part of an automatic registration that the publisher needs. */
+export type Subscription = Pick<
+  StoredRegistration,
+  "companyId" | "webhookId" | "id" | "delayMinutes" | "delayChangedAt" | "filter"
+>;
+
+/** Name of an event -> its subscriptions, one list for each webhook, in the order of `readWebhooks`. */
+export type Subscriptions = ReadonlyMap<string, readonly (readonly Subscription[])[]>;
+
+/** Manual registrations are left out: no event triggers them. */
+export function subscriptionsOf(webhooks: readonly WebhookRows[]): Subscriptions {
+  const byEvent = new Map<string, Subscription[][]>();
+  for (const { registrations } of webhooks) {
+    const automatic = registrations.filter(({ triggerMode }) => triggerMode === "automatic");
+    for (const [event, own] of Map.groupBy(automatic, (registration) => registration.event)) {
+      byEvent.set(event, [...(byEvent.get(event) ?? []), own.map(subscriptionOf)]);
+    }
+  }
+  return byEvent;
+}
+
+const subscriptionOf = (registration: StoredRegistration): Subscription => {
+  const { companyId, webhookId, id, delayMinutes, delayChangedAt, filter } = registration;
+  return { companyId, webhookId, id, delayMinutes, ...(delayChangedAt !== undefined && { delayChangedAt }), filter };
+};
+
+/** A company with the most and largest filters takes 73 MB, one with as many registrations and no filters 0.6 MB. */
+const CACHED_BYTES = 128 * 2 ** 20;
+
+const caches = new WeakMap<Table, SubscriptionsCache>();
+
+/**
+ * As the table has them now. One read of a small row tells whether the cached ones are current. A caller that has received an event finds
+ * each registration that was made before the event. A failed read is not cached.
+ */
+export async function currentSubscriptions(
+  { table, clock }: Pick<EventContext, "table" | "clock">,
+  companyId: number,
+): Promise<Subscriptions> {
+  const cache = caches.get(table) ?? new SubscriptionsCache(CACHED_BYTES);
+  caches.set(table, cache);
+  const readAt = clock.now();
+  const known = cache.get(companyId);
+  if (known !== undefined && readAt - known.readAt < limits.subscriptionsCacheMs) {
+    const { number } = registrationsVersionOf(await table.get(keys.webhookCount(companyId)));
+    if (number === known.version) return known.subscriptions;
+  }
+  const { version, webhooks } = await readWebhooksAtVersion(table, companyId);
+  const subscriptions = subscriptionsOf(webhooks);
+  // A Query during a transaction may find one row changed and another not yet: DynamoDB isolates the two only row by row.
+  const isSettled = readAt - version.changedAt >= limits.subscriptionsSettleMs;
+  if (isSettled) cache.set(companyId, { version: version.number, readAt, subscriptions });
+  else cache.delete(companyId);
+  return subscriptions;
+}
+
+export interface CachedSubscriptions {
+  /** Read no later than the subscriptions. */
+  readonly version: number;
+  /** Milliseconds since the epoch at which they were read. */
+  readonly readAt: number;
+  readonly subscriptions: Subscriptions;
+}
+
+/** Least recently used companies leave first. The entry that was set last stays, whatever its size. */
+export class SubscriptionsCache {
+  readonly #maxBytes: number;
+  readonly #entries = new Map<number, { readonly cached: CachedSubscriptions; readonly bytes: number }>();
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** An estimate from above. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(companyId: number): CachedSubscriptions | undefined {
+    const entry = this.#entries.get(companyId);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(companyId);
+    this.#entries.set(companyId, entry);
+    return entry.cached;
+  }
+
+  set(companyId: number, cached: CachedSubscriptions): void {
+    this.delete(companyId);
+    const bytes = bytesOf(cached.subscriptions);
+    this.#entries.set(companyId, { cached, bytes });
+    this.#bytes += bytes;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= this.#maxBytes || oldest === companyId) break;
+      this.delete(oldest);
+    }
+  }
+
+  delete(companyId: number): void {
+    this.#bytes -= this.#entries.get(companyId)?.bytes ?? 0;
+    this.#entries.delete(companyId);
+  }
+}
+
+const ENTRY_BYTES = 400;
+const SUBSCRIPTION_BYTES = 300;
+/** A filter is kept as text and parsed. Parsed, lists take up to 6 bytes for each character, and a key takes up to 150. */
+const FILTER_BYTES = 7;
+const FILTER_KEY_BYTES = 150;
+
+function bytesOf(subscriptions: Subscriptions): number {
+  let bytes = ENTRY_BYTES;
+  for (const lists of subscriptions.values()) {
+    bytes += ENTRY_BYTES;
+    for (const { filter } of lists.flat()) {
+      bytes += SUBSCRIPTION_BYTES;
+      if (filter === null) continue;
+      const keys = Math.min(limits.filterKeys, filter.split('":').length);
+      bytes += FILTER_BYTES * filter.length + FILTER_KEY_BYTES * keys;
+    }
+  }
+  return bytes;
+}

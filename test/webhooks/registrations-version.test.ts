@@ -1,0 +1,105 @@
+/** Each write of a registration raises the version that the publisher keeps its subscriptions by, and no other write does. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { keys } from "#shared/db/keys.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { registrationsVersionOf } from "#shared/webhooks/subscriptions/registrations-version.ts";
+import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { rotateSecret, updateRegistration, updateWebhook } from "#shared/webhooks/subscriptions/update.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+
+const START = Date.UTC(2026, 5, 1);
+const CHANGED = START + 1_000;
+const url = "http://127.0.0.1:1/";
+const wish: NewRegistration = {
+  event: "prospect.created",
+  filter: null,
+  delayMinutes: 0,
+  triggerMode: "automatic",
+  manualTriggerButtonText: null,
+};
+
+interface Stage {
+  readonly companyId: number;
+  readonly context: ApiContext;
+}
+
+let subjects = 0;
+
+/** Made at the start; all that follows happens a second later. */
+async function stage(
+  registrations: NewRegistration[] | undefined,
+): Promise<Stage & { webhookId: number; registrationId: number }> {
+  const time = { now: START };
+  const context = contextOn(db.direct, { now: () => time.now });
+  const sub = `registrations-version-${subjects++}`;
+  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+  const { company } = await createCompany(context, { name: "Acme", owner });
+  const made = registrations && (await createWebhook(context, company.id, { name: "x", url, registrations }));
+  time.now = CHANGED;
+  return { companyId: company.id, context, webhookId: made?.id ?? 0, registrationId: made?.registrations[0]?.id ?? 0 };
+}
+
+const versionOf = async ({ companyId }: Stage) =>
+  registrationsVersionOf(await db.direct.get(keys.webhookCount(companyId)));
+
+type Made = Awaited<ReturnType<typeof stage>>;
+
+describe("the version", () => {
+  const writers: Record<string, (on: Made) => Promise<unknown>> = {
+    "a webhook is made": ({ context, companyId }) =>
+      createWebhook(context, companyId, { name: "x", url, registrations: [wish] }),
+    "a webhook is deleted": ({ context, companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
+    "a registration is made": ({ context, companyId, webhookId }) =>
+      createRegistration(context, companyId, webhookId, wish),
+    "a registration is changed": ({ context, companyId, webhookId, registrationId }) =>
+      updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 1 }),
+    "a registration is deleted": ({ context, companyId, webhookId, registrationId }) =>
+      deleteRegistration(context, companyId, webhookId, registrationId),
+  };
+  test.each(Object.entries(writers))("is raised by one, with the time, when %s", async (_, write) => {
+    const on = await stage([wish]);
+    expect(await versionOf(on)).toEqual({ number: 1, changedAt: START });
+    await write(on);
+    expect(await versionOf(on)).toEqual({ number: 2, changedAt: CHANGED });
+  });
+
+  const others: Record<string, (on: Made) => Promise<unknown>> = {
+    "a patch changes nothing": ({ context, companyId, webhookId, registrationId }) =>
+      updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 0 }),
+    "a registration that is changed is not there": async ({ context, companyId, webhookId }) =>
+      expect(updateRegistration(context, companyId, webhookId, 1, { delayMinutes: 1 })).rejects.toMatchObject({
+        code: "not_found",
+      }),
+    "a registration that is deleted is not there": async ({ context, companyId, webhookId }) =>
+      expect(deleteRegistration(context, companyId, webhookId, 1)).rejects.toMatchObject({ code: "not_found" }),
+    "a webhook gets another name, another secret, is paused and resumed": async ({ context, companyId, webhookId }) => {
+      await updateWebhook(context, companyId, webhookId, { name: "y" });
+      await rotateSecret(context, companyId, webhookId, {});
+      await pauseWebhook(context, companyId, webhookId);
+      const queue = { send: async () => undefined, returnIn: async () => undefined };
+      await resumeWebhook(context, queue, companyId, webhookId);
+    },
+  };
+  test.each(Object.entries(others))("stays when %s", async (_, write) => {
+    const on = await stage([wish]);
+    await write(on);
+    expect(await versionOf(on)).toEqual({ number: 1, changedAt: START });
+  });
+
+  test("is 0 in rows that were written before there were versions, and for a company without webhooks", async () => {
+    expect(registrationsVersionOf({ ...keys.webhookCount(1), webhooks: 3 })).toEqual({ number: 0, changedAt: 0 });
+    expect(await versionOf(await stage(undefined))).toEqual({ number: 0, changedAt: 0 });
+  });
+});

@@ -1,0 +1,400 @@
+/** The subscriptions cache of the publisher: it finds what an uncached read finds, each writer raises its version, and it stays small. */
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
+import { limits } from "#shared/limits.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
+import { matchingRegistrations } from "#shared/webhooks/events/matching.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import {
+  currentSubscriptions,
+  SubscriptionsCache,
+  subscriptionsOf,
+} from "#shared/webhooks/events/subscriptions-cache.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
+import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { registrationsChange } from "#shared/webhooks/subscriptions/registrations-version.ts";
+import type { NewRegistration, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { updateRegistration, updateWebhook } from "#shared/webhooks/subscriptions/update.ts";
+import {
+  deleteWebhook,
+  filterOf,
+  readWebhook,
+  readWebhooks,
+  registrationWrite,
+  storedRegistration,
+} from "#shared/webhooks/subscriptions/webhooks.ts";
+import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { deliveriesOf, prospectRow } from "./event-scene.ts";
+import { newManyScene, territoryChange } from "./fan-out-scene.ts";
+
+let db: FaultyDynamoDb;
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  db = await startFaultyDynamoDb();
+});
+afterAll(() => db.stop());
+beforeEach(() => db.plan(() => pass));
+
+const START = Date.UTC(2026, 5, 1);
+const url = "http://127.0.0.1:1/";
+const wish: NewRegistration = {
+  event: "prospect.created",
+  filter: null,
+  delayMinutes: 0,
+  triggerMode: "automatic",
+  manualTriggerButtonText: null,
+};
+
+interface Stage {
+  readonly companyId: number;
+  readonly context: ApiContext;
+  readonly time: { now: number };
+  readonly settle: () => void;
+}
+
+let subjects = 0;
+
+async function stage(): Promise<Stage> {
+  const time = { now: START };
+  const context = contextOn(db.direct, { now: () => time.now });
+  const sub = `subscriptions-${subjects++}`;
+  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+  const { company } = await createCompany(context, { name: "Acme", owner });
+  const settle = () => {
+    time.now += limits.subscriptionsSettleMs;
+  };
+  return { companyId: company.id, context, time, settle };
+}
+
+/** A warm function has a cache of its own. */
+const warmFunction = (table: Table = db.direct): Table => ({ ...table });
+
+const events = ["prospect.created", "prospect.updated"] as const;
+const eventsIn = (companyId: number): DomainEvent[] =>
+  events.flatMap((event) =>
+    [1, 2].map((value) => {
+      const about = { id: "x", event, createdAt: iso(START), companyId, recordId: 1, version: 1 };
+      return { ...about, data: { prospect: { value } } };
+    }),
+  );
+
+const shown = ({ webhookId, id, delayMinutes }: Pick<StoredRegistration, "webhookId" | "id" | "delayMinutes">) =>
+  [webhookId, id, delayMinutes].join();
+
+async function found({ companyId, context: { clock } }: Stage, table: Table): Promise<string[][]> {
+  const subscriptions = await currentSubscriptions({ table, clock }, companyId);
+  return eventsIn(companyId).map((event) => matchingRegistrations(event, subscriptions).map(shown));
+}
+
+/** Without cache and index. */
+async function expected({ companyId }: Stage): Promise<string[][]> {
+  const webhooks = await readWebhooks(db.direct, companyId);
+  return eventsIn(companyId).map((event) => {
+    const wanting = webhooks.map(({ registrations }) =>
+      registrations
+        .filter(({ event: name, triggerMode }) => name === event.event && triggerMode === "automatic")
+        .filter((registration) => matchesFilter(filterOf(registration), event.data)),
+    );
+    const most = Math.max(0, ...wanting.map(({ length }) => length));
+    return Array.from({ length: most }, (_, i) => wanting.flatMap((own) => own[i] ?? []))
+      .flat()
+      .map(shown);
+  });
+}
+
+const registrationIn = fc.record({
+  event: fc.constantFrom(...events),
+  filter: fc.constantFrom<NewRegistration["filter"]>(null, { "prospect.value": 1 }, { "prospect.value": [2, 3] }),
+  delayMinutes: fc.constantFrom(0, 5),
+  triggerMode: fc.constantFrom("automatic" as const, "manual" as const),
+  manualTriggerButtonText: fc.constant(null),
+});
+const nth = fc.nat(20);
+const step = fc.oneof(
+  fc.record({
+    kind: fc.constant("create webhook" as const),
+    registrations: fc.array(registrationIn, { maxLength: 3 }),
+  }),
+  fc.record({ kind: fc.constant("delete webhook" as const), nth }),
+  fc.record({ kind: fc.constant("create" as const), nth, registration: registrationIn }),
+  fc.record({ kind: fc.constant("update" as const), nth, patch: fc.oneof(registrationIn, fc.constant({})) }),
+  fc.record({ kind: fc.constant("delete" as const), nth }),
+  fc.record({ kind: fc.constant("rename" as const), nth }),
+);
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+async function carryOut({ companyId, context }: Stage, what: Step): Promise<void> {
+  const webhooks = await readWebhooks(db.direct, companyId);
+  if (what.kind === "create webhook") {
+    await createWebhook(context, companyId, { name: "x", url, registrations: what.registrations });
+  } else if (what.kind === "update" || what.kind === "delete") {
+    const all = webhooks.flatMap(({ registrations }) => registrations);
+    const one = all[what.nth % Math.max(1, all.length)];
+    if (one === undefined) return;
+    if (what.kind === "delete") await deleteRegistration(context, companyId, one.webhookId, one.id);
+    else await updateRegistration(context, companyId, one.webhookId, one.id, what.patch);
+  } else {
+    const webhook = webhooks[what.nth % Math.max(1, webhooks.length)]?.webhook;
+    if (webhook === undefined) return;
+    if (what.kind === "delete webhook") await deleteWebhook(context, companyId, webhook.id);
+    else if (what.kind === "rename") await updateWebhook(context, companyId, webhook.id, { name: `x${what.nth}` });
+    else await createRegistration(context, companyId, webhook.id, what.registration);
+  }
+}
+
+const waitMs = fc.constantFrom(0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000);
+/** A bit for each of the two functions that publish. */
+const publishing = fc.nat(3);
+
+test("any sequence of writes and batches: two warm functions find what an uncached read finds", async () => {
+  const turns = fc.array(fc.tuple(waitMs, publishing, step, publishing), { minLength: 5, maxLength: 25 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(registrationIn, { maxLength: 4 }), turns, async (registrations, taken) => {
+      const on = await stage();
+      const functions = [warmFunction(), warmFunction()];
+      const expectFound = async (chosen: number) => {
+        for (const [i, table] of functions.entries()) {
+          if ((chosen & (1 << i)) !== 0) expect(await found(on, table)).toEqual(await expected(on));
+        }
+      };
+      await createWebhook(on.context, on.companyId, { name: "x", url, registrations });
+      for (const [ms, before, what, after] of taken) {
+        on.time.now += ms;
+        await expectFound(before);
+        await carryOut(on, what);
+        await expectFound(after);
+      }
+      await expectFound(3);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+describe("what a batch reads", () => {
+  test("one row of one unit for a company with 2 000 registrations, once they are cached", async () => {
+    const at = await newManyScene(db, { webhooks: 40, each: 50 });
+    at.clock += limits.subscriptionsSettleMs;
+    const context = { ...at.context, table: warmFunction() };
+    const read = async () => {
+      const reads = batchReads(context);
+      const { usage, result } = await metered(async () => {
+        await reads.subscriptions(at.companyId);
+        return reads.subscriptions(at.companyId);
+      });
+      expect(result.get("territory.updated")?.flat()).toHaveLength(2_000);
+      return usage;
+    };
+    expect((await read()).readUnits).toBeGreaterThan(50);
+    expect(await read()).toMatchObject({ requests: 1, readUnits: 1 });
+  });
+
+  test("one unit for a company without webhooks", async () => {
+    const on = await stage();
+    const table = warmFunction();
+    for (let batch = 0; batch < 3; batch++) {
+      const { usage } = await metered(() => found(on, table));
+      expect(usage).toMatchObject({ requests: 1, readUnits: 1 });
+    }
+  });
+
+  test("the names of a company only for an event that has some: not for a territory", async () => {
+    const at = await newManyScene(db, { webhooks: 1, each: 1 });
+    const context = { ...at.context, table: warmFunction() };
+    const reads = batchReads(context);
+    let dictionaries = 0;
+    const dictionary = (companyId: number) => {
+      dictionaries++;
+      return reads.dictionary(companyId);
+    };
+    await publishChanges(context, { ...reads, dictionary }, [territoryChange(at.companyId, 2)]);
+    expect(dictionaries).toBe(0);
+    await publishChanges(context, { ...reads, dictionary }, [at.change]);
+    expect(dictionaries).toBe(1);
+  });
+});
+
+describe("a warm function does not miss", () => {
+  async function cached() {
+    const on = await stage();
+    const { id: webhookId } = await createWebhook(on.context, on.companyId, { name: "x", url, registrations: [wish] });
+    on.settle();
+    const table = warmFunction(db.table);
+    expect(await found(on, table)).toEqual(await expected(on));
+    return { ...on, webhookId, table };
+  }
+
+  test.each(["late", "early"] as const)("a registration that is made while it reads (%s)", async (kind) => {
+    const on = await cached();
+    const create = () => createRegistration(on.context, on.companyId, on.webhookId, wish);
+    await create();
+    on.settle();
+    let queries = 0;
+    db.plan((operation) => {
+      if (operation !== "Query" || queries++ > 0) return pass;
+      return { kind, meanwhile: create };
+    });
+    const during = await found(on, on.table);
+    expect(during[0]).toHaveLength(kind === "late" ? 2 : 3);
+    db.plan(() => pass);
+    expect((await found(on, on.table))[0]).toHaveLength(3);
+  });
+
+  test("a registration that is made between two pages of its read", async () => {
+    const on = await cached();
+    const before = await createRegistration(on.context, on.companyId, on.webhookId, wish);
+    on.settle();
+    let queries = 0;
+    db.plan((operation) => {
+      if (operation !== "Query") return pass;
+      queries++;
+      const change = (body: Record<string, unknown>) => ({ ...body, Limit: 1 });
+      const meanwhile = () =>
+        queries === 2 ? deleteRegistration(on.context, on.companyId, on.webhookId, before.id) : Promise.resolve();
+      return { kind: "late", change, meanwhile };
+    });
+    await found(on, on.table);
+    db.plan(() => pass);
+    expect(queries).toBeGreaterThan(3);
+    expect(await found(on, on.table)).toEqual(await expected(on));
+  });
+
+  test("a row of a transaction whose version it saw before", async () => {
+    const on = await cached();
+    const { companyId, webhookId } = on;
+    // DynamoDB isolates a Query from a transaction row by row: these two writes are one transaction as such a read can see it.
+    await db.direct.write(registrationsChange(companyId, on.time.now));
+    expect((await found(on, on.table))[0]).toHaveLength(1);
+    const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), wish, iso(on.time.now));
+    await db.direct.transact([registrationWrite(stored)]);
+    expect((await found(on, on.table))[0]).toHaveLength(2);
+  });
+
+  test("a registration of an older function, which raises no version, for more than a minute", async () => {
+    const on = await cached();
+    const { companyId, webhookId } = on;
+    const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), wish, iso(on.time.now));
+    await db.direct.transact([registrationWrite(stored)]);
+    on.time.now += limits.subscriptionsCacheMs - 1;
+    expect((await found(on, on.table))[0]).toHaveLength(1);
+    on.time.now += 1;
+    expect((await found(on, on.table))[0]).toHaveLength(2);
+  });
+
+  test.each(["GetItem", "Query"])("anything after a failed %s: it is not remembered", async (operation) => {
+    const on = await cached();
+    await createRegistration(on.context, on.companyId, on.webhookId, wish);
+    on.settle();
+    db.plan((asked) => (asked === operation ? serverError : pass));
+    await expect(found(on, on.table)).rejects.toThrow();
+    db.plan(() => pass);
+    expect(await found(on, on.table)).toEqual(await expected(on));
+    expect((await found(on, on.table))[0]).toHaveLength(2);
+  });
+
+  test("half of the rows, where the second page of a read fails", async () => {
+    const on = await cached();
+    for (let i = 0; i < 3; i++) await createRegistration(on.context, on.companyId, on.webhookId, wish);
+    on.settle();
+    let queries = 0;
+    db.plan((operation) => {
+      if (operation !== "Query") return pass;
+      return queries++ === 0 ? { kind: "ask", change: (body) => ({ ...body, Limit: 3 }) } : serverError;
+    });
+    await expect(found(on, on.table)).rejects.toThrow();
+    db.plan(() => pass);
+    expect((await found(on, on.table))[0]).toHaveLength(4);
+  });
+
+  test("a registration that is made between two batches: its delivery is there", async () => {
+    const at = await newManyScene(db, { webhooks: 1, each: 0 });
+    at.clock += limits.subscriptionsSettleMs;
+    const context = { ...at.context, table: warmFunction() };
+    const [webhookId = 0] = at.webhookIds;
+    const publish = (id: number) => {
+      const after = prospectRow(at.companyId, id);
+      return publishChanges(context, batchReads(context), [{ before: undefined, after }]);
+    };
+    const api = contextOn(db.direct, { now: () => at.clock });
+    const { id } = await createRegistration(api, at.companyId, webhookId, wish);
+    at.clock += limits.subscriptionsSettleMs;
+    await publish(1);
+    await createRegistration(api, at.companyId, webhookId, wish);
+    await publish(2);
+    await deleteRegistration(api, at.companyId, webhookId, id);
+    await publish(3);
+    expect((await readWebhook(api, at.companyId, webhookId)).registrations).toHaveLength(1);
+    expect(await deliveriesOf(db, { companyId: at.companyId, webhookId })).toHaveLength(1 + 2 + 1);
+  });
+});
+
+describe("the memory", () => {
+  const webhook = {
+    type: "webhook",
+    id: 1,
+    companyId: 1,
+    name: "x",
+    url,
+    status: "active",
+    registrationCount: 0,
+    createdAt: iso(START),
+    updatedAt: iso(START),
+  } as const;
+  const entry = (count: number, filter: NewRegistration["filter"] = null) => {
+    const registrations = Array.from({ length: count }, (_, i) =>
+      storedRegistration(1, 1, i + 1, { ...wish, filter }, iso(START)),
+    );
+    return { version: 1, readAt: START, subscriptions: subscriptionsOf([{ webhook, registrations }]) };
+  };
+
+  test("is bounded: the companies that were used least recently are forgotten", () => {
+    const one = new SubscriptionsCache(Number.POSITIVE_INFINITY);
+    one.set(1, entry(50));
+    const cache = new SubscriptionsCache(10.5 * one.bytes);
+    for (let companyId = 1; companyId <= 10; companyId++) cache.set(companyId, entry(50));
+    cache.get(1);
+    for (let companyId = 11; companyId <= 14; companyId++) cache.set(companyId, entry(50));
+    const kept = Array.from({ length: 14 }, (_, i) => i + 1).filter((companyId) => cache.get(companyId) !== undefined);
+    expect(kept).toEqual([1, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    cache.set(14, entry(50));
+    expect(cache.bytes).toBe(10 * one.bytes);
+    for (let companyId = 1; companyId <= 14; companyId++) cache.delete(companyId);
+    expect(cache.bytes).toBe(0);
+  });
+
+  test("counts filters, and remembers a company without registrations for 400 bytes", () => {
+    const bytesOf = (cached: ReturnType<typeof entry>) => {
+      const cache = new SubscriptionsCache(1);
+      cache.set(1, cached);
+      return cache.bytes;
+    };
+    expect(bytesOf(entry(0))).toBe(400);
+    const filter = { "territory.totalProperties": Array.from({ length: 1_000 }, (_, i) => i) };
+    expect(bytesOf(entry(100, filter))).toBeGreaterThan(100 * 6 * JSON.stringify(filter).length);
+    expect(bytesOf(entry(limits.webhooksPerCompany * limits.registrationsPerWebhook))).toBeLessThan(1_000_000);
+  });
+
+  test("holds neither secrets nor addresses of receivers", async () => {
+    const on = await stage();
+    await createWebhook(on.context, on.companyId, {
+      name: "hook",
+      url,
+      secretKey: "x".repeat(32),
+      registrations: [wish],
+    });
+    const subscriptions = await currentSubscriptions({ table: warmFunction(), clock: on.context.clock }, on.companyId);
+    const [subscription] = subscriptions.get(wish.event)?.flat() ?? [];
+    expect(Object.keys(subscription ?? {}).toSorted()).toEqual([
+      "companyId",
+      "delayMinutes",
+      "filter",
+      "id",
+      "webhookId",
+    ]);
+  });
+});
