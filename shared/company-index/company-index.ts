@@ -5,52 +5,69 @@ import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { findMatches, type Matches } from "#shared/company-index/match.ts";
-import { type AsideTexts, readAsideTexts, TextsMissing, withTexts } from "#shared/company-index/override-texts.ts";
+import { readAsideTexts, withTexts } from "#shared/company-index/override-texts.ts";
 import { Snapshot } from "#shared/company-index/snapshot.ts";
 import { readManifest, readSheets, type Sheets } from "#shared/company-index/store.ts";
-import { type Delta, newestUnflushed, type RunsInView } from "#shared/company-index/view.ts";
+import { newestUnflushed } from "#shared/company-index/view.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
 /** The memory that functions have unless it is set otherwise: for processes that are no functions. */
 const USUAL_MB = 1_024;
 
-/** Attempts at a read whose segments were merged away meanwhile. What is really missing is missing each time. */
+/** Reads of an index with a missing or damaged piece: a merge may have replaced the piece. A piece that is really missing stays missing. */
 const UNREADABLE_TRIES = 3;
-/** Attempts at a read of rows that others write again and again. */
-const PASSED_TRIES = 10;
+/** Snapshots that one `find` takes while flushes take the texts of its entries away. */
+const SNAPSHOT_TRIES = 10;
 
-/** What the work looked at beside the index is newer than the index was at its moment. */
-export class MomentPassed extends Error {
-  override readonly name = "MomentPassed";
+/** The snapshot has outlived the rows or texts that it refers to: take a later one. */
+export interface StaleSnapshot {
+  readonly staleBecause: string;
 }
 
-/** A company's index as it stood at one instant after the read began. */
-export interface IndexMoment {
-  /** Names of this version, or of a newer one, belong to what is found. */
+export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
+
+/** A company's index as it was at one instant after its read began. */
+export interface IndexSnapshot {
+  /** Names of this version, or of a later one, belong to the matches. */
   readonly dictionaryVersion: number;
-  /** Exact. */
-  find(criteria: Criteria): Promise<Matches>;
+  /** Exact. Throws IndexUnreadable. */
+  find(criteria: Criteria): Promise<Matches | StaleSnapshot>;
 }
 
-export interface HowToLook {
-  /** There will be words to look for: texts that only a search looks into are read at once where the last look saw some, and else one round later. */
+export interface SnapshotOptions {
+  /** The criteria will hold words. Long texts of unflushed entries then come in the same round if the last snapshot had any, else in one more. */
   readonly searches?: boolean;
 }
 
+/** A reader's names of statuses, tags and users: those in memory, and those in the table. */
+export interface NamesSource<Names extends { readonly version: number }> {
+  readonly recent: () => Promise<Names>;
+  readonly fresh: () => Promise<Names>;
+}
+
+export interface Found<Names> {
+  /** As current as the matches. */
+  readonly names: Names;
+  readonly criteria: Criteria;
+  readonly matches: Matches;
+}
+
 export interface CompanyIndex {
-  /** Of memory that the segments kept from read to read take, as they are counted. */
+  /** Memory that the cached segments take, as the cache counts it. */
   readonly cachedBytes: number;
+  /** Throws IndexUnreadable. */
+  snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Does the work at a moment, and again at a later one where its moment has passed meanwhile. `alongside` runs at the same time as
-   * the look at the table that makes the moment. Throws IndexUnreadable and, after many moments, TableBusy.
+   * Takes snapshots until one is not stale. Recent names are read at the same time as the index. Throws IndexUnreadable and, after
+   * many stale snapshots, TableBusy.
    */
-  at<Beside, Result>(
+  find<Names extends { readonly version: number }>(
     companyId: number,
-    alongside: () => Promise<Beside>,
-    work: (moment: IndexMoment, beside: Beside) => Promise<Result>,
-    how?: HowToLook,
-  ): Promise<Result>;
+    source: NamesSource<Names>,
+    criteriaOf: (names: Names) => Criteria,
+    options?: SnapshotOptions,
+  ): Promise<Found<Names>>;
 }
 
 const opened = new WeakMap<Table, CompanyIndex>();
@@ -99,19 +116,8 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     return new Snapshot(companyId, manifest, cached);
   }
 
-  const textsOf = (
-    companyId: number,
-    newest: Delta,
-    runs: RunsInView,
-    aside: ReadonlySet<string>,
-    known: AsideTexts | undefined,
-  ): Promise<Delta> =>
-    withTexts(table, companyId, newest, runs, aside, known).catch((error: unknown) => {
-      throw error instanceof TextsMissing ? new MomentPassed("entries are being flushed", { cause: error }) : error;
-    });
-
-  /** A read that knows nothing of the company asks for the head and all sheets at once. */
-  async function moment(companyId: number, searches: boolean): Promise<IndexMoment> {
+  /** A read that knows nothing of the company asks for the head and all run manifests at once. */
+  async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
     const [unflushed, sheets, texts] = await Promise.all([
       readUnflushed(table, companyId),
@@ -120,19 +126,22 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     ]);
     if (unflushed.aside.size > 0) withAside.add(companyId);
     else withAside.delete(companyId);
-    const snapshot = await snapshotOf(companyId, unflushed, sheets);
+    const loaded = await snapshotOf(companyId, unflushed, sheets);
     return {
       dictionaryVersion: unflushed.head.dictionaryVersion,
       find: async (criteria) => {
-        const leave = snapshot.enter();
+        const leave = loaded.enter();
         try {
-          await snapshot.load(table, criteria);
-          remember(companyId, snapshot);
-          const known = snapshot.known(criteria);
-          const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
-          const isSearch = criteria.words.length > 0;
-          const delta = isSearch ? await textsOf(companyId, newest, known, unflushed.aside, texts) : newest;
-          return findMatches(snapshot.view(criteria, delta), criteria);
+          await loaded.load(table, criteria);
+          remember(companyId, loaded);
+          const known = loaded.known(criteria);
+          let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
+          if (criteria.words.length > 0) {
+            const filled = await withTexts(table, companyId, delta, known, unflushed.aside, texts);
+            if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
+            ({ delta } = filled);
+          }
+          return findMatches(loaded.view(criteria, delta), criteria);
         } finally {
           leave();
         }
@@ -140,20 +149,32 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     };
   }
 
+  async function findOnce<Names extends { readonly version: number }>(
+    companyId: number,
+    source: NamesSource<Names>,
+    criteriaOf: (names: Names) => Criteria,
+    options: SnapshotOptions | undefined,
+  ): Promise<Found<Names> | StaleSnapshot> {
+    const [{ dictionaryVersion, find }, recent] = await Promise.all([snapshot(companyId, options), source.recent()]);
+    const names = recent.version < dictionaryVersion ? await source.fresh() : recent;
+    const criteria = criteriaOf(names);
+    const matches = await find(criteria);
+    return isStale(matches) ? matches : { names, criteria, matches };
+  }
+
   return {
     get cachedBytes() {
       return cachedBytes();
     },
-    at: async (companyId, alongside, work, { searches = false } = {}) => {
+    snapshot,
+    find: async (companyId, source, criteriaOf, options) => {
       for (let attempt = 1; ; attempt++) {
         try {
-          const [found, beside] = await Promise.all([moment(companyId, searches), alongside()]);
-          return await work(found, beside);
+          const found = await findOnce(companyId, source, criteriaOf, options);
+          if (!isStale(found)) return found;
+          if (attempt >= SNAPSHOT_TRIES)
+            throw new TableBusy(`the index of company ${companyId} keeps changing: ${found.staleBecause}`);
         } catch (error) {
-          if (error instanceof MomentPassed) {
-            if (attempt < PASSED_TRIES) continue;
-            throw new TableBusy(`what company ${companyId} reads keeps changing`, { cause: error });
-          }
           if (!(error instanceof IndexUnreadable) || attempt >= UNREADABLE_TRIES) throw error;
           cache.delete(companyId);
         }

@@ -23,7 +23,8 @@ export async function readContents(table: Table, companyId: number): Promise<Con
   const asides = await readAsides(table, companyId, runs);
   const known = runsInView(asides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
-  const delta = await withTexts(table, companyId, newest, known, unflushed.aside);
+  const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed.aside);
+  if (missing > 0) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);
   const rows = new Map<number, IndexRow[]>();
   const notes = new Map<number, NoteText[]>();
   const keepNote = (note: NoteText, age: number): void => {

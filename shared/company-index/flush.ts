@@ -6,13 +6,13 @@ import { sweep } from "#shared/company-index/garbage-collection.ts";
 import type { Head } from "#shared/company-index/head.ts";
 import type { Run } from "#shared/company-index/manifest.ts";
 import { inMemory, mergeRuns } from "#shared/company-index/merge.ts";
-import { TextsMissing, withTexts } from "#shared/company-index/override-texts.ts";
+import { withTexts } from "#shared/company-index/override-texts.ts";
 import { discardRun, type IndexContext, type NewRun, publish, storeRun } from "#shared/company-index/publish.ts";
 import { isTombstone } from "#shared/company-index/row.ts";
 import { readAsides, runsToMerge } from "#shared/company-index/run-pieces.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { readManifest, readSheets } from "#shared/company-index/store.ts";
-import { newestUnflushed, type RunsInView, runsInView } from "#shared/company-index/view.ts";
+import { type Delta, newestUnflushed, type RunsInView, runsInView } from "#shared/company-index/view.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** Fewer unflushed entries, long ones counted as several, are left where they are: a read pays for their few kilobytes, a flush writes six items at least. */
@@ -118,7 +118,7 @@ async function newRun(
   const asides = await readAsides(table, companyId, runs);
   const known = runsInView(asides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
-  const delta = await settled(() => withTexts(table, companyId, newest, known, unflushed.aside));
+  const delta = await withSettledTexts(table, companyId, newest, known, unflushed.aside);
   const prospects = [...delta.prospects.values()];
   const notes = [...delta.notes.values()];
   if (prospects.length + notes.length === 0) return undefined;
@@ -130,15 +130,19 @@ async function newRun(
   };
 }
 
-/** A write is not seen whole at one instant: its text may come a moment after its entry. */
-async function settled<T>(read: () => Promise<T>): Promise<T> {
+/** A read does not see a transaction as a whole: a text may come shortly after its entry. */
+async function withSettledTexts(
+  table: Table,
+  companyId: number,
+  newest: Delta,
+  known: RunsInView,
+  aside: ReadonlySet<string>,
+): Promise<Delta> {
   for (let attempt = 1; ; attempt++) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof TextsMissing) || attempt === TEXT_TRIES) throw error;
-      await sleep(20 * attempt);
-    }
+    const { delta, missing } = await withTexts(table, companyId, newest, known, aside);
+    if (missing === 0) return delta;
+    if (attempt === TEXT_TRIES) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);
+    await sleep(20 * attempt);
   }
 }
 

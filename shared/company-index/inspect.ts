@@ -4,7 +4,7 @@ import { IndexUnreadable } from "#shared/company-index/compress.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import { placed } from "#shared/company-index/merge.ts";
-import { TextsMissing, withTexts } from "#shared/company-index/override-texts.ts";
+import { withTexts } from "#shared/company-index/override-texts.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/row.ts";
 import { rowsOf } from "#shared/company-index/rows.ts";
 import { type Aside, noAside, readAsides, readSegments } from "#shared/company-index/run-pieces.ts";
@@ -44,11 +44,9 @@ export async function inspectIndex(table: Table, companyId: number, witness: Wit
   const asides = await asidesOf(table, companyId, manifest, faults);
   const runs = runsInView(asides);
   const newest = newestUnflushed(runs, unflushed.entries, unflushed.notes);
-  const delta = await withTexts(table, companyId, newest, runs, unflushed.aside).catch((error: unknown) => {
-    if (!(error instanceof TextsMissing)) throw error;
-    faults.push(error.message);
-    return newest;
-  });
+  const filled = await withTexts(table, companyId, newest, runs, unflushed.aside);
+  if (filled.missing > 0) faults.push(`${filled.missing} unflushed entries of company ${companyId} lack texts`);
+  const delta = filled.missing > 0 ? newest : filled.delta;
   const live = liveOnly(runs, delta, witness);
   for (const [age, run] of manifest.runs.entries()) {
     await inspectRun(table, companyId, run, faults, (entry) => live(entry, age));

@@ -9,9 +9,10 @@ import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** An entry was seen, and its text was not: it is being flushed, or was written at this very moment. */
-export class TextsMissing extends Error {
-  override readonly name = "TextsMissing";
+export interface Filled {
+  readonly delta: Delta;
+  /** Entries without their texts: they are being flushed, or were written at this very instant. */
+  readonly missing: number;
 }
 
 interface AsideText {
@@ -38,7 +39,7 @@ function keep(item: Item, into: Map<string, AsideText>): void {
 
 /**
  * The same entries with their texts. `aside`: sort keys of those that have theirs beside them. A flush takes the text away before its
- * entry: an entry without one is left out where the runs have that very version. Throws TextsMissing where they do not.
+ * entry: an entry without one is left out where the runs have that very version, and counted as missing where they do not.
  */
 export async function withTexts(
   table: Table,
@@ -47,8 +48,8 @@ export async function withTexts(
   runs: Pick<RunsInView, "prospectVersions" | "noteVersions">,
   aside: ReadonlySet<string>,
   known: AsideTexts = new Map(),
-): Promise<Delta> {
-  if (aside.size === 0) return { prospects, notes };
+): Promise<Filled> {
+  if (aside.size === 0) return { delta: { prospects, notes }, missing: 0 };
   const texts = new Map(known);
   const wanted = [...[...prospects.values()].map(skOfProspect), ...[...notes.values()].map(skOfNote)];
   const left = wanted.filter((sk) => aside.has(sk) && !texts.has(sk));
@@ -61,14 +62,13 @@ export async function withTexts(
     if (flushed < entry.version) missing++;
     return undefined;
   }
-  const full = {
+  const delta = {
     prospects: mapped(prospects, (entry, id) =>
       isTombstone(entry) ? entry : filled(entry, skOfProspect(entry), runs.prospectVersions.versionOf(id)),
     ),
     notes: mapped(notes, (entry, id) => filled(entry, skOfNote(entry), runs.noteVersions.versionOf(id))),
   };
-  if (missing > 0) throw new TextsMissing(`${missing} unflushed entries of company ${companyId} lack texts`);
-  return full;
+  return { delta, missing };
 }
 
 // Sort keys are the same in every company.

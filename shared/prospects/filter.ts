@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
-import type { HowToLook } from "#shared/company-index/company-index.ts";
+import type { SnapshotOptions } from "#shared/company-index/company-index.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
@@ -116,7 +116,7 @@ export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: D
 }
 
 /** Said before anything is read. */
-export const searching = ({ search = [] }: ProspectFilter): HowToLook => ({ searches: search.length > 0 });
+export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
   const { assignedToUserId: assignees = [], rep } = validate("query", RepresentativeFilter, filter);

@@ -2,17 +2,15 @@
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/page.ts";
-import { criteriaOf } from "#shared/prospects/filter.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import type { ListQuery } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
-import { atMoment } from "#shared/prospects/snapshot.ts";
 import { sizeOf } from "./budget.ts";
 import { median, medianOf } from "./clock.ts";
 import { listNames, listQuery } from "./lists.ts";
 import type { Postgres } from "./postgres-server.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
-import type { Stage } from "./stage.ts";
+import { type Stage, searchInMemory } from "./stage.ts";
 
 export interface Comparison {
   readonly name: string;
@@ -87,22 +85,20 @@ const copied = (value: string | number | null): string =>
   value === null ? "\\N" : String(value).replace(/\\/g, "\\\\").replace(/\n/g, "\\n").replace(/\t/g, "\\t");
 
 async function compareList(postgres: Postgres, stage: Stage, name: string, query: ListQuery): Promise<Comparison> {
-  const { context, caller, company } = stage;
+  const { company } = stage;
   const { page, pageSize, ...filter } = query;
   const offset = (page - 1) * pageSize;
-  return atMoment(context, company.id, async ({ dictionary, find }) => {
-    const criteria = criteriaOf(filter, caller, dictionary);
-    const matches = await find(criteria);
-    const where = conditions(criteria);
-    const count = `select count(*) from prospect where ${where};`;
-    const ids = `select id from prospect where ${where} order by created_at desc, id desc limit ${pageSize} offset ${offset};`;
-    const found = (await postgres.run(`${count}\n${ids}`)).filter((line) => line !== "").map(Number);
-    deepEqual(found, [matches.total, ...pageOf(matches, offset, pageSize).map(({ id }) => id)], `${name} in Postgres`);
-    const { wallMs } = await medianOf(RUNS, async () => pageOf(await find(criteria), offset, pageSize));
-    const [countMs, pageMs] = [await timeOf(postgres, count), await timeOf(postgres, ids)];
-    const size = sizeOf(company.count);
-    return { name, size, total: matches.total, oursMs: wallMs, postgresMs: countMs + pageMs };
-  });
+  const { criteria, find } = await searchInMemory(stage, filter);
+  const matches = await find();
+  const where = conditions(criteria);
+  const count = `select count(*) from prospect where ${where};`;
+  const ids = `select id from prospect where ${where} order by created_at desc, id desc limit ${pageSize} offset ${offset};`;
+  const found = (await postgres.run(`${count}\n${ids}`)).filter((line) => line !== "").map(Number);
+  deepEqual(found, [matches.total, ...pageOf(matches, offset, pageSize).map(({ id }) => id)], `${name} in Postgres`);
+  const { wallMs } = await medianOf(RUNS, async () => pageOf(await find(), offset, pageSize));
+  const [countMs, pageMs] = [await timeOf(postgres, count), await timeOf(postgres, ids)];
+  const size = sizeOf(company.count);
+  return { name, size, total: matches.total, oursMs: wallMs, postgresMs: countMs + pageMs };
 }
 
 async function comparePins(postgres: Postgres, { context, caller, company }: Stage): Promise<Comparison> {

@@ -9,10 +9,10 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import { newGzip } from "#shared/http/stream-body.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
+import { findProspects } from "#shared/prospects/find.ts";
 import { readProspect } from "#shared/prospects/list/detail.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
-import { atMoment } from "#shared/prospects/snapshot.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { median } from "./clock.ts";
 import { counting } from "./counting.ts";
@@ -164,9 +164,10 @@ async function readWindow(stage: Stage, bbox: string, all: readonly SegmentEntry
   const { company, caller, cold, clock } = stage;
   const { table, segments } = counting(cold().table);
   const { page, pageSize, ...filter } = ListQuery.parse({ bbox });
-  const { total, looked } = await atMoment(contextOn(table, clock), company.id, ({ dictionary, find }) =>
-    find(criteriaOf(filter, caller, dictionary)),
+  const { matches } = await findProspects(contextOn(table, clock), company.id, (names) =>
+    criteriaOf(filter, caller, names),
   );
+  const { total, looked } = matches;
   const loaded = new Set(segments());
   const rows = all.reduce((sum, segment) => sum + (loaded.has(segment.id) ? segment.rows : 0), 0);
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };

@@ -2,17 +2,20 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";
+import { companyIndex, isStale } from "#shared/company-index/company-index.ts";
+import type { Criteria } from "#shared/company-index/criteria.ts";
 import { flush } from "#shared/company-index/flush.ts";
 import { addImported } from "#shared/company-index/imported.ts";
+import type { Matches } from "#shared/company-index/match.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import { blockOf, IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
-import { criteriaOf } from "#shared/prospects/filter.ts";
+import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
+import { findProspects } from "#shared/prospects/find.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import type { ListQuery } from "#shared/prospects/list/list.ts";
-import { atMoment } from "#shared/prospects/snapshot.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
@@ -116,6 +119,21 @@ async function fillIndex(context: ApiContext, company: BenchCompany): Promise<vo
   await flush(context, company.id, { least: 0, settleMs: 0 });
 }
 
+/** Takes one snapshot of the index. Each call of the result searches it again, in memory. */
+export async function searchInMemory(
+  { context, caller, company }: Stage,
+  filter: ProspectFilter,
+): Promise<{ criteria: Criteria; find: () => Promise<Matches> }> {
+  const { criteria } = await findProspects(context, company.id, (names) => criteriaOf(filter, caller, names));
+  const snapshot = await companyIndex(context.table).snapshot(company.id);
+  const find = async (): Promise<Matches> => {
+    const matches = await snapshot.find(criteria);
+    if (isStale(matches)) throw new Error(matches.staleBecause);
+    return matches;
+  };
+  return { criteria, find };
+}
+
 async function fillPage(
   context: ApiContext,
   company: BenchCompany,
@@ -123,9 +141,8 @@ async function fillPage(
   { page, pageSize, ...filter }: ListQuery,
   written: Set<number>,
 ): Promise<void> {
-  const places = await atMoment(context, company.id, async ({ dictionary, find }) =>
-    pageOf(await find(criteriaOf(filter, caller, dictionary)), (page - 1) * pageSize, pageSize),
-  );
+  const { matches } = await findProspects(context, company.id, (names) => criteriaOf(filter, caller, names));
+  const places = pageOf(matches, (page - 1) * pageSize, pageSize);
   const ids: number[] = [];
   for (const block of Map.groupBy(
     places.map(({ id }) => id),

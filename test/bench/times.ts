@@ -3,14 +3,12 @@ import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/page.ts";
 import { newGzip } from "#shared/http/stream-body.ts";
-import { criteriaOf } from "#shared/prospects/filter.ts";
 import { type ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
-import { atMoment } from "#shared/prospects/snapshot.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { interleaved, medianOf, type Taken } from "./clock.ts";
 import { listNames, listQuery } from "./lists.ts";
-import type { Stage } from "./stage.ts";
+import { type Stage, searchInMemory } from "./stage.ts";
 
 export interface ListTimes {
   readonly name: string;
@@ -47,10 +45,8 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
   const { total } = await listProspects(context, caller, query);
   const warm = await medianOf(WARM_RUNS, () => listProspects(context, caller, query));
   const { page, pageSize, ...filter } = query;
-  const index = await atMoment(context, company.id, async ({ dictionary, find }) => {
-    const criteria = criteriaOf(filter, caller, dictionary);
-    return medianOf(WARM_RUNS, async () => pageOf(await find(criteria), (page - 1) * pageSize, pageSize));
-  });
+  const { find } = await searchInMemory(stage, filter);
+  const index = await medianOf(WARM_RUNS, async () => pageOf(await find(), (page - 1) * pageSize, pageSize));
   return { name, size: sizeOf(company.count), total, cold, warm, index };
 }
 

@@ -6,6 +6,7 @@ import { addImported } from "#shared/company-index/imported.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { model } from "../bench/index-cache.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { findIn } from "./indexed-company.ts";
 
 const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
@@ -57,12 +58,9 @@ const rowsOf = (companyId: number): RowWithNotes[] =>
         : [],
   }));
 
-const read = (index: CompanyIndex, companyId: number, word?: string): Promise<number> =>
-  index.at(
-    companyId,
-    async () => undefined,
-    async ({ find }) => (await find({ words: word === undefined ? [] : [{ text: word, digits: "" }] })).total,
-  );
+async function read(index: CompanyIndex, companyId: number, word?: string): Promise<number> {
+  return (await findIn(index, companyId, { words: word === undefined ? [] : [{ text: word, digits: "" }] })).total;
+}
 
 /** Of one company, without texts and with them. */
 async function sizes(): Promise<{ columns: number; withTexts: number }> {

@@ -5,18 +5,17 @@
 import type { DynamoDBRecord } from "aws-lambda";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
-import type { Criteria } from "#shared/company-index/criteria.ts";
 import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
 import { flushStream } from "#shared/company-index/flush-stream.ts";
 import { RETIRED_MS, retiredIn } from "#shared/company-index/garbage-collection.ts";
-import type { Matches } from "#shared/company-index/match.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import type { IndexEntry, IndexRow } from "#shared/company-index/row.ts";
 import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
 import { strikes } from "../harness/kills.ts";
+import { findIn } from "./indexed-company.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -31,13 +30,6 @@ const newCompany = (): number => 1_000 + companies++;
 const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
 const everything = { least: 1, settleMs: 0 };
 const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
-
-const find = (index: CompanyIndex, companyId: number, criteria: Criteria): Promise<Matches> =>
-  index.at(
-    companyId,
-    async () => undefined,
-    (moment) => moment.find(criteria),
-  );
 
 /** What was written, as it should be found. */
 class Records {
@@ -118,7 +110,7 @@ class Records {
     ];
     for (const { criteria, passes } of asked) {
       const ids = rows.filter(passes).map(({ id }) => id);
-      const matches = await find(index, this.companyId, criteria);
+      const matches = await findIn(index, this.companyId, criteria);
       expect(matches.total).toBe(ids.length);
       expect(pageOf(matches, 0, ids.length + 1).map(({ id }) => id)).toEqual(ids);
     }
@@ -399,7 +391,7 @@ describe("a piece that is missing", () => {
     const manifest = await readManifest(db.direct, records.companyId, head.manifest);
     const [segment] = manifest.runs[0]?.segments ?? [];
     await db.direct.batchRemove([{ pk: `C#${records.companyId}#XS#${segment?.id}`, sk: "main#0" }]);
-    await expect(find(openCompanyIndex(db.direct), records.companyId, { words: [] })).rejects.toThrow(
+    await expect(findIn(openCompanyIndex(db.direct), records.companyId, { words: [] })).rejects.toThrow(
       "lacks a part of main",
     );
   });

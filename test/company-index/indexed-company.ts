@@ -1,7 +1,9 @@
 /** A company whose prospects and notes are written as the service writes them, and lists that are compared with its rows. */
 import { expect } from "vitest";
-import { openCompanyIndex } from "#shared/company-index/company-index.ts";
+import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
+import type { Criteria } from "#shared/company-index/criteria.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
+import type { Matches } from "#shared/company-index/match.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
@@ -129,11 +131,7 @@ export class IndexedCompany {
     const found = [];
     for (const text of [undefined, ...WORDS]) {
       const criteria = { words: text === undefined ? [] : [{ text, digits: "" }] };
-      const matches = await index.at(
-        this.id,
-        async () => undefined,
-        (moment) => moment.find(criteria),
-      );
+      const matches = await findIn(index, this.id, criteria);
       const places = pageOf(matches, 0, 100_000);
       const versions = new Map(places.map(({ id, version }) => [id, version]));
       expect(places).toHaveLength(matches.total);
@@ -150,6 +148,13 @@ export class IndexedCompany {
       }
     }
   }
+}
+
+/** The matches of a company whose names do not matter. */
+export async function findIn(index: CompanyIndex, companyId: number, criteria: Criteria): Promise<Matches> {
+  const names = { version: Number.POSITIVE_INFINITY };
+  const source = { recent: async () => names, fresh: async () => names };
+  return (await index.find(companyId, source, () => criteria)).matches;
 }
 
 /** What the rows say of each prospect, its notes included. */

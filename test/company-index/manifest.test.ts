@@ -20,7 +20,7 @@ import { indexRecords } from "#shared/prospects/index/index-records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { strikes } from "../harness/kills.ts";
-import { IndexedCompany } from "./indexed-company.ts";
+import { findIn, IndexedCompany } from "./indexed-company.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {
@@ -249,13 +249,7 @@ describe("what was replaced", () => {
 });
 
 const listOf = (table: Table, { id }: IndexedCompany, index = openCompanyIndex(table)) =>
-  metered(() =>
-    index.at(
-      id,
-      async () => undefined,
-      ({ find }) => find({ words: [] }),
-    ),
-  );
+  metered(() => findIn(index, id, { words: [] }));
 
 describe("a reader", () => {
   test("that knows nothing asks for the head and all sheets at once, and then for segments", async () => {

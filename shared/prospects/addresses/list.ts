@@ -10,7 +10,7 @@ import { limits } from "#shared/limits.ts";
 import { isPack, unpackAddresses } from "#shared/prospects/address-pack.ts";
 import { type Address, type AddressQuery, StoredAddress } from "#shared/prospects/address-schema.ts";
 import { presentAddress } from "#shared/prospects/addresses.ts";
-import { atMoment } from "#shared/prospects/snapshot.ts";
+import { findProspects } from "#shared/prospects/find.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
 /** The largest answer takes four full blocks. */
@@ -70,9 +70,8 @@ async function visibleOf(
   const own = visibleAssignee(caller);
   const linked = new Set(found.flatMap(({ prospectIds = new Set<number>() }) => [...prospectIds]));
   if (own === undefined || linked.size === 0) return [...found];
-  const assignees: Map<number, unknown> = await atMoment(context, caller.companyId, async ({ find }) =>
-    assigneesOf(await find({ words: [] }), linked),
-  );
+  const { matches } = await findProspects(context, caller.companyId, () => ({ words: [] }));
+  const assignees: Map<number, unknown> = assigneesOf(matches, linked);
   const unknown = [...linked].filter((id) => !assignees.has(id));
   const deleted = await deletedAmong(context.table, caller.companyId, unknown);
   return found.filter(({ prospectIds = new Set<number>() }) => {

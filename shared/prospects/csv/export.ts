@@ -8,7 +8,7 @@ import { countsByBlock, type Order, orderOf, placesFrom } from "#shared/prospect
 import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/export-rows.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
-import { atMoment } from "#shared/prospects/snapshot.ts";
+import { findProspects } from "#shared/prospects/find.ts";
 import { isVisible } from "#shared/prospects/visibility.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
@@ -19,16 +19,15 @@ export interface Chosen {
   readonly order: Order;
 }
 
-export const chooseProspects = (context: ApiContext, caller: Caller, filter: ProspectFilter): Promise<Chosen> =>
-  atMoment(
+export async function chooseProspects(context: ApiContext, caller: Caller, filter: ProspectFilter): Promise<Chosen> {
+  const { names, matches } = await findProspects(
     context,
     caller.companyId,
-    async ({ dictionary, find }) => {
-      const matches = await find(criteriaOf(filter, caller, dictionary));
-      return { dictionary, order: orderOf(inOrder(matches), matches.total) };
-    },
+    (dictionary) => criteriaOf(filter, caller, dictionary),
     searching(filter),
   );
+  return { dictionary: names, order: orderOf(inOrder(matches), matches.total) };
+}
 
 /**
  * Which prospects are in the file is decided when the export begins. Each is written as it is when its turn comes: what was changed

@@ -2,16 +2,18 @@
 
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import { isStale } from "#shared/company-index/company-index.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/page.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { TableBusy } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { criteriaOf, filterParameters, searching } from "#shared/prospects/filter.ts";
+import { findProspects } from "#shared/prospects/find.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { pageRows } from "#shared/prospects/list/page-rows.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
-import { atMoment } from "#shared/prospects/snapshot.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { upcomingOf } from "#shared/prospects/upcoming.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -32,27 +34,32 @@ export const ProspectPage = named(
 );
 export type ProspectPage = z.infer<typeof ProspectPage>;
 
-/** Two rounds where the function is warm: the moment, then the page's rows. */
-export function listProspects(context: ApiContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
+/** Snapshots of a page whose rows change again and again. */
+const SNAPSHOTS = 10;
+
+/**
+ * Two rounds where the function is warm: the index, then the page's rows. Rows that are newer than the index need a later
+ * snapshot. Throws TableBusy if no snapshot has lasted long enough.
+ */
+export async function listProspects(context: ApiContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
   const { companyId } = caller;
   const rowsOf = pageRows(context.table, companyId);
-  return atMoment(
-    context,
-    companyId,
-    async ({ dictionary, find }) => {
-      const criteria = criteriaOf(filter, caller, dictionary);
-      const matches = await find(criteria);
-      const places = pageOf(matches, (page - 1) * pageSize, pageSize);
-      const rows = await rowsOf(places, (row) => belongs(row, criteria, dictionary));
-      const now = context.clock.now();
-      const items = rows.map(async (row) =>
-        presentProspect(row, await upcomingOf(context.table, row, now), dictionary),
-      );
-      return { items: await Promise.all(items), total: matches.total, page, pageSize };
-    },
-    searching(filter),
-  );
+  for (let snapshots = 0; snapshots < SNAPSHOTS; snapshots++) {
+    const { names, criteria, matches } = await findProspects(
+      context,
+      companyId,
+      (dictionary) => criteriaOf(filter, caller, dictionary),
+      searching(filter),
+    );
+    const places = pageOf(matches, (page - 1) * pageSize, pageSize);
+    const rows = await rowsOf(places, (row) => belongs(row, criteria, names));
+    if (isStale(rows)) continue;
+    const now = context.clock.now();
+    const items = rows.map(async (row) => presentProspect(row, await upcomingOf(context.table, row, now), names));
+    return { items: await Promise.all(items), total: matches.total, page, pageSize };
+  }
+  throw new TableBusy(`the page of company ${companyId} keeps changing`);
 }
 
 /** By the row alone, and by names that are known: what is found in a note, or has just been given a new name, is not seen here. */

@@ -1,5 +1,5 @@
 /** The rows of one page of prospects, by the cheaper of two ways, block by block: a Query of the span or the rows one by one. */
-import { MomentPassed } from "#shared/company-index/company-index.ts";
+import type { StaleSnapshot } from "#shared/company-index/company-index.ts";
 import type { Place } from "#shared/company-index/page.ts";
 import type { Item } from "#shared/db/item.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
@@ -13,19 +13,19 @@ const BYTES_PER_HALF_UNIT = 4_096;
 /** Half units that a Query must save to be worth a request of its own. */
 const WORTH_A_REQUEST = 2;
 
-/** So often a page is read with every row as the index knows it. After that one that was written since may be shown as it is now. */
+/** Reads that insist on the very versions that the index knows. A later read takes a newer row if it still belongs to the list. */
 const EXACT_READS = 2;
 
-/** Gives the rows of a page in the order of its places. `belongs`: is the row, as it is now, among those that the page is of? */
+/** Gives the rows of a page in the order of its places. `belongs` says whether a row, as it is now, passes the filters of the list. */
 export type PageRows = (
   places: readonly Place[],
   belongs: (row: StoredProspect) => boolean,
-) => Promise<StoredProspect[]>;
+) => Promise<StoredProspect[] | StaleSnapshot>;
 
 /**
- * For one list, which may have to be read at several moments: what a moment has in common with the one before is not read again, so
- * that a page that others write to is complete after few. Read eventually at first, at half the price: the index says which version
- * each row must have at least, so that a copy that is behind is recognised and read again. Throws MomentPassed where a row is newer.
+ * For one list, which may need several snapshots. Rows that two snapshots share are read once, so that a page under writes is
+ * complete after few of them. The first read is eventually consistent, at half the price: the index knows the version of each row,
+ * so that an outdated copy is recognised and read again. The snapshot is stale if a row is newer.
  */
 export function pageRows(table: Table, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();
@@ -35,12 +35,16 @@ export function pageRows(table: Table, companyId: number): PageRows {
     if (++reads === 1) await readRows(table, companyId, places, found);
     const behind = places.filter(isBehind);
     for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item, found);
-    return places.map((place) => {
+    const rows: StoredProspect[] = [];
+    for (const place of places) {
       const row = found.get(place.id);
-      if (row !== undefined && row.version === place.version) return row;
-      if (row !== undefined && !isBehind(place) && reads > EXACT_READS && belongs(row)) return row;
-      throw new MomentPassed(`prospect ${place.id} was written meanwhile`);
-    });
+      const isExact = row?.version === place.version;
+      if (row === undefined || !(isExact || (!isBehind(place) && reads > EXACT_READS && belongs(row)))) {
+        return { staleBecause: `prospect ${place.id} was written after the snapshot` };
+      }
+      rows.push(row);
+    }
+    return rows;
   };
 }
 

@@ -5,8 +5,8 @@ import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
 import type { IndexRow } from "#shared/company-index/row.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
+import { findProspects } from "#shared/prospects/find.ts";
 import { PinText, pinEnd } from "#shared/prospects/list/pin-text.ts";
-import { atMoment } from "#shared/prospects/snapshot.ts";
 import { DEFAULT_COLOR } from "#shared/reference/status-schema.ts";
 import { HexColor, Id, named } from "#shared/schema.ts";
 
@@ -21,23 +21,21 @@ export type MapPin = z.infer<typeof MapPin>;
  * A JSON array of pins as text, in pieces of some thousands, in no particular order. The text is put together here, for at a
  * million pins every microsecond of one is a second of the request.
  */
-export function mapPins(
+export async function mapPins(
   context: ApiContext,
   caller: Caller,
   filter: ProspectFilter,
 ): Promise<Iterable<Uint8Array | string>> {
-  return atMoment(
+  const { names, matches } = await findProspects(
     context,
     caller.companyId,
-    async ({ dictionary, find }) => {
-      const matches = await find({ ...criteriaOf(filter, caller, dictionary), onMap: true });
-      return pinPieces(matches, (statusId) => {
-        const status = statusId === null ? undefined : dictionary.statuses.get(statusId);
-        return pinEnd(JSON.stringify(status?.color ?? DEFAULT_COLOR));
-      });
-    },
+    (dictionary) => ({ ...criteriaOf(filter, caller, dictionary), onMap: true }),
     searching(filter),
   );
+  return pinPieces(matches, (statusId) => {
+    const status = statusId === null ? undefined : names.statuses.get(statusId);
+    return pinEnd(JSON.stringify(status?.color ?? DEFAULT_COLOR));
+  });
 }
 
 /** What follows the coordinates of a pin with this status. */
