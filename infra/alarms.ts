@@ -1,28 +1,141 @@
-/** Where alarms go: a topic that sends mail, and the alarms on what all functions share. */
-import { Alarm, Metric } from "aws-cdk-lib/aws-cloudwatch";
+/** Alarms with a sentence on their impact, the log metrics that some of them watch, and the topic that mails them to an operator. */
+import { Alarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
+import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import { FilterPattern, type ILogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import { Annotations, Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
-import type { IConstruct } from "constructs";
-import { accept } from "./finding.ts";
-import { alarm } from "./monitoring.ts";
+import type { Construct, IConstruct } from "constructs";
+import { accept } from "./rules.ts";
 
-/** Of the account's concurrency: above it, some more load would be refused. */
+export interface AlarmSpec {
+  readonly metric: Metric;
+  readonly above: number;
+  /** What the alarm means for users, and what to do. */
+  readonly impact: string;
+  /** Periods in a row; default 1. */
+  readonly periods?: number;
+}
+
+export function alarm(scope: Construct, id: string, { metric, above, impact, periods = 1 }: AlarmSpec): Alarm {
+  return new Alarm(scope, id, {
+    metric,
+    threshold: above,
+    comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+    evaluationPeriods: periods,
+    treatMissingData: TreatMissingData.NOT_BREACHING,
+    alarmDescription: impact,
+  });
+}
+
+/** A retry may mend one error; errors in three consecutive minutes are an outage. */
+export function errorAlarm(watched: LambdaFunction, impact: string): void {
+  const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
+  alarm(watched, "Errors", { metric, above: 0, periods: 3, impact });
+}
+
+/** Lambda refused invocations in three consecutive minutes: the account or the function's reservation has too little concurrency. */
+export function throttleAlarm(watched: LambdaFunction, impact: string): void {
+  const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
+  alarm(watched, "Throttled", { metric, above: 0, periods: 3, impact });
+}
+
+/** Watches the age of the records that a function reads from a stream. */
+export function lagAlarm(watched: LambdaFunction, seconds: number, impact: string): void {
+  const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
+  alarm(watched, "Behind", { metric, above: seconds * 1_000, periods: 5, impact });
+}
+
+/** Lambda's JSON log lines hold the service's own fields (shared/log.ts) in `message`. */
+type LogField = `$.message.${string}`;
+
+export interface LogMetricSpec {
+  /** The `event` of the log lines. */
+  readonly event: string;
+  /** A field of the log line, or 1 for each line. */
+  readonly value: "1" | LogField;
+  /** Up to three fields: one time series for each combination of their values. */
+  readonly dimensions?: Readonly<Record<string, LogField>>;
+}
+
+/** A metric from log lines, in the namespace of the stack. */
+export function logMetric(scope: Construct, metricName: string, logGroup: ILogGroup, spec: LogMetricSpec): Metric {
+  const metricNamespace = Stack.of(scope).stackName;
+  const { event, value, dimensions } = spec;
+  new MetricFilter(scope, metricName, {
+    logGroup,
+    filterPattern: FilterPattern.stringValue("$.message.event" satisfies LogField, "=", event),
+    metricNamespace,
+    metricName,
+    metricValue: value,
+    ...(dimensions !== undefined && { dimensions: { ...dimensions } }),
+  });
+  return new Metric({ namespace: metricNamespace, metricName, period: Duration.minutes(1), statistic: "Maximum" });
+}
+
+const UNREADABLE = "IndexUnreadable";
+
+/** Counts log lines that report a missing or damaged part of a company index. */
+export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
+  // The name of the error class. A request wraps the error in another one and logs it as `cause`.
+  const fields: LogField[] = ["$.message.error", "$.message.cause"];
+  new MetricFilter(scope, UNREADABLE, {
+    logGroup,
+    filterPattern: FilterPattern.any(...fields.map((field) => FilterPattern.stringValue(field, "=", UNREADABLE))),
+    metricNamespace: Stack.of(scope).stackName,
+    metricName: UNREADABLE,
+    metricValue: "1",
+  });
+}
+
+export function unreadableAlarm(stack: Stack): Alarm {
+  const metric = { namespace: stack.stackName, metricName: UNREADABLE };
+  return alarm(stack, UNREADABLE, {
+    metric: new Metric({ ...metric, period: Duration.minutes(1), statistic: "Sum" }),
+    above: 0,
+    impact:
+      "The index of a company is damaged. Its lists and maps answer 503 until `npm run index -- rebuild` has run.",
+  });
+}
+
+/** The share of the account's concurrency above which a little more load would be throttled. */
 const CONCURRENCY_SHARE = 0.8;
 
-/** SNS asks the address for its consent once; until then nothing is sent to it. */
+/** These metrics of Lambda have no function's name: they count all functions of the account in the region. */
+export function accountAlarms(scope: Stack, accountConcurrency: number): void {
+  const accountMetric = (metricName: string, statistic: string): Metric =>
+    new Metric({ namespace: "AWS/Lambda", metricName, period: Duration.minutes(1), statistic });
+  alarm(scope, "ConcurrencyNearLimit", {
+    metric: accountMetric("ConcurrentExecutions", "Maximum"),
+    above: Math.floor(accountConcurrency * CONCURRENCY_SHARE),
+    periods: 3,
+    impact:
+      "The account runs almost as many functions at once as its quota allows. Soon requests will fail and webhooks will be late. " +
+      "Ask AWS for a higher quota of concurrent executions.",
+  });
+  alarm(scope, "FunctionsThrottled", {
+    metric: accountMetric("Throttles", "Sum"),
+    above: 0,
+    periods: 3,
+    impact:
+      "Lambda refuses invocations because too many functions run at once. Requests of users fail, and background work is late for " +
+      "as long as this lasts.",
+  });
+}
+
+/** SNS asks the address once for its consent, and sends nothing to it before. */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms on their way to people",
     enableKeyRotation: true,
-    // It encrypts messages in passing: nothing is stored under it.
+    // The topic stores nothing under the key, so it can go with the stack.
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // CloudWatch cannot publish to a topic under the key that AWS manages, since nobody can let it use that key.
+  // CloudWatch cannot publish under the AWS managed key: the policy of that key cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   key.addToResourcePolicy(
@@ -43,40 +156,20 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   );
   if (email !== undefined) {
     accept(topic.addSubscription(new EmailSubscription(email)), {
-      "Serverless-SNSRedrivePolicy": "SNS tries an address for more than six hours, and the alarm stays to be seen.",
+      "Serverless-SNSRedrivePolicy":
+        "SNS retries a mail for more than six hours, and the alarm stays visible in CloudWatch.",
     });
   } else {
     Annotations.of(scope).addWarningV2(
       "canvassing:alarmEmail",
-      "Alarms reach nobody: deploy with -c alarmEmail=ADDRESS, or subscribe somebody to the topic of the output AlarmTopic.",
+      "Alarms reach nobody: deploy with -c alarmEmail=ADDRESS, or subscribe an address to the topic of the output AlarmTopic.",
     );
   }
   return topic;
 }
 
-/** Every alarm at or below `home` goes to the topic. */
+/** Sends every alarm in the tree below `home` to the topic. */
 export function sendAlarms(home: IConstruct, topic: Topic): void {
   const action = new SnsAction(topic);
   for (const child of home.node.findAll()) if (child instanceof Alarm) child.addAlarmAction(action);
-}
-
-/** On metrics of Lambda that have no function's name: they count all functions of the account in the region. */
-export function accountAlarms(scope: Stack, accountConcurrency: number): void {
-  const ofAccount = (metricName: string, statistic: string): Metric =>
-    new Metric({ namespace: "AWS/Lambda", metricName, period: Duration.minutes(1), statistic });
-  alarm(scope, "ConcurrencyNearLimit", {
-    metric: ofAccount("ConcurrentExecutions", "Maximum"),
-    above: Math.floor(accountConcurrency * CONCURRENCY_SHARE),
-    periods: 3,
-    impact:
-      "The account nearly runs as many functions at once as it may: soon requests fail and webhooks come late. Ask AWS for a " +
-      "higher quota of concurrent executions.",
-  });
-  alarm(scope, "FunctionsThrottled", {
-    metric: ofAccount("Throttles", "Sum"),
-    above: 0,
-    periods: 3,
-    impact:
-      "Functions are refused because too many run at once: requests of users fail, and background work is late by as long as it lasts.",
-  });
 }

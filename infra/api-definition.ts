@@ -1,4 +1,4 @@
-/** The REST API as one OpenAPI document with API Gateway's extensions: an endpoint is an entry in it and no resource of the stack. */
+/** The REST API as one OpenAPI document with API Gateway's extensions: an endpoint costs the stack no resource of its own. */
 import { BEARER_PATTERN } from "#shared/auth/bearer.ts";
 import { limits } from "#shared/limits.ts";
 import { gatewayResponses, preflight } from "./gateway.ts";
@@ -12,14 +12,14 @@ export interface Endpoint {
 }
 
 export interface DefinitionSpec {
-  /** Also the name of the API in CloudWatch, whatever the resource of the stack says. */
+  /** Also the name of the API in CloudWatch: API Gateway takes it from the definition, not from the resource. */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
   /** The function that verifies callers. */
   readonly authorizerArn: string;
-  /** The function that answers what a path has no method for. */
+  /** The function that answers methods which a path does not have. */
   readonly otherMethodsArn: string;
-  /** The role that API Gateway takes to call the functions. */
+  /** The role by which API Gateway calls the functions. */
   readonly invokerArn: string;
   readonly partition: string;
   readonly region: string;
@@ -27,8 +27,8 @@ export interface DefinitionSpec {
 }
 
 /**
- * A buffered answer of at least so many bytes is compressed for whoever accepts it; a smaller one may grow. Streamed answers
- * are compressed by their functions: API Gateway does not encode what it streams.
+ * API Gateway compresses buffered answers from this size on, for callers that accept it; compression could enlarge smaller ones.
+ * Functions compress their streamed answers themselves: API Gateway does not encode a stream.
  */
 const COMPRESSED_BYTES = 1_024;
 
@@ -39,7 +39,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
     info: { title: spec.title, version: "1", description: "Canvassing service" },
     paths: Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
     components: { securitySchemes: { [CALLER]: authorizer(spec) } },
-    // A file of any encoding reaches the function byte for byte, as base64.
+    // The function gets a file of any encoding byte for byte, as base64.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
     "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),
@@ -77,17 +77,17 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
 const CALLER = "caller";
 
 /**
- * API Gateway renames `WWW-Authenticate` in a function's answer, so 401 has to be its own. A header that is missing or of another form
- * costs no function. A policy is kept under its token, for all methods; an error is not.
+ * API Gateway renames `WWW-Authenticate` in a function's answer, so API Gateway itself must answer 401. A missing or malformed header
+ * starts no function. API Gateway caches a policy by token, for all methods, and caches no error.
  */
-const authorizer = ({ authorizerArn, invokerArn, ...place }: DefinitionSpec): object => ({
+const authorizer = ({ authorizerArn, invokerArn, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
   name: "Authorization",
   in: "header",
   "x-amazon-apigateway-authtype": "custom",
   "x-amazon-apigateway-authorizer": {
     type: "token",
-    authorizerUri: lambdaUri(place, `2015-03-31/functions/${authorizerArn}/invocations`),
+    authorizerUri: lambdaUri({ partition, region }, `2015-03-31/functions/${authorizerArn}/invocations`),
     authorizerCredentials: invokerArn,
     identityValidationExpression: BEARER_PATTERN,
     authorizerResultTtlInSeconds: limits.authorizationCacheSeconds,
@@ -97,7 +97,7 @@ const authorizer = ({ authorizerArn, invokerArn, ...place }: DefinitionSpec): ob
 const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "region">, action: string): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
-/** Streaming is another action of Lambda's interface, under the same right `lambda:InvokeFunction`. */
+/** Streaming uses another action of Lambda's API, which needs the same right `lambda:InvokeFunction`. */
 function lambdaProxy(
   {
     functionArn,

@@ -1,4 +1,4 @@
-/** The REST API: a function for each route, and one definition with a problem body for everything that API Gateway answers itself. */
+/** The REST API: a function for each route, and one API definition that calls them. */
 import {
   AccessLogFormat,
   ApiDefinition,
@@ -10,34 +10,33 @@ import {
   RestApiMode,
   SpecRestApi,
 } from "aws-cdk-lib/aws-apigateway";
-import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { limits } from "#shared/limits.ts";
+import { alarm } from "./alarms.ts";
 import { apiDefinition } from "./api-definition.ts";
 import type { DeployConfig } from "./config.ts";
-import { accept } from "./finding.ts";
-import { allow, createFunction, functionLogs, type Platform } from "./function.ts";
-import { alarm } from "./monitoring.ts";
-import { rateOf } from "./rates.ts";
+import { createFunction, functionLogs, type Platform } from "./function.ts";
+import { allow } from "./rights.ts";
 import type { Route } from "./routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "./routes/routes.ts";
+import { accept } from "./rules.ts";
 
 export const STAGE = "live";
 
-/** Below API Gateway's 29 s, so that the function answers before the gateway gives up. */
+/** Below API Gateway's limit of 29 s, so that the function answers first. */
 export const API_TIMEOUT_SECONDS = 25;
 
-/** The work before the first byte, then the body. */
+/** Time for the work before the first byte, then for the body. */
 export const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
-/** API Gateway waits this much longer than the function may run. */
+/** API Gateway waits longer than the function may run, by this much. */
 const GATEWAY_GRACE_SECONDS = 4;
 
-/** Shared by all tenants; a tenant of 200 reps at one request per second each stays far below. */
+/** Shared by all tenants. A tenant of 200 reps, each with one request per second, uses a fifth of it. */
 const THROTTLE = { throttlingRateLimit: 1_000, throttlingBurstLimit: 2_000 } as const;
 
 const LOGGED = {
@@ -57,7 +56,7 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // One group for all: its streams bear the functions' names.
+  // One group for all: the names of its streams contain the function's name.
   const logGroup = functionLogs(home, table);
   const made = table.map((route) => ({
     route,
@@ -98,11 +97,11 @@ function createRestApi(
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // What the definition no longer has is removed.
+    // A deployment removes what the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
     cloudWatchRole: true,
-    // The account's, for all its APIs: it must not name a role that is gone.
+    // The role belongs to the account and serves all its APIs: the account must not name a deleted role.
     cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN,
     deployOptions: {
       stageName: STAGE,
@@ -115,35 +114,34 @@ function createRestApi(
     },
   });
   const resource = api.node.defaultChild;
-  // A definition that overwrites takes the endpoint's type from this parameter, and would else make it edge-optimized.
+  // In mode overwrite API Gateway takes the endpoint's type from this parameter; the default is edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // The construct's own output of the address; the stack's is ApiUrl.
+  // The stack's output ApiUrl replaces the construct's own output of the address.
   api.node.tryRemoveChild("Endpoint");
   keepExecutionLog(api);
   accept(api, acceptedFindings);
   return api;
 }
 
-/** A method with settings of its own takes none of the stage's, so that they are all here again. */
+/** A method with its own settings inherits none of the stage's, so this repeats them. */
 function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentOptions> {
   const limited = table.flatMap((route) => {
-    const rate = rateOf(route);
-    if (rate === undefined) return [];
-    const throttle = { throttlingRateLimit: rate.perSecond, throttlingBurstLimit: rate.burst };
+    if (route.rate === undefined) return [];
+    const throttle = { throttlingRateLimit: route.rate.perSecond, throttlingBurstLimit: route.rate.burst };
     return [[`${route.path}/${route.method}`, { ...LOGGED, ...throttle }] as const];
   });
   return Object.fromEntries(limited);
 }
 
 const acceptedFindings = {
-  "AwsSolutions-APIG2": "Each function parses path, query and body by its schema and names the field at fault.",
-  "AwsSolutions-APIG3": "A web ACL is a matter of the deployment; the stage's throttling stands without it.",
+  "AwsSolutions-APIG2": "Each function validates path, query and body by its schema and names the invalid field.",
+  "AwsSolutions-APIG3": "The deployment decides on a web ACL; the stage's throttle works without one.",
   "Serverless-APIGWXrayEnabled": "The request id leads from the answer through every log line.",
   "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
-    "The role is the account's, for all its APIs, and this is the policy that API Gateway asks for.",
+    "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.",
 } as const;
 
-/** Resource path, never the path itself with its query; no header, no address of the caller. */
+/** The resource path without ids or query. No header and no address of the caller. */
 const accessLogFields = {
   requestId: "$context.requestId",
   time: "$context.requestTimeEpoch",
@@ -154,11 +152,11 @@ const accessLogFields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // Leads from the request to the authorizer's own log lines, which know no other id.
+  // The only id in the authorizer's log lines.
   authorizationId: "$context.authorizer.requestId",
 } as const;
 
-/** API Gateway would make this log group itself, without a retention. */
+/** Otherwise API Gateway makes this log group itself, without a retention. */
 function keepExecutionLog(api: SpecRestApi): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
@@ -168,7 +166,7 @@ function keepExecutionLog(api: SpecRestApi): void {
   api.deploymentStage.node.addDependency(log);
 }
 
-/** API Gateway takes this one role to call exactly these functions: one resource instead of a permission per function. */
+/** The role by which API Gateway calls exactly these functions: one resource instead of a permission for each function. */
 function createInvoker(home: Construct, functions: readonly LambdaFunction[]): Role {
   const arns = functions.map(({ functionArn }) => functionArn);
   return new Role(home, "Invoker", {
@@ -180,7 +178,8 @@ function createInvoker(home: Construct, functions: readonly LambdaFunction[]): R
 const timeoutOf = ({ streamed }: Route): number => (streamed ? STREAM_TIMEOUT_SECONDS : API_TIMEOUT_SECONDS);
 
 function errorAlarm(api: SpecRestApi): void {
-  const metric: Metric = api.metricServerError({ period: Duration.minutes(1), statistic: "Sum" });
-  const impact = "Requests of users fail with 5xx. The access log names the routes, the function logs the causes.";
+  const metric = api.metricServerError({ period: Duration.minutes(1), statistic: "Sum" });
+  const impact =
+    "Requests of users fail with 5xx. The access log names the routes; the logs of the functions name the causes.";
   alarm(api, "ServerErrors", { metric, above: 5, periods: 2, impact });
 }

@@ -1,4 +1,4 @@
-/** Entry of the CDK command line: settings from context, the stacks, and their check by cdk-nag. */
+/** The entry of the CDK command line: reads the context, makes the stacks and checks them by cdk-nag. */
 import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { readConfig } from "./config.ts";
@@ -14,5 +14,5 @@ createStacks(
   readConfig((key) => app.node.tryGetContext(key)),
   bundles,
 );
-addRulePacks(app);
+await addRulePacks(app);
 app.synth();

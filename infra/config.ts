@@ -2,6 +2,12 @@
 import * as z from "zod/mini";
 import { type Capacity, capacityOf, presets } from "./capacity.ts";
 
+/** The name of the deployed service stack. In this file because commands of operators need it and must not load the CDK. */
+export const STACK_NAME = "Canvassing";
+
+/** The stack that holds the data of the service stack of this name. */
+export const dataStackName = (stackName: string): string => `${stackName}-Data`;
+
 export interface DeployConfig {
   /** OpenID Connect issuer; without it the stack brings a Cognito user pool. */
   readonly issuer?: string;

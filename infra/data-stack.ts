@@ -1,21 +1,32 @@
 /**
- * The stack of what must not be lost: table, bucket, user pool, and the queue that the bucket writes to. The service's stack
- * may be destroyed and made anew beside it.
+ * The stack that must not be lost: table, bucket, user pool, key of the webhook secrets, and the queue that the bucket writes to. The
+ * service's stack can be destroyed and deployed again next to it.
  */
-import type { Table } from "aws-cdk-lib/aws-dynamodb";
-import type { IKey } from "aws-cdk-lib/aws-kms";
-import type { Bucket } from "aws-cdk-lib/aws-s3";
+import { AttributeType, BillingMode, ProjectionType, StreamViewType, Table } from "aws-cdk-lib/aws-dynamodb";
+import { AccountRootPrincipal, Effect, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { type IKey, Key } from "aws-cdk-lib/aws-kms";
+import {
+  BlockPublicAccess,
+  Bucket,
+  BucketEncryption,
+  CfnBucket,
+  type CorsRule,
+  HttpMethods,
+  ObjectOwnership,
+} from "aws-cdk-lib/aws-s3";
 import type { Topic } from "aws-cdk-lib/aws-sns";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
-import { RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
+import { DUE_INDEX } from "#shared/db/keys.ts";
+import { limits } from "#shared/limits.ts";
 import { createAlarmTopic, sendAlarms } from "./alarms.ts";
-import type { DeployConfig } from "./config.ts";
+import { type DeployConfig, dataStackName, STACK_NAME } from "./config.ts";
 import { createIdentity, type Identity } from "./identity.ts";
-import { createImportQueue, letBucketTell } from "./jobs.ts";
-import { createSecretsKey } from "./keys.ts";
-import { dataStackName, STACK_NAME } from "./stack-name.ts";
-import { createBucket, createTable } from "./storage.ts";
+import { createImportQueue } from "./queues.ts";
+import { SECRETS_TAG, secretsCondition } from "./rights.ts";
+import type { Folder } from "./routes/route.ts";
+import { accept } from "./rules.ts";
 
 export interface Data {
   readonly stack: Stack;
@@ -24,7 +35,7 @@ export interface Data {
   readonly importQueue: Queue;
   readonly secretsKey: IKey;
   readonly identity: Identity;
-  /** Here, so that whoever has agreed to its mail need not do so again with each new service, and for this stack's own alarms. */
+  /** In this stack, so that a new service stack needs no new consent to its mail, and for this stack's own alarms. */
   readonly alarms: Topic;
 }
 
@@ -36,11 +47,11 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.adopted?.table);
   const importQueue = createImportQueue(stack);
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // A queue that is replaced keeps the messages that it has.
+    // A queue that CloudFormation replaces keeps its messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config.allowedOrigins, config.adopted?.bucket);
-  letBucketTell(bucket, importQueue);
+  allowNotifications(bucket, importQueue);
   const secretsKey = createSecretsKey(stack, config.adopted?.secretsKey);
   const alarms = createAlarmTopic(stack, config.alarmEmail);
   sendAlarms(stack, alarms);
@@ -49,9 +60,147 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   return data;
 }
 
+/** @param tableName of a table that an earlier deployment left; without it CloudFormation makes a table and names it */
+function createTable(scope: Construct, tableName: string | undefined): Table {
+  const table = new Table(scope, "Table", {
+    ...(tableName !== undefined && { tableName }),
+    partitionKey: { name: "pk", type: AttributeType.STRING },
+    sortKey: { name: "sk", type: AttributeType.STRING },
+    billingMode: BillingMode.PAY_PER_REQUEST,
+    stream: StreamViewType.NEW_AND_OLD_IMAGES,
+    timeToLiveAttribute: "expiresAt",
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    deletionProtection: true,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+  });
+  table.addGlobalSecondaryIndex({
+    indexName: DUE_INDEX.name,
+    partitionKey: { name: DUE_INDEX.partitionKey, type: AttributeType.STRING },
+    sortKey: { name: DUE_INDEX.sortKey, type: AttributeType.STRING },
+    projectionType: ProjectionType.KEYS_ONLY,
+  });
+  return table;
+}
+
+/** Lifetimes of files. Imports can be read as long as the history of a delivery; an export gets a day more than its link. */
+const lifetimeDays: Record<Folder, number> = { uploads: 30, imports: 30, exports: limits.exportKeptDays + 1 };
+
+/** Lets pages of these origins use the links that the API hands out, with the headers that the links need. */
+const corsRule = (origins: readonly string[]): CorsRule => ({
+  allowedOrigins: [...origins],
+  allowedMethods: [HttpMethods.PUT, HttpMethods.GET, HttpMethods.HEAD],
+  allowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
+  exposedHeaders: ["ETag", "Content-Disposition"],
+  maxAge: 600,
+});
+
 /**
- * An export that follows its uses goes with the last of them, and CloudFormation refuses that while the service's stack, which is
- * updated later, still has it. These stay whether they are used or not.
+ * @param uploads gets a message for each file in the folder `uploads`
+ * @param bucketName of a bucket that an earlier deployment left
+ */
+function createBucket(
+  scope: Construct,
+  uploads: Queue,
+  allowedOrigins: readonly string[],
+  bucketName: string | undefined,
+): Bucket {
+  const bucket = new Bucket(scope, "Files", {
+    ...(bucketName !== undefined && { bucketName }),
+    blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+    objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+    encryption: BucketEncryption.S3_MANAGED,
+    enforceSSL: true,
+    minimumTLSVersion: 1.2,
+    ...(allowedOrigins.length > 0 && { cors: [corsRule(allowedOrigins)] }),
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    lifecycleRules: [
+      { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
+      ...Object.entries(lifetimeDays).map(([folder, days]) => ({
+        id: folder,
+        prefix: `${folder}/`,
+        expiration: Duration.days(days),
+      })),
+    ],
+  });
+  const resource = bucket.node.defaultChild;
+  // Set on the resource: the construct's own method deploys a function to set it.
+  if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
+  accept(bucket, {
+    "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
+  });
+  return bucket;
+}
+
+const uploadNotifications = (queue: Queue) => ({
+  queueConfigurations: [
+    {
+      event: "s3:ObjectCreated:*",
+      queue: queue.queueArn,
+      filter: { s3Key: { rules: [{ name: "prefix", value: "uploads/" }] } },
+    },
+  ],
+});
+
+/**
+ * S3 tests the queue when the bucket gets its notifications, so the policy must exist before the bucket. It therefore names the
+ * account and not the bucket.
+ */
+function allowNotifications(bucket: Bucket, queue: Queue): void {
+  const { account } = Stack.of(queue);
+  queue.addToResourcePolicy(
+    new PolicyStatement({
+      actions: ["sqs:SendMessage"],
+      principals: [new ServicePrincipal("s3.amazonaws.com")],
+      resources: [queue.queueArn],
+      conditions: { StringEquals: { "aws:SourceAccount": account } },
+    }),
+  );
+  bucket.node.addDependency(queue);
+}
+
+/** Actions that manage the key. None of them decrypts, and none creates a grant. */
+const keyAdministration = [
+  ...["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:ListKeyPolicies"],
+  ...["kms:PutKeyPolicy", "kms:UpdateKeyDescription", "kms:EnableKey", "kms:DisableKey"],
+  ...["kms:EnableKeyRotation", "kms:DisableKeyRotation", "kms:TagResource", "kms:UntagResource"],
+  ...["kms:ScheduleKeyDeletion", "kms:CancelKeyDeletion"],
+];
+
+/** The key that wraps the companies' data keys. Without it the service can sign no webhook, so it outlives the stack as the table does. */
+function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
+  if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
+  return new Key(scope, "SecretsKey", {
+    description: "Wraps the data keys that encrypt the secrets of webhooks",
+    enableKeyRotation: true,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    policy: new PolicyDocument({
+      statements: [
+        new PolicyStatement({
+          sid: "Administration",
+          effect: Effect.ALLOW,
+          principals: [new AccountRootPrincipal()],
+          actions: keyAdministration,
+          resources: ["*"],
+        }),
+        // The account as principal leaves the decision to IAM policies; the condition admits only roles with the tag.
+        new PolicyStatement({
+          sid: "SigningFunctions",
+          effect: Effect.ALLOW,
+          principals: [new AccountRootPrincipal()],
+          actions: ["kms:Decrypt", "kms:GenerateDataKey"],
+          resources: ["*"],
+          conditions: {
+            StringEquals: { [`aws:PrincipalTag/${SECRETS_TAG.name}`]: SECRETS_TAG.value, ...secretsCondition },
+          },
+        }),
+      ],
+    }),
+  });
+}
+
+/**
+ * Exports these values even if the service's stack does not use them. The CDK drops an export with its last use, and CloudFormation
+ * refuses that while the deployed service, which is updated later, still imports it.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
@@ -67,7 +216,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // An adopted key or pool is known by text, which needs no export.
+    // The names of an adopted key or pool are literals, which need no export.
     ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []

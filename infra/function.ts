@@ -1,8 +1,6 @@
-/** The only way to make a Lambda function: runtime, log group, a role of its own, and rights with their environment. */
+/** The only way to make a Lambda function: runtime, log group, a role of its own, and its rights with the matching environment. */
 import { join } from "node:path";
-import type { Table } from "aws-cdk-lib/aws-dynamodb";
-import { Effect, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { IKey } from "aws-cdk-lib/aws-kms";
+import { PolicyDocument, type PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
   ApplicationLogLevel,
   Architecture,
@@ -15,40 +13,25 @@ import {
   SystemLogLevel,
 } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
-import type { Bucket } from "aws-cdk-lib/aws-s3";
-import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Duration, RemovalPolicy, Tags } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import { type Family, families } from "#shared/db/families.ts";
-import { DUE_INDEX } from "#shared/db/keys.ts";
+import { countUnreadable } from "./alarms.ts";
 import type { Capacity } from "./capacity.ts";
-import { accept } from "./finding.ts";
-import { fileStatements, folderFindings } from "./folders.ts";
-import { poolActions } from "./identity.ts";
-import { SECRETS_TAG, secretsStatements } from "./keys.ts";
-import { countUnreadable } from "./monitoring.ts";
-import type { Access, Setting, TableAction } from "./routes/access.ts";
+import { allow, folderFindings, type Resources, SECRETS_TAG, statements } from "./rights.ts";
+import type { Access, Setting } from "./routes/route.ts";
+import { accept } from "./rules.ts";
 
-/** Below 1 769 MB a function has a share of one CPU in proportion. */
+/** Lambda gives a function less than one CPU below 1 769 MB, in proportion. */
 const MEMORY_MB = 1024;
 
-/** What functions are made of and bound to. */
-export interface Platform {
-  /** Directory of the bundles, one below it per function. */
+/** The parts of the stacks that functions are bound to. */
+export interface Platform extends Resources {
+  /** Directory of the bundles, with one subdirectory for each function. */
   readonly bundles: string;
-  readonly table: Table;
-  readonly bucket: Bucket;
-  readonly deliveryQueue: Queue;
-  readonly parkedRecords: Queue;
-  readonly importQueue: Queue;
-  readonly exportQueue: Queue;
-  readonly secretsKey: IKey;
   readonly issuer: string;
   readonly audience: string;
-  /** Where the issuer's keys are, if the deployment knows. */
+  /** The address of the issuer's keys, if the deployment knows it. */
   readonly jwksUri: string | undefined;
-  /** Where new users are invited, unless the issuer is somebody else's. */
-  readonly userPool: { readonly id: string; readonly arn: string } | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
   readonly capacity: Capacity;
 }
@@ -57,12 +40,12 @@ export interface FunctionSpec {
   readonly file: string;
   readonly access: Access;
   readonly timeoutSeconds: number;
-  /** Rights that an event source needs, over and above `access`. */
+  /** Rights that an event source needs besides `access`. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Why it may send to the queue that invokes it. With the SDK's clients, Lambda ends such a chain after 16 invocations unless it is allowed. */
+  /** Why it may send to the queue that invokes it. Lambda stops such a chain after 16 invocations unless the function allows it. */
   readonly recursion?: string;
-  /** Default is a group of the function's own. */
+  /** Default: a group of the function's own. */
   readonly logGroup?: LogGroup;
 }
 
@@ -79,15 +62,6 @@ export function functionLogs(scope: Construct, functions: readonly { readonly ac
 export function createFunction(scope: Construct, platform: Platform, spec: FunctionSpec): LambdaFunction {
   const home = new Construct(scope, constructId(spec.file));
   const logGroup = spec.logGroup ?? functionLogs(home, [spec]);
-  const logs = allow(["logs:CreateLogStream", "logs:PutLogEvents"], [logGroup.logGroupArn]);
-  const role = new Role(home, "Role", {
-    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
-    inlinePolicies: {
-      access: new PolicyDocument({ statements: [logs, ...rights(spec.access, platform), ...(spec.statements ?? [])] }),
-    },
-  });
-  if (spec.access.secrets !== undefined) Tags.of(role).add(SECRETS_TAG.name, SECRETS_TAG.value);
-  if (spec.access.files !== undefined) accept(role, folderFindings(platform.bucket, spec.access.files));
   const reserved = platform.capacity.reserved[spec.file];
   const made = new LambdaFunction(home, "Function", {
     description: spec.file,
@@ -99,19 +73,19 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // Text would have time, id and level before each line, and no metric filter would find a field in it.
+    // The text format prefixes each line with time, id and level, so no metric filter would find a field in it.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
     systemLogLevelV2: SystemLogLevel.INFO,
     ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     ...(spec.recursion !== undefined && { recursiveLoop: RecursiveLoop.ALLOW }),
-    role,
+    role: createRole(home, platform, spec, logGroup),
   });
   accept(made, {
     "Serverless-LambdaDLQ":
-      "Requests are answered, streams and queues have their own dead letters, and a lost sweep is made good by the next.",
+      "Callers get an answer, streams and queues have their own dead-letter queues, and the next sweep repairs a lost one.",
     "Serverless-LambdaTracing":
-      "X-Ray's rights exist for all resources only; the request id leads from the answer through every log line.",
+      "X-Ray's rights exist for all resources only. The request id leads from the answer through every log line.",
   });
   const resource = made.node.defaultChild;
   if (resource instanceof CfnFunction) {
@@ -121,12 +95,26 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
+function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { logGroupArn }: LogGroup): Role {
+  const { access } = spec;
+  const logs = allow(["logs:CreateLogStream", "logs:PutLogEvents"], [logGroupArn]);
+  const role = new Role(home, "Role", {
+    assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
+    inlinePolicies: {
+      access: new PolicyDocument({ statements: [logs, ...statements(access, platform), ...(spec.statements ?? [])] }),
+    },
+  });
+  if (access.secrets !== undefined) Tags.of(role).add(SECRETS_TAG.name, SECRETS_TAG.value);
+  if (access.files !== undefined) accept(role, folderFindings(platform.bucket, access.files));
+  return role;
+}
+
 /** `events/publish` -> `EventsPublish`. */
 export function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The environment that goes with each right. */
+/** The environment variables that go with each right. */
 function variables(access: Access, platform: Platform): Record<string, string> {
   const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
   return {
@@ -148,89 +136,3 @@ const issuerVariables = ({ issuer, audience, jwksUri }: Platform): Record<string
   AUDIENCE: audience,
   ...(jwksUri !== undefined && { JWKS_URI: jwksUri }),
 });
-
-function rights(access: Access, platform: Platform): PolicyStatement[] {
-  const { due, ...families } = access.table ?? {};
-  const index = `${platform.table.tableArn}/index/${DUE_INDEX.name}`;
-  return [
-    ...tableStatements(families, platform.table.tableArn),
-    ...tableStatements(due === undefined ? {} : { due }, index),
-    ...(access.identityProvider !== undefined && platform.userPool !== undefined
-      ? [allow([...poolActions[access.identityProvider]], [platform.userPool.arn])]
-      : []),
-    ...fileStatements(access.files ?? {}, platform.bucket),
-    ...(access.bucket === "list" ? [allow(["s3:ListBucket"], [platform.bucket.bucketArn])] : []),
-    ...secretsStatements(access.secrets, platform.secretsKey),
-    ...(access.deliveryQueue === "send" ? [allow(["sqs:SendMessage"], [platform.deliveryQueue.queueArn])] : []),
-    ...(access.parkedRecords === "send" ? [allow(["sqs:SendMessage"], [platform.parkedRecords.queueArn])] : []),
-    ...(access.importQueue === "send" ? [allow(["sqs:SendMessage"], [platform.importQueue.queueArn])] : []),
-    ...(access.exportQueue === "send" ? [allow(["sqs:SendMessage"], [platform.exportQueue.queueArn])] : []),
-  ];
-}
-
-/**
- * One statement per set of families, holding the actions allowed on exactly that set: a batch or transaction may touch
- * several families in one call and has to fit one statement whole.
- */
-function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
-  const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
-  for (const [action, patterns] of patternsByAction(access)) {
-    const same = byFamilies.get(patterns.join());
-    if (same === undefined) byFamilies.set(patterns.join(), { patterns, actions: [action] });
-    else same.actions.push(action);
-  }
-  return [...byFamilies.values()].map(({ patterns, actions }) => {
-    const statement = allow(
-      actions.map((action) => `dynamodb:${action}`),
-      [resource],
-    );
-    statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
-    // A `ForAllValues` condition holds for a request without the key, so its absence is refused here.
-    statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
-    return statement;
-  });
-}
-
-function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction, string[]> {
-  const patterns = new Map<TableAction, string[]>();
-  for (const family of familyNames) {
-    for (const action of access[family] ?? []) {
-      patterns.set(action, [...(patterns.get(action) ?? []), families[family]]);
-    }
-  }
-  return patterns;
-}
-
-const familyNames = [
-  "ids",
-  "identity",
-  "email",
-  "quotas",
-  "reference",
-  "prospectRanges",
-  "prospects",
-  "addressRanges",
-  "places",
-  "calendar",
-  "agendas",
-  "addresses",
-  "imports",
-  "openImports",
-  "importList",
-  "exports",
-  "idempotency",
-  "territories",
-  "deletedTerritories",
-  "index",
-  "indexTexts",
-  "manifests",
-  "segments",
-  "webhooks",
-  "dataKeys",
-  "deliveries",
-  "due",
-] as const satisfies readonly Family[];
-
-export function allow(actions: string[], resources: string[]): PolicyStatement {
-  return new PolicyStatement({ effect: Effect.ALLOW, actions, resources });
-}

@@ -1,12 +1,71 @@
-/** What API Gateway answers without a function: its own errors and CORS preflights. */
-import { gatewayProblems, problemTemplate } from "./gateway-problems.ts";
+/** The answers that API Gateway gives without a function: its own errors, as problem bodies, and CORS preflights. */
+import type { ProblemCode } from "#shared/errors.ts";
+import { problems } from "#shared/http/problem.ts";
+import { limits } from "#shared/limits.ts";
 import type { Method } from "./routes/route.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
-const quoted = (text: string): string => `'${text}'`;
+interface GatewayProblem {
+  readonly status: number;
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly headers?: Texts;
+}
 
-/** A problem body, the request's id and the problem's own headers on every error of API Gateway, by its response type. */
+const problem = (code: ProblemCode, detail: string, more: Partial<GatewayProblem> = {}): GatewayProblem => ({
+  status: problems[code].status,
+  code,
+  detail,
+  ...more,
+});
+
+/** The throttle refills every second. There are no usage plans, so API Gateway never reports a quota. */
+const RETRY_AFTER = { "Retry-After": "1" } as const;
+const CHALLENGE = { "WWW-Authenticate": "Bearer" } as const;
+
+const noRoute = problem("not_found", "No route of the API has this path.");
+const fault = problem("internal", problems.internal.title);
+const badToken = problem("unauthenticated", "The access token is missing or not valid.", { headers: CHALLENGE });
+const unverified = problem("unavailable", problems.unavailable.title, { headers: RETRY_AFTER });
+const forbidden = problem("permission_denied", "The request was refused.");
+
+/**
+ * One text for all routes. API Gateway accepts 10 MB, but a Lambda event holds 6 MB: API Gateway refuses a body between the two
+ * before any function gets it. For a form that begins at about 4.4 MB, because it travels as base64.
+ */
+const TOO_LARGE =
+  `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
+  `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
+
+/** All response types of API Gateway: without an entry, a type would answer with API Gateway's own body. */
+const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
+  ACCESS_DENIED: forbidden,
+  API_CONFIGURATION_ERROR: fault,
+  // The authorizer failed, so the token may be good. 401 would sign users out.
+  AUTHORIZER_CONFIGURATION_ERROR: unverified,
+  AUTHORIZER_FAILURE: unverified,
+  BAD_REQUEST_BODY: problem("validation_failed", "The body of the request is not valid."),
+  BAD_REQUEST_PARAMETERS: problem("validation_failed", "The parameters of the request are not valid."),
+  DEFAULT_4XX: problem("validation_failed", "The request could not be read."),
+  DEFAULT_5XX: fault,
+  EXPIRED_TOKEN: badToken,
+  INTEGRATION_FAILURE: problem("internal", problems.internal.title, { status: 502 }),
+  INTEGRATION_TIMEOUT: problem("unavailable", "The request took too long.", { status: 504 }),
+  INVALID_API_KEY: forbidden,
+  INVALID_SIGNATURE: badToken,
+  // API Gateway's name for a path that no route has.
+  MISSING_AUTHENTICATION_TOKEN: noRoute,
+  QUOTA_EXCEEDED: problem("rate_limited", "The quota is used up.", { headers: RETRY_AFTER }),
+  REQUEST_TOO_LARGE: problem("payload_too_large", TOO_LARGE),
+  RESOURCE_NOT_FOUND: noRoute,
+  THROTTLED: problem("rate_limited", "Too many requests at once.", { headers: RETRY_AFTER }),
+  UNAUTHORIZED: badToken,
+  UNSUPPORTED_MEDIA_TYPE: problem("unsupported_media_type", "This route does not accept the media type."),
+  WAF_FILTERED: forbidden,
+};
+
+/** By response type: a problem body, the request's id, and the headers of the problem. */
 export function gatewayResponses(allowedOrigins: readonly string[]): Record<string, object> {
   const entries = Object.entries(gatewayProblems).map(([type, problem]) => {
     const headers = { ...problem.headers, ...originHeaders(allowedOrigins) };
@@ -23,15 +82,29 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
   return Object.fromEntries(entries);
 }
 
+/** A template of API Gateway. Its only variable is the request's id. */
+function problemTemplate({ status, code, detail }: GatewayProblem): string {
+  const { title } = problems[code];
+  return JSON.stringify({
+    type: `urn:problem:${code}`,
+    title,
+    status,
+    detail,
+    code,
+    requestId: "$context.requestId",
+    errors: [],
+  });
+}
+
 /**
- * The answer to a browser's preflight, by a mock: no function runs for it. It has neither body nor media type, and a mock takes
- * that for JSON.
+ * Answers a browser's preflight by a mock, without a function. A preflight has neither body nor media type; the mock treats it as
+ * JSON.
  */
 export function preflight(methods: readonly Method[], allowedOrigins: readonly string[]): object {
-  const headers = { ...allowing(methods), ...originHeaders(allowedOrigins) };
+  const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
-    // An integration may set only the headers that its operation declares.
+    // An integration can set only the headers that its operation declares.
     responses: { 204: { description: "204", headers: Object.fromEntries(declared) } },
     "x-amazon-apigateway-integration": {
       type: "mock",
@@ -51,16 +124,16 @@ export function preflight(methods: readonly Method[], allowedOrigins: readonly s
   };
 }
 
-/** Browsers may keep a preflight for ten minutes; Chromium's own limit is two hours. */
-const allowing = (methods: readonly Method[]) => ({
+/** Browsers may cache a preflight for ten minutes; Chromium's own limit is two hours. */
+const methodHeaders = (methods: readonly Method[]) => ({
   "Access-Control-Allow-Methods": methods.join(","),
   "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
   "Access-Control-Max-Age": "600",
 });
 
 /**
- * A static answer cannot pick one of several origins. `*` then lets any page ask; what a function answers is still
- * readable only by the configured origins, and no cookie is ever involved.
+ * A static answer cannot choose one of several origins, so it allows `*` for them. Only the configured origins can read the answers
+ * of functions, and the API uses no cookies.
  */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
@@ -68,6 +141,7 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
+/** API Gateway reads a value in single quotes as a literal. */
 function prefixed(prefix: string, headers: Texts): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [`${prefix}${name}`, quoted(value)]));
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [`${prefix}${name}`, `'${value}'`]));
 }

@@ -1,4 +1,4 @@
-/** Who may sign in: the configured OpenID Connect issuer, an adopted Cognito user pool, or else one of the stack's own. */
+/** The issuer of access tokens: a configured OpenID Connect issuer, an adopted Cognito user pool, or a new user pool. */
 import {
   AccountRecovery,
   CfnUserPool,
@@ -12,13 +12,13 @@ import {
 import { Duration, Fn, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import type { DeployConfig } from "./config.ts";
-import { accept } from "./finding.ts";
+import { accept } from "./rules.ts";
 
 export interface Identity {
   readonly issuer: string;
   /** Comma-separated. */
   readonly audience: string;
-  /** Undefined: the issuer's discovery document says it. */
+  /** Undefined: the authorizer reads it from the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
@@ -38,13 +38,13 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   return {
     issuer,
     audience: audience.length === 0 ? clientId : Fn.join(",", [clientId, ...audience]),
-    // Amazon Cognito documents this place for every user pool.
+    // Amazon Cognito documents this path for every user pool.
     jwksUri: `${issuer}/.well-known/jwks.json`,
     userPool: { id: pool.userPoolId, arn: pool.userPoolArn, clientId },
   };
 }
 
-/** Users are made by an administrator, never by themselves: a sign-up would belong to no company. */
+/** Users cannot sign up themselves: such a user would belong to no company. */
 function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool {
   const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,
@@ -52,7 +52,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     signInCaseSensitive: false,
     selfSignUpEnabled: false,
     autoVerify: { email: true },
-    // Until a new address is verified the old one stays, and with it who can reset the password.
+    // The old address stays valid until the new one is verified: it decides who can reset the password.
     keepOriginal: { email: true },
     passwordPolicy: {
       minLength: 12,
@@ -68,30 +68,32 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
     deletionProtection: true,
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
-  sendBy(pool, mail);
+  configureMail(pool, mail);
   accept(pool, {
-    "AwsSolutions-COG2": "Canvassers sign in on shared phones at the door: the second factor is each company's choice.",
-    "AwsSolutions-COG8": "The Plus plan costs per active user; whoever wants its threat protection can switch it on.",
+    "AwsSolutions-COG2":
+      "Canvassers sign in on shared phones at the door, so each company decides on the second factor.",
+    "AwsSolutions-COG8":
+      "The Plus plan costs extra for each active user. An operator who wants its threat protection can switch it on.",
   });
   return pool;
 }
 
-/** By the ARN as it was given: the identity may be of another region than the pool, which the construct's own way cannot say. */
-function sendBy(pool: UserPool, mail: DeployConfig["mail"]): void {
+/** Sets the ARN as it was given: the construct's own option cannot name an identity of another region. */
+function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;
   if (mail === undefined || !(resource instanceof CfnUserPool)) return;
   resource.emailConfiguration = { emailSendingAccount: "DEVELOPER", from: mail.from, sourceArn: mail.sesIdentity };
 }
 
 /**
- * What a signed-in user may change with an access token alone. Without a list Cognito lets them write every standard
- * attribute, the e-mail address included, and an empty list is none; so it names one that nothing reads.
+ * The attributes that users may change with their access token alone. Without a list Cognito lets them write every standard
+ * attribute, including the e-mail address, and it treats an empty list as no list. So the list names one attribute that nothing reads.
  */
 const writable = new ClientAttributes().withStandardAttributes({ locale: true });
 
 /**
- * Applications on phones hold no secret and sign in by SRP, which never sends the password. The password flow is the
- * administrators' one: it needs AWS credentials besides, and lets the smoke test sign in without an SRP library.
+ * Apps on phones can keep no secret; they sign in by SRP, which never sends the password. The password flow is the
+ * administrators' one, which also needs AWS credentials: the smoke test uses it to sign in without an SRP library.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {
@@ -105,13 +107,7 @@ function createClient(pool: UserPool): UserPoolClient {
     idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
-  // Its id is in every application.
+  // Every app contains the client's id.
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }
-
-/** What the service asks of its pool. */
-export const poolActions = {
-  invite: ["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"],
-  withdraw: ["cognito-idp:AdminDeleteUser", "cognito-idp:AdminGetUser"],
-} as const;

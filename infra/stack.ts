@@ -1,24 +1,22 @@
-/** The service's stack: events and the API on the data of a stack of its own, with the outputs that clients and operators need. */
+/** The service's stack: workers and API on top of the data stack, with the outputs that clients and operators need. */
 import { CfnOutput, Stack } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
-import { accountAlarms, sendAlarms } from "./alarms.ts";
+import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
-import type { DeployConfig } from "./config.ts";
+import { type DeployConfig, STACK_NAME } from "./config.ts";
 import { createDataStack } from "./data-stack.ts";
-import { createDeliveryQueue, createEvents, createParkedRecords } from "./events.ts";
 import type { Platform } from "./function.ts";
-import { createExportQueue, createJobs } from "./jobs.ts";
-import { unreadableAlarm } from "./monitoring.ts";
+import { createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
 import type { Route } from "./routes/route.ts";
 import { routes } from "./routes/routes.ts";
-import { STACK_NAME } from "./stack-name.ts";
+import { createEvents, createJobs } from "./workers.ts";
 
 export interface Stacks {
   readonly data: Stack;
   readonly service: Stack;
 }
 
-/** `bundles` is the directory that `bundle()` wrote, for the routes of `table` and the event functions. */
+/** @param bundles the directory that `bundle()` wrote, for the routes of `table` and the event functions */
 export function createStacks(
   scope: Construct,
   config: DeployConfig,
@@ -29,7 +27,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, STACK_NAME, {
     description: "Multi-tenant canvassing backend",
-    // CloudFormation takes a megabyte.
+    // CloudFormation accepts at most a megabyte.
     suppressTemplateIndentation: true,
   });
   const platform: Platform = {
@@ -37,7 +35,7 @@ export function createStacks(
     table: data.table,
     bucket,
     deliveryQueue: createDeliveryQueue(service),
-    parkedRecords: createParkedRecords(service),
+    parkedRecords: createPoisonRecords(service),
     importQueue,
     secretsKey,
     exportQueue: createExportQueue(service),
@@ -59,7 +57,7 @@ export function createStacks(
   accountAlarms(service, config.capacity.accountConcurrency);
   sendAlarms(service, data.alarms);
   outputs(service, {
-    // Without the slash at the end: paths of the OpenAPI document are appended to it.
+    // Without a slash at the end: clients append the paths of the OpenAPI document.
     ApiUrl: `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`,
     TableName: data.table.tableName,
     BucketName: bucket.bucketName,
@@ -72,7 +70,7 @@ export function createStacks(
       UserPoolId: identity.userPool.id,
       UserPoolClientId: identity.userPool.clientId,
     }),
-    // Operators find all queues at this stack.
+    // Operators find the queues of both stacks in these outputs.
     ImportsUrl: importQueue.queueUrl,
     ...(importQueue.deadLetterQueue !== undefined && {
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,

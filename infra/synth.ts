@@ -28,10 +28,10 @@ export const CloudFormationTemplate = z.looseObject({
 });
 export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 
-/** The behaviours of aws-cdk-lib that the stack is written for, whoever runs it: the CLI or this process. */
+/** Feature flags of aws-cdk-lib, the same for the CDK command line and for this process. */
 const featureFlags = {
   "aws:cdk:enable-asset-metadata": true,
-  // CloudFormation refuses to replace or remove what the other stack uses.
+  // By exports: CloudFormation refuses to replace or remove a resource that the other stack uses.
   "@aws-cdk/core:defaultCrossStackReferences": "strong",
   "@aws-cdk/core:enablePartitionLiterals": true,
   "@aws-cdk/core:validateAgainstDefaultRules": true,
@@ -40,7 +40,7 @@ const featureFlags = {
   "@aws-cdk/aws-iam:minimizePolicies": true,
 } as const;
 
-/** By the order in which they are deployed. */
+/** In the order of their deployment. */
 export interface Templates {
   readonly data: CloudFormationTemplate;
   readonly service: CloudFormationTemplate;
@@ -56,9 +56,9 @@ export async function synthesize(config: DeployConfig, outDir: string): Promise<
     outdir: outDir,
     treeMetadata: false,
     analyticsReporting: false,
-    // CloudFormation's own rules take 1.5 s to load: the command line and a test apply them, a start on a laptop does not.
+    // CloudFormation's own rules take 1.5 s to load. The command line and a test apply them; a local start does not.
     builtinCloudFormationValidation: false,
-    // The bundles are beside the template already: nobody uploads a copy of them from here.
+    // The CDK would copy the bundles for an upload, which never happens from here.
     context: { "aws:cdk:disable-asset-staging": true },
   });
   const { data, service } = createStacks(app, config, bundles);
@@ -68,7 +68,7 @@ export async function synthesize(config: DeployConfig, outDir: string): Promise<
   return { data: read(data), service: read(service) };
 }
 
-/** Each may use what an earlier one exports. */
+/** The templates in deployment order: each may import values of an earlier one. */
 export async function templatesInOrder(config: DeployConfig, outDir: string): Promise<CloudFormationTemplate[]> {
   const { data, service } = await synthesize(config, outDir);
   return [data, service];
@@ -78,7 +78,7 @@ export function createApp(props: AppProps = {}): App {
   return new App({ ...props, context: { ...featureFlags, ...props.context } });
 }
 
-/** Functions that routes and event sources name, and those of the gateway itself. */
+/** Files of all functions: those of routes and event sources, the authorizer and the one that answers 405. */
 export function functionFiles(table: readonly Route[] = routes): string[] {
   return [...table, authorizer, methodNotAllowed, ...Object.values(eventFunctions)].map(({ file }) => file);
 }

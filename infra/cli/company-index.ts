@@ -4,7 +4,7 @@ import { RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/index-records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
-import { STACK_NAME } from "../stack-name.ts";
+import { STACK_NAME } from "../config.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 
 const usage = `npm run index -- verify|rebuild --company N

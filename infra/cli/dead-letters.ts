@@ -4,7 +4,7 @@ import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import * as z from "zod/mini";
 import { clientConfig } from "#shared/aws/client-config.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
-import { STACK_NAME } from "../stack-name.ts";
+import { STACK_NAME } from "../config.ts";
 import { redoings, stations } from "./dead-letter-queues.ts";
 import { countMessages, redrive } from "./redrive.ts";
 import { tableInUse } from "./table-in-use.ts";

@@ -4,7 +4,7 @@ import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Books, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { encryptSecrets } from "#shared/webhooks/subscriptions/encrypt.ts";
-import { STACK_NAME } from "../stack-name.ts";
+import { STACK_NAME } from "../config.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 import type { TableInUse } from "./table-in-use.ts";
 

@@ -1,7 +1,21 @@
-/** The part of the route table that is about prospects themselves. */
-import { dictionary, imports, indexEntries, newIds, type TableAccess, upcoming } from "./access.ts";
-import { importWrites, indexReads } from "./access-jobs.ts";
-import type { Route } from "./route.ts";
+/** Routes of prospects, their imports and exports, addresses, territories, and of the records attached to a prospect. */
+import {
+  dictionary,
+  imports,
+  importWrites,
+  indexEntries,
+  indexReads,
+  indexRows,
+  named,
+  newIds,
+  upcoming,
+} from "./access.ts";
+import type { Rate, Route, TableAccess } from "./route.ts";
+
+/** Each request occupies a function for seconds or minutes, or starts a job that does. */
+export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
+/** A whole map takes some 50 ms of CPU time and megabytes of answer. */
+const MAP: Rate = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {
   ...dictionary,
@@ -12,6 +26,12 @@ const prospectWrites: TableAccess = {
   addresses: ["BatchGetItem", "PutItem", "UpdateItem"],
   ...imports,
 };
+
+/** A note by its id alone: reads the prospect's key under the note's id, then the row. */
+const note: TableAccess = { ...dictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
+/** An appointment by its id alone. Imports create none, so one GetItem finds its key. */
+const appointment: TableAccess = { ...dictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
+
 export const prospectRoutes: readonly Route[] = [
   {
     method: "GET",
@@ -26,6 +46,7 @@ export const prospectRoutes: readonly Route[] = [
     file: "prospects/pins",
     access: { table: indexReads },
     streamed: true,
+    rate: MAP,
   },
   {
     method: "GET",
@@ -33,6 +54,7 @@ export const prospectRoutes: readonly Route[] = [
     file: "prospects/export",
     access: { table: { ...indexReads, prospects: ["BatchGetItem", "Query"] } },
     streamed: true,
+    rate: LONG_WORK,
   },
   {
     method: "POST",
@@ -52,6 +74,7 @@ export const prospectRoutes: readonly Route[] = [
     path: "/api/prospects/import",
     file: "prospects/import",
     access: { table: importWrites, files: { imports: ["PutObject"] } },
+    rate: LONG_WORK,
   },
   {
     method: "GET",
@@ -70,9 +93,10 @@ export const prospectRoutes: readonly Route[] = [
         openImports: ["Query", "PutItem"],
         importList: ["PutItem"],
       },
-      // A link does what its maker may do.
+      // A presigned link has the rights of the function that signed it.
       files: { uploads: ["PutObject"] },
     },
+    rate: LONG_WORK,
   },
   {
     method: "GET",
@@ -91,6 +115,7 @@ export const prospectRoutes: readonly Route[] = [
     path: "/api/prospects/exports",
     file: "exports/create",
     access: { table: { ...newIds, exports: ["PutItem"] }, exportQueue: "send" },
+    rate: LONG_WORK,
   },
   {
     method: "GET",
@@ -130,6 +155,209 @@ export const prospectRoutes: readonly Route[] = [
         ...indexEntries,
         ...upcoming,
         prospects: ["GetItem", "BatchGetItem", "Query", "PutItem"],
+      },
+    },
+  },
+
+  {
+    method: "GET",
+    path: "/api/addresses",
+    file: "addresses/list",
+    access: {
+      table: { ...indexRows, addressRanges: ["Query"], addresses: ["Query"], prospects: ["BatchGetItem"] },
+    },
+    // Up to 500 addresses with the longest lines.
+    streamed: true,
+  },
+  {
+    method: "POST",
+    path: "/api/addresses",
+    file: "addresses/create",
+    access: { table: { ...newIds, addressRanges: ["PutItem"], addresses: ["PutItem"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/addresses/{id}",
+    file: "addresses/get",
+    access: { table: { ...imports, addresses: ["BatchGetItem"], prospects: ["BatchGetItem"] } },
+  },
+  {
+    method: "PATCH",
+    path: "/api/addresses/{id}",
+    file: "addresses/update",
+    access: {
+      table: {
+        ...imports,
+        ...indexEntries,
+        addresses: ["BatchGetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
+        prospects: ["BatchGetItem", "PutItem"],
+      },
+    },
+  },
+
+  {
+    method: "GET",
+    path: "/api/territories",
+    file: "territories/list",
+    access: { table: { territories: ["Query"] } },
+    streamed: true,
+  },
+  {
+    method: "POST",
+    path: "/api/territories",
+    file: "territories/create",
+    access: { table: { ...named, ...newIds, territories: ["PutItem", "UpdateItem"], places: ["PutItem"] } },
+  },
+  {
+    method: "GET",
+    path: "/api/territories/{id}",
+    file: "territories/get",
+    access: { table: { territories: ["GetItem"], places: ["GetItem"] } },
+  },
+  {
+    method: "PATCH",
+    path: "/api/territories/{id}",
+    file: "territories/update",
+    access: { table: { ...named, territories: ["GetItem", "PutItem", "UpdateItem"], places: ["GetItem"] } },
+  },
+  {
+    method: "DELETE",
+    path: "/api/territories/{id}",
+    file: "territories/delete",
+    access: {
+      table: {
+        territories: ["GetItem", "UpdateItem", "DeleteItem"],
+        places: ["GetItem", "DeleteItem"],
+        deletedTerritories: ["PutItem"],
+      },
+    },
+  },
+
+  {
+    method: "GET",
+    path: "/api/prospects/{id}/notes",
+    file: "notes/list",
+    access: { table: { ...dictionary, ...imports, prospects: ["GetItem", "Query"] } },
+    streamed: true,
+  },
+  {
+    method: "POST",
+    path: "/api/prospects/{id}/notes",
+    file: "notes/create",
+    access: {
+      table: {
+        ...dictionary,
+        ...imports,
+        ...newIds,
+        ...indexEntries,
+        prospects: ["UpdateItem", "PutItem"],
+        places: ["PutItem"],
+      },
+    },
+  },
+  { method: "GET", path: "/api/notes/{id}", file: "notes/get", access: { table: note } },
+  {
+    method: "PATCH",
+    path: "/api/notes/{id}",
+    file: "notes/update",
+    access: { table: { ...note, ...indexEntries, prospects: ["BatchGetItem", "UpdateItem", "PutItem"] } },
+  },
+  {
+    method: "DELETE",
+    path: "/api/notes/{id}",
+    file: "notes/delete",
+    access: {
+      table: {
+        ...imports,
+        ...indexEntries,
+        prospects: ["BatchGetItem", "UpdateItem", "DeleteItem"],
+        places: ["BatchGetItem", "DeleteItem"],
+      },
+    },
+  },
+
+  {
+    method: "POST",
+    path: "/api/prospects/{id}/appointments",
+    file: "appointments/create",
+    access: {
+      table: {
+        ...dictionary,
+        ...imports,
+        ...newIds,
+        ...indexEntries,
+        prospects: ["GetItem", "BatchGetItem", "PutItem"],
+        places: ["PutItem"],
+        calendar: ["PutItem"],
+        agendas: ["GetItem", "PutItem", "DeleteItem"],
+      },
+    },
+  },
+  {
+    method: "GET",
+    path: "/api/prospects/{id}/actions",
+    file: "actions/list",
+    access: {
+      table: {
+        ...dictionary,
+        ...imports,
+        ...upcoming,
+        prospects: ["GetItem", "BatchGetItem", "Query"],
+        webhooks: ["Query"],
+      },
+    },
+  },
+  {
+    method: "POST",
+    path: "/api/prospects/{id}/actions/{registrationId}",
+    file: "actions/press",
+    access: {
+      table: {
+        ...dictionary,
+        ...imports,
+        ...upcoming,
+        prospects: ["GetItem", "BatchGetItem", "Query"],
+        webhooks: ["Query", "ConditionCheckItem"],
+        deliveries: ["PutItem"],
+      },
+      deliveryQueue: "send",
+      settings: ["TIME_SCALE"],
+    },
+  },
+  {
+    method: "GET",
+    path: "/api/appointments",
+    file: "appointments/list",
+    access: { table: { ...dictionary, calendar: ["Query"], agendas: ["Query"], prospects: ["BatchGetItem"] } },
+    streamed: true,
+  },
+  { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: appointment } },
+  {
+    method: "PATCH",
+    path: "/api/appointments/{id}",
+    file: "appointments/update",
+    access: {
+      table: {
+        ...appointment,
+        ...indexEntries,
+        prospects: ["BatchGetItem", "PutItem"],
+        calendar: ["PutItem", "DeleteItem"],
+        agendas: ["GetItem", "PutItem", "DeleteItem"],
+      },
+    },
+  },
+  {
+    method: "DELETE",
+    path: "/api/appointments/{id}",
+    file: "appointments/delete",
+    access: {
+      table: {
+        ...imports,
+        ...indexEntries,
+        prospects: ["BatchGetItem", "PutItem", "DeleteItem"],
+        places: ["GetItem", "DeleteItem"],
+        calendar: ["DeleteItem"],
+        agendas: ["GetItem", "PutItem", "DeleteItem"],
       },
     },
   },

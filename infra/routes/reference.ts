@@ -1,22 +1,23 @@
-/** The part of the route table for what names things in a company: users, statuses and tags. */
-import { dictionary, named, namesChange, newIds, type TableAccess } from "./access.ts";
-import type { Route } from "./route.ts";
+/** Routes of the reference data: users, statuses and tags. */
+import { dictionary, named, namesChange, newIds } from "./access.ts";
+import type { Route, TableAccess } from "./route.ts";
 
-/** Of rows with a display value, whose claim moves with it. */
+/** A new status or tag, with the claim that keeps its value unique. */
 const newValue: TableAccess = {
   ...newIds,
   ...namesChange,
   reference: ["Query", "PutItem", "UpdateItem"],
 };
+/** A changed status or tag, whose claim moves with its value. */
 const valueWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "DeleteItem"],
 };
-/** A user's rights stand beside the subject's place as well. An invitation claims its address, and is counted. */
 const userWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
+/** An invitation claims its e-mail address and counts towards a quota. */
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
 
 export const referenceRoutes: readonly Route[] = [
@@ -67,7 +68,7 @@ export const referenceRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/api/statuses/{id}",
     file: "statuses/delete",
-    // It keeps its value, and the claim on it.
+    // A deleted status keeps its value, and the claim on it.
     access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
   },
 

@@ -1,12 +1,12 @@
-/** THE route table: method, path, function file and access; read by the API stack, the OpenAPI generator and the tests. */
-import { named } from "./access.ts";
-import { exportJob, importJob } from "./access-jobs.ts";
-import { attachedRoutes } from "./attached.ts";
-import { placeRoutes } from "./places.ts";
+/** THE route table: method, path, function file and access. The API stack, the OpenAPI generator and the tests read it. */
+import { exportJob, importJob, named } from "./access.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
-import type { EventFunction, Route } from "./route.ts";
+import type { EventFunction, Rate, Route } from "./route.ts";
 import { webhookRoutes } from "./webhooks.ts";
+
+/** A large answer without authentication. A reader needs each document once. */
+const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
 
 const declared: readonly Route[] = [
   {
@@ -15,19 +15,12 @@ const declared: readonly Route[] = [
     file: "docs/openapi",
     access: { settings: ["WEBHOOK_URL_POLICY"] },
     public: true,
+    rate: PUBLIC_DOCUMENT,
   },
-  { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true },
-
+  { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true, rate: PUBLIC_DOCUMENT },
   { method: "GET", path: "/api/me", file: "me", access: { table: named } },
-
   ...referenceRoutes,
-
   ...prospectRoutes,
-
-  ...placeRoutes,
-
-  ...attachedRoutes,
-
   ...webhookRoutes,
 ];
 
@@ -40,20 +33,20 @@ const withIdempotency = (route: Route): Route => {
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
 
-/** Called by the gateway with the Authorization header of each route that needs a caller. */
+/** API Gateway calls it with the Authorization header of each request that needs a caller. */
 export const authorizer = {
   file: "authorize",
-  // Two fetches from the issuer take three seconds each at most.
+  // It fetches at most twice from the issuer, each time for at most three seconds.
   timeoutSeconds: 10,
   access: {
-    // Rights stand beside the subject's place; those of users of before stand in the user's own row alone. The first sign-in accepts
-    // the invitation, at the user and at the claim on the address.
+    // The row of the token's subject holds the user's rights; for older users, only the user's own row does. The first sign-in
+    // accepts the invitation in the user's row and in the claim on the address.
     table: { identity: ["GetItem", "UpdateItem"], reference: ["GetItem", "UpdateItem"], email: ["UpdateItem"] },
     issuer: "verify",
   },
 } as const satisfies EventFunction;
 
-/** Answers what a path has no method for. */
+/** Answers 405 to a method that the path does not have. */
 export const methodNotAllowed = {
   file: "method-not-allowed",
   timeoutSeconds: 5,
@@ -61,7 +54,7 @@ export const methodNotAllowed = {
 } as const satisfies EventFunction;
 
 export const eventFunctions = {
-  /** Reads the table's stream, writes a delivery per matching registration, queues it. */
+  /** Reads the table's stream, writes a delivery for each matching registration and queues it. */
   publish: {
     file: "events/publish",
     timeoutSeconds: 60,
@@ -78,7 +71,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Reads the table's stream and turns unflushed entries of company indexes into segments; a large merge takes minutes. */
+  /** Reads the table's stream and writes unflushed entries of company indexes into segments. A large merge takes minutes. */
   flush: {
     file: "index/flush",
     timeoutSeconds: 300,
@@ -91,7 +84,7 @@ export const eventFunctions = {
       },
     },
   },
-  /** Takes messages of the queue and posts their deliveries at the same time: 10 s for the exchanges, the rest for claim and record. */
+  /** Posts the deliveries of up to ten messages at once: 10 s for the requests, the rest to claim and record them. */
   deliver: {
     file: "events/deliver",
     timeoutSeconds: 15,
@@ -116,7 +109,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /** Finds deliveries that are due and have no message; and imports and exports that nobody works on. */
+  /** Finds due deliveries that have no message, and imports and exports whose lease has expired. */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,
@@ -128,13 +121,13 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Imports what was uploaded, and removes what imports that came to nothing have left: for as long as a function may run. */
+  /** Imports an uploaded file, and removes the rows of failed imports. It may take the longest time that Lambda allows. */
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
-  /** Writes the files of exports, for as long. */
+  /** Writes the file of an export, within the same time. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
 } as const satisfies Record<string, EventFunction>;
 
-/** Files of the functions that may use the key service. */
+/** Files of the functions that may use KMS. */
 export const keyServiceUsers: ReadonlySet<string> = new Set(
   [...routes, ...Object.values<EventFunction>(eventFunctions)]
     .filter(({ access }) => access.secrets !== undefined)

@@ -1,5 +1,6 @@
-/** The part of the route table for webhooks: receivers and what each of them is told. */
+/** Routes of webhooks, their registrations and their deliveries. */
 import { named, newIds } from "./access.ts";
+import { LONG_WORK } from "./prospects.ts";
 import type { Route } from "./route.ts";
 
 const registrationPath = "/api/webhooks/{id}/registrations";
@@ -10,7 +11,7 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks",
     file: "webhooks/list",
     access: { table: { webhooks: ["Query"] } },
-    // 40 webhooks with 50 registrations each, a filter of 4 KB in every one of these.
+    // Up to 40 webhooks with 50 registrations each, every one with a filter of 4 KB.
     streamed: true,
   },
   {
@@ -64,6 +65,7 @@ export const webhookRoutes: readonly Route[] = [
       table: { ...named, webhooks: ["Query", "ConditionCheckItem"], deliveries: ["PutItem"] },
       deliveryQueue: "send",
     },
+    rate: LONG_WORK,
   },
   {
     method: "POST",
@@ -73,8 +75,9 @@ export const webhookRoutes: readonly Route[] = [
       table: { webhooks: ["Query", "ConditionCheckItem"], deliveries: ["GetItem", "Query", "PutItem"] },
       deliveryQueue: "send",
     },
+    rate: LONG_WORK,
   },
-  // Reads nothing: what there is to know of events is in its code.
+  // The list of event types is part of the code.
   { method: "GET", path: "/api/webhooks/event-types", file: "webhooks/event-types", access: { table: {} } },
   {
     method: "DELETE",
@@ -126,7 +129,7 @@ export const webhookRoutes: readonly Route[] = [
     path: "/api/webhooks/{id}/deliveries/{deliveryId}",
     file: "deliveries/get",
     access: { table: { webhooks: ["GetItem"], deliveries: ["BatchGetItem", "Query"] } },
-    // A body of a megabyte, whose quotation marks take four bytes each; and an attempt for every time it was sent again.
+    // A body of up to a megabyte, in which a quotation mark takes four bytes, and any number of attempts.
     streamed: true,
   },
   {

@@ -2,7 +2,7 @@
  * Compares what the route table grants with what functions use while all tests of the API run, which is under their policies. A grant
  * that is not used there is taken away, or has a reason here: the tests named with it walk the path that needs it.
  */
-import type { Access } from "../../infra/routes/access.ts";
+import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts";
 
 export interface Grant {

@@ -1,0 +1,98 @@
+/** The service's queues. Each has a dead-letter queue, a redrive policy, and an alarm that says what a dead letter means. */
+import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
+import { CfnOutput, Duration } from "aws-cdk-lib/core";
+import { Construct } from "constructs";
+import { alarm } from "./alarms.ts";
+import { eventFunctions } from "./routes/routes.ts";
+import { accept } from "./rules.ts";
+
+/** The longest time for which SQS keeps a message. */
+const DEAD_LETTER_DAYS = 14;
+/** Shorter than the dead letters' time: a message keeps its age when it moves there. */
+const QUEUE_DAYS = 4;
+/** After this many failed attempts the fault is ours, and the message moves to the dead-letter queue. */
+const MAX_RECEIVES = 5;
+
+/** AWS recommends six times the function's timeout, so that SQS does not hand out a message that is in work or throttled. */
+const VISIBILITY_TIMEOUTS = 6;
+
+/** SQS allows a policy for a single queue only, so `enforceSSL` gives each queue a policy of its own. */
+const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
+
+/** @param consumer the function that reads the queue */
+function createQueue(
+  scope: Construct,
+  id: string,
+  consumer: { readonly timeoutSeconds: number },
+  impact: string,
+): Queue {
+  const home = new Construct(scope, id);
+  const queue = new Queue(home, "Queue", {
+    ...queueDefaults,
+    retentionPeriod: Duration.days(QUEUE_DAYS),
+    visibilityTimeout: Duration.seconds(VISIBILITY_TIMEOUTS * consumer.timeoutSeconds),
+    deadLetterQueue: {
+      queue: createDeadLetterQueue(home, "DeadLetters", impact, `${id}DeadLetters`),
+      maxReceiveCount: MAX_RECEIVES,
+    },
+  });
+  nameUrl(queue, `${id}Url`);
+  return queue;
+}
+
+/** Keeps failed work for 14 days, with an alarm while it holds any. */
+export function createDeadLetterQueue(scope: Construct, id: string, impact: string, name = id): Queue {
+  const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
+  const reason = "An operator handles its messages: there is no further queue to move them to.";
+  accept(queue, { "AwsSolutions-SQS3": reason, "Serverless-SQSRedrivePolicy": reason });
+  const metric = queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" });
+  alarm(queue, "NotEmpty", { metric, above: 0, impact });
+  nameUrl(queue, `${name}Url`);
+  return queue;
+}
+
+/** `npm run dead-letters` finds the queue by this output. */
+function nameUrl(queue: Queue, name: string): void {
+  new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
+}
+
+export function createDeliveryQueue(scope: Construct): Queue {
+  const failed =
+    "Webhook deliveries failed through a fault of the service and wait here. Receivers have not got these events. " +
+    "Mend the cause, then redrive the queue. No message is lost for 14 days.";
+  const queue = createQueue(scope, "Deliveries", eventFunctions.deliver, failed);
+  const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
+  const impact =
+    "Webhooks are late: the oldest message has waited for more than half an hour, twice the longest delay.";
+  alarm(queue, "Late", { metric, above: 1_800, periods: 5, impact });
+  return queue;
+}
+
+/** Stream records that `publish` could not turn into events. It is also the stream's on-failure destination. */
+export function createPoisonRecords(scope: Construct): Queue {
+  return createDeadLetterQueue(
+    scope,
+    // The name of deployed queues: CloudFormation would replace a queue under another id.
+    "ParkedRecords",
+    "Changes of records could not be turned into events, so their webhooks were not sent. A message holds the change " +
+      "itself or, if the function gave no answer, stream positions that can be read for 24 hours.",
+  );
+}
+
+const redrive = "Mend the cause, then redrive the queue: each job resumes where it stopped.";
+
+export const createImportQueue = (scope: Construct): Queue =>
+  createQueue(
+    scope,
+    "Imports",
+    eventFunctions.importJob,
+    `Imports failed through a fault of the service and wait here. Their users see them as running. ${redrive}`,
+  );
+
+export const createExportQueue = (scope: Construct): Queue =>
+  createQueue(
+    scope,
+    "Exports",
+    eventFunctions.exportJob,
+    `Exports failed through a fault of the service and wait here. Their users see them as running. ${redrive}`,
+  );

@@ -1,0 +1,151 @@
+/** The IAM statements of a function's role, made from the `access` of its route. */
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import { Effect, PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
+import type { Bucket } from "aws-cdk-lib/aws-s3";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
+import * as z from "zod/mini";
+import { type Family, families } from "#shared/db/families.ts";
+import { DUE_INDEX } from "#shared/db/keys.ts";
+import { PURPOSE } from "#shared/secrets/secrets.ts";
+import { type Access, folderNames, type TableAction } from "./routes/route.ts";
+
+/** The resources that functions can get rights to. */
+export interface Resources {
+  readonly table: Table;
+  readonly bucket: Bucket;
+  readonly deliveryQueue: Queue;
+  readonly parkedRecords: Queue;
+  readonly importQueue: Queue;
+  readonly exportQueue: Queue;
+  readonly secretsKey: IKey;
+  /** The pool that invites new users; undefined with an issuer outside the deployment. */
+  readonly userPool: { readonly id: string; readonly arn: string } | undefined;
+}
+
+export function allow(actions: string[], resources: string[]): PolicyStatement {
+  return new PolicyStatement({ effect: Effect.ALLOW, actions, resources });
+}
+
+export function statements(access: Access, resources: Resources): PolicyStatement[] {
+  const { table, bucket, userPool } = resources;
+  const { due, ...ownFamilies } = access.table ?? {};
+  return [
+    ...tableStatements(ownFamilies, table.tableArn),
+    ...tableStatements(due === undefined ? {} : { due }, `${table.tableArn}/index/${DUE_INDEX.name}`),
+    ...(access.identityProvider !== undefined && userPool !== undefined
+      ? [allow(poolActions[access.identityProvider], [userPool.arn])]
+      : []),
+    ...folderStatements(access.files ?? {}, bucket),
+    ...(access.bucket === "list" ? [allow(["s3:ListBucket"], [bucket.bucketArn])] : []),
+    ...secretsStatements(access.secrets, resources.secretsKey),
+    ...queueNames.flatMap((name) =>
+      access[name] === "send" ? [allow(["sqs:SendMessage"], [resources[name].queueArn])] : [],
+    ),
+  ];
+}
+
+const queueNames = ["deliveryQueue", "parkedRecords", "importQueue", "exportQueue"] as const;
+
+const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
+  invite: ["cognito-idp:AdminCreateUser", "cognito-idp:AdminGetUser"],
+  withdraw: ["cognito-idp:AdminDeleteUser", "cognito-idp:AdminGetUser"],
+};
+
+/**
+ * One statement for each set of families, with the actions allowed on exactly that set: IAM evaluates a batch or transaction
+ * that touches several families as one request, which must match one statement whole.
+ */
+function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
+  const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
+  for (const [action, patterns] of patternsByAction(access)) {
+    const same = byFamilies.get(patterns.join());
+    if (same === undefined) byFamilies.set(patterns.join(), { patterns, actions: [action] });
+    else same.actions.push(action);
+  }
+  return [...byFamilies.values()].map(({ patterns, actions }) => {
+    const statement = allow(
+      actions.map((action) => `dynamodb:${action}`),
+      [resource],
+    );
+    statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
+    // `ForAllValues` is true for a request without the key, so this condition refuses such a request.
+    statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
+    return statement;
+  });
+}
+
+function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction, string[]> {
+  const patterns = new Map<TableAction, string[]>();
+  for (const family of familyNames) {
+    for (const action of access[family] ?? []) {
+      patterns.set(action, [...(patterns.get(action) ?? []), families[family]]);
+    }
+  }
+  return patterns;
+}
+
+/** The order of families in a statement. It is fixed, so that the template does not change with the order in a route. */
+const familyNames = [
+  "ids",
+  "identity",
+  "email",
+  "quotas",
+  "reference",
+  "prospectRanges",
+  "prospects",
+  "addressRanges",
+  "places",
+  "calendar",
+  "agendas",
+  "addresses",
+  "imports",
+  "openImports",
+  "importList",
+  "exports",
+  "idempotency",
+  "territories",
+  "deletedTerritories",
+  "index",
+  "indexTexts",
+  "manifests",
+  "segments",
+  "webhooks",
+  "dataKeys",
+  "deliveries",
+  "due",
+] as const satisfies readonly Family[];
+
+function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): PolicyStatement[] {
+  return folderNames.flatMap((folder) => {
+    const actions = files[folder]?.map((action) => `s3:${action}`);
+    return actions === undefined ? [] : [allow(actions, [bucket.arnForObjects(`${folder}/*`)])];
+  });
+}
+
+const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
+
+/** The rule pack's findings about the wildcards of `folderStatements`, with the reason. The pack names the bucket by its stack's export. */
+export function folderFindings(
+  { stack, bucketArn }: Bucket,
+  files: NonNullable<Access["files"]>,
+): Record<string, string> {
+  const { "Fn::ImportValue": name } = z.parse(ExportedArn, stack.resolve(stack.exportValue(bucketArn)));
+  const reason = "The objects of this one folder, whose names are made at run time.";
+  const folders = folderNames.filter((folder) => files[folder] !== undefined);
+  return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
+}
+
+/** The tag of a role that may use the key. An operator's role needs it for `npm run webhooks -- encrypt-secrets`. */
+export const SECRETS_TAG = { name: "webhook-secrets", value: "use" } as const;
+
+/** The encryption context of the data keys: a right to the key holds for no other use of it. */
+export const secretsCondition = { "kms:EncryptionContext:purpose": PURPOSE } as const;
+
+/** Only a function that makes secrets can need a new data key; the others unwrap existing ones. */
+function secretsStatements(secrets: Access["secrets"], { keyArn }: IKey): PolicyStatement[] {
+  if (secrets === undefined) return [];
+  const actions = ["kms:Decrypt", ...(secrets === "make" ? ["kms:GenerateDataKey"] : [])];
+  const conditions = { StringEquals: secretsCondition };
+  return [new PolicyStatement({ effect: Effect.ALLOW, actions, resources: [keyArn], conditions })];
+}

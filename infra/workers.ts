@@ -1,0 +1,192 @@
+/** The functions behind the API and their event sources: publish and flush on the stream, deliver and the jobs on queues, the sweeper on a schedule. */
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import { CfnRule } from "aws-cdk-lib/aws-events";
+import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import type { Queue } from "aws-cdk-lib/aws-sqs";
+import { Construct } from "constructs";
+import { DELTA_TYPE } from "#shared/company-index/delta.ts";
+import { publishedTypes } from "#shared/webhooks/events/publish.ts";
+import { alarm, errorAlarm, lagAlarm, logMetric, throttleAlarm } from "./alarms.ts";
+import { createFunction, type Platform } from "./function.ts";
+import { createDeadLetterQueue } from "./queues.ts";
+import { allow } from "./rights.ts";
+import type { EventFunction } from "./routes/route.ts";
+import { eventFunctions } from "./routes/routes.ts";
+import { accept } from "./rules.ts";
+
+/** Retries of a failing stream batch. Bisection isolates one bad record of 100 within 7 of them. */
+const STREAM_RETRIES = 10;
+/** Few, because a failing flush blocks its shard for other companies. The company's next write starts another flush. */
+const FLUSH_RETRIES = 3;
+/** Twice the time in which the sweeper finds every delivery without a message. */
+const OVERDUE_SECONDS = 900;
+/** An hour before the stream itself drops a record, so that an operator can still read a failed one by its position. */
+const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
+
+export function createEvents(scope: Construct, platform: Platform): void {
+  const home = new Construct(scope, "Events");
+  createPublisher(home, platform);
+  createFlusher(home, platform);
+  createDeliverer(home, platform);
+  createSweeper(home, platform);
+}
+
+function createPublisher(scope: Construct, platform: Platform): void {
+  const publish = createFunction(scope, platform, {
+    ...eventFunctions.publish,
+    statements: [readsStream(platform.table)],
+  });
+  new CfnEventSourceMapping(publish, "Stream", {
+    ...streamSource(publish, platform.table, platform.parkedRecords),
+    batchSize: 100,
+    maximumRetryAttempts: STREAM_RETRIES,
+    functionResponseTypes: ["ReportBatchItemFailures"],
+    filterCriteria: typeFilter(publishedTypes),
+  });
+  errorAlarm(publish, "Changes are not turned into events: no webhook is sent until this function works again.");
+  throttleAlarm(publish, "Changes wait to be turned into events because too many functions run: webhooks are late.");
+  lagAlarm(publish, 60, "Events are published more than a minute after the change: webhooks are late.");
+}
+
+/** Its records only announce work: the function reads the entries to flush from the table. */
+function createFlusher(scope: Construct, platform: Platform): void {
+  const impact =
+    "A company's index was not flushed. Its reads stay exact, and cost more with every write until the index is " +
+    "rebuilt. A message holds stream positions. Once the cause is mended, the next write flushes all entries.";
+  const destination = createDeadLetterQueue(scope, "UnflushedIndexes", impact);
+  const flush = createFunction(scope, platform, {
+    ...eventFunctions.flush,
+    statements: [readsStream(platform.table), allow(["sqs:SendMessage"], [destination.queueArn])],
+  });
+  new CfnEventSourceMapping(flush, "Stream", {
+    ...streamSource(flush, platform.table, destination),
+    batchSize: 500,
+    maximumRetryAttempts: FLUSH_RETRIES,
+    functionResponseTypes: ["ReportBatchItemFailures"],
+    filterCriteria: typeFilter([DELTA_TYPE]),
+  });
+  errorAlarm(flush, "Company indexes are not flushed. Reads stay exact, and cost more with every write.");
+  throttleAlarm(
+    flush,
+    "Company indexes wait for their flush because too many functions run. Reads stay exact, and cost more.",
+  );
+  lagAlarm(flush, 300, "Company indexes are flushed more than five minutes late. Reads stay exact, and cost more.");
+}
+
+const readsStream = (table: Table): PolicyStatement =>
+  allow(
+    ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
+    [streamOf(table)],
+  );
+
+/** Reads in order, from the oldest record of the stream. Records that it gives up go to `failed`. */
+const streamSource = (target: LambdaFunction, table: Table, failed: Queue) => ({
+  functionName: target.functionName,
+  eventSourceArn: streamOf(table),
+  startingPosition: "TRIM_HORIZON",
+  parallelizationFactor: 1,
+  bisectBatchOnFunctionError: true,
+  maximumRecordAgeInSeconds: STREAM_MAX_AGE_SECONDS,
+  destinationConfig: { onFailure: { destination: failed.queueArn } },
+});
+
+const typeFilter = (types: readonly string[]) => ({
+  filters: [{ pattern: JSON.stringify({ dynamodb: { NewImage: { type: { S: types } } } }) }],
+});
+
+function streamOf(table: Table): string {
+  if (table.tableStreamArn === undefined) throw new Error("the table has no stream");
+  return table.tableStreamArn;
+}
+
+function createDeliverer(scope: Construct, platform: Platform): void {
+  const deliver = createFunction(scope, platform, {
+    ...eventFunctions.deliver,
+    // Each chain ends: with the delay, with the last attempt, or with the backlog of the receiver.
+    recursion: "It sends a delivery that is not due yet, needs a retry or waits for its receiver to its own queue.",
+    statements: [readsQueue(platform.deliveryQueue)],
+  });
+  readQueue(deliver, platform.deliveryQueue, { batchSize: 10, concurrency: platform.capacity.deliverySenders });
+  logMetric(deliver, "Attempts", deliver.logGroup, {
+    event: "attempted",
+    value: "1",
+    dimensions: { Result: "$.message.result" },
+  });
+  const missing = logMetric(deliver, "MissingDeliveries", deliver.logGroup, { event: "delivery missing", value: "1" });
+  const impact =
+    "The row of a queued webhook delivery is not in the table: a receiver has lost an event. The log names the " +
+    "company; `npm run webhooks -- reconcile` lists all missing deliveries.";
+  alarm(deliver, "Missing", { metric: missing, above: 0, impact });
+  errorAlarm(
+    deliver,
+    "Webhook deliveries fail through a fault of the service. After five attempts they go to the dead-letter queue.",
+  );
+  throttleAlarm(deliver, "Webhook deliveries wait because too many functions run: webhooks are late.");
+}
+
+function createSweeper(scope: Construct, platform: Platform): void {
+  const sweep = createFunction(scope, platform, eventFunctions.sweep);
+  const rule = new CfnRule(sweep, "EveryMinute", {
+    scheduleExpression: "rate(1 minute)",
+    description: "Finds due deliveries that have no message.",
+    targets: [{ id: "sweep", arn: sweep.functionArn, input: JSON.stringify({ assume: "messages-kept" }) }],
+  });
+  accept(rule, { "Serverless-EventBusDLQ": "The next run, a minute later, does the work of a lost one." });
+  new CfnPermission(sweep, "ByRule", {
+    action: "lambda:InvokeFunction",
+    functionName: sweep.functionArn,
+    principal: "events.amazonaws.com",
+    sourceArn: rule.attrArn,
+  });
+  const event = "deliveries waiting";
+  // Counts every due delivery, those of paused webhooks and failing receivers included; the alarm's metric leaves them out.
+  logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
+  const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
+  const impact =
+    "Webhook deliveries have been due for more than 15 minutes, and neither a pause nor their receiver is the reason: " +
+    "deliveries have stopped, or there are too few senders.";
+  alarm(sweep, "Overdue", { metric: overdue, above: OVERDUE_SECONDS, periods: 5, impact });
+  errorAlarm(sweep, "Deliveries that lost their message are not found. Their webhooks wait until the sweeper works.");
+}
+
+export function createJobs(scope: Construct, platform: Platform): void {
+  const home = new Construct(scope, "JobWork");
+  createJob(home, platform, eventFunctions.importJob, platform.importQueue);
+  createJob(home, platform, eventFunctions.exportJob, platform.exportQueue);
+}
+
+function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
+  const job = createFunction(home, platform, {
+    ...spec,
+    // Each chain ends with the file: a run resumes where the previous one ran out of time.
+    recursion: "It sends a job that does not end within one invocation to its own queue.",
+    statements: [readsQueue(queue)],
+  });
+  readQueue(job, queue, { batchSize: 1, concurrency: platform.capacity.jobs });
+}
+
+const readsQueue = ({ queueArn }: Queue): PolicyStatement =>
+  allow(
+    ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"],
+    [queueArn],
+  );
+
+/** Without a batching window: Lambda hands over the messages that it finds and does not wait for a full batch. */
+function readQueue(
+  reader: LambdaFunction,
+  { queueArn }: Queue,
+  { batchSize, concurrency }: { readonly batchSize: number; readonly concurrency: number },
+): void {
+  const messages = new CfnEventSourceMapping(reader, "Queue", {
+    functionName: reader.functionName,
+    eventSourceArn: queueArn,
+    batchSize,
+    functionResponseTypes: ["ReportBatchItemFailures"],
+    scalingConfig: { maximumConcurrency: concurrency },
+  });
+  accept(messages, {
+    "Serverless-LambdaEventSourceMappingDestination":
+      "The dead-letter queue of the queue keeps the failed messages whole.",
+  });
+}
