@@ -12,7 +12,7 @@ export interface Secrets {
   open(companyId: number, row: Key, sealed: Uint8Array): Promise<string>;
 }
 
-/** The KMS encryption context of data keys. The functions' policies require it; see infra/keys.ts. */
+/** The KMS encryption context of data keys. The functions' policies require it; see infra/rights.ts. */
 export const PURPOSE = "webhook-secrets";
 
 let provider: ((table: Table) => Secrets) | undefined;
