@@ -39,8 +39,6 @@ const rooms = [
   "shared/http",
   "shared/reference",
   "shared/prospects",
-  "shared/prospects/attached",
-  "shared/prospects/addresses",
   "shared/prospects/list",
   "shared/prospects/index",
   "shared/prospects/csv",

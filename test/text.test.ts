@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
-import { CustomFields } from "#shared/prospects/custom-fields.ts";
 import { dateBound } from "#shared/prospects/filter.ts";
+import { CustomFields } from "#shared/prospects/schema.ts";
 import { degrees, Email, HexColor, Id, InstantInput, PathId, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 

@@ -1,7 +1,7 @@
 /** POST /api/addresses: a new address. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
-import { Address, NewAddress } from "#shared/prospects/address-schema.ts";
+import { Address, NewAddress } from "#shared/prospects/address.ts";
 import { createAddress } from "#shared/prospects/addresses.ts";
 
 export const handler = endpoint(

@@ -2,8 +2,8 @@
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Address } from "#shared/prospects/address-schema.ts";
-import { getAddress } from "#shared/prospects/address-visibility.ts";
+import { Address } from "#shared/prospects/address.ts";
+import { getAddress } from "#shared/prospects/addresses.ts";
 
 export const handler = endpoint(
   { summary: "Get an address", tag: "Addresses", allow: "everyone", path: IdPath, status: 200, response: Address },

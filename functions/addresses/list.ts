@@ -3,8 +3,8 @@
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
 import { limits } from "#shared/limits.ts";
-import { Address, AddressQuery } from "#shared/prospects/address-schema.ts";
-import { listAddresses } from "#shared/prospects/addresses/list.ts";
+import { Address, AddressQuery } from "#shared/prospects/address.ts";
+import { listAddresses } from "#shared/prospects/list/addresses.ts";
 
 export const handler = streamItems(
   {

@@ -3,8 +3,8 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";
-import { Address, AddressPatch } from "#shared/prospects/address-schema.ts";
-import { updateAddress } from "#shared/prospects/addresses/update.ts";
+import { Address, AddressPatch } from "#shared/prospects/address.ts";
+import { updateAddress } from "#shared/prospects/addresses.ts";
 
 export const handler = endpoint(
   {

@@ -3,8 +3,8 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";
-import { Appointment, NewAppointment } from "#shared/prospects/appointment-schema.ts";
-import { createAppointment } from "#shared/prospects/attached/appointments.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
+import { Appointment, NewAppointment } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
   {

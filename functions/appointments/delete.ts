@@ -2,7 +2,7 @@
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { deleteAppointment } from "#shared/prospects/attached/appointments.ts";
+import { deleteAppointment } from "#shared/prospects/appointments.ts";
 
 export const handler = endpoint(
   {

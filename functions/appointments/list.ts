@@ -1,8 +1,8 @@
 /** GET /api/appointments: the company's calendar in a range of time. */
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
-import { Appointment, CalendarQuery } from "#shared/prospects/appointment-schema.ts";
-import { listAppointments } from "#shared/prospects/attached/calendar.ts";
+import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
+import { Appointment } from "#shared/prospects/schema.ts";
 
 export const handler = streamItems(
   {

@@ -2,8 +2,8 @@
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Appointment, AppointmentPatch } from "#shared/prospects/appointment-schema.ts";
-import { updateAppointment } from "#shared/prospects/attached/appointments.ts";
+import { updateAppointment } from "#shared/prospects/appointments.ts";
+import { Appointment, AppointmentPatch } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
   {

@@ -2,8 +2,8 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";
-import { createNote } from "#shared/prospects/attached/notes.ts";
-import { NewNote, Note } from "#shared/prospects/note-schema.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { NewNote, Note } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
   {

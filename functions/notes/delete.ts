@@ -1,7 +1,7 @@
 /** DELETE /api/notes/{id}: removes a note. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { deleteNote } from "#shared/prospects/attached/notes.ts";
+import { deleteNote } from "#shared/prospects/notes.ts";
 
 export const handler = endpoint(
   {

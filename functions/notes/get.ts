@@ -1,8 +1,8 @@
 /** GET /api/notes/{id}: one note. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { getNote } from "#shared/prospects/attached/notes.ts";
-import { Note } from "#shared/prospects/note-schema.ts";
+import { getNote } from "#shared/prospects/notes.ts";
+import { Note } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
   { summary: "Get a note", tag: "Notes", allow: "everyone", path: IdPath, status: 200, response: Note },

@@ -2,8 +2,8 @@
 import * as z from "zod/mini";
 import { IdPath } from "#shared/http/paths.ts";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
-import { listNotes } from "#shared/prospects/attached/notes.ts";
-import { Note } from "#shared/prospects/note-schema.ts";
+import { listNotes } from "#shared/prospects/notes.ts";
+import { Note } from "#shared/prospects/schema.ts";
 
 export const handler = streamItems(
   {

@@ -3,8 +3,8 @@ import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
-import { setTags } from "#shared/prospects/tags.ts";
-import { TagChoice } from "#shared/reference/tag-schema.ts";
+import { setTags } from "#shared/prospects/write.ts";
+import { TagChoice } from "#shared/reference/schema.ts";
 
 export const handler = endpoint(
   {

@@ -1,7 +1,7 @@
 /** POST /api/statuses: a new lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
-import { NewStatus, Status } from "#shared/reference/status-schema.ts";
+import { NewStatus, Status } from "#shared/reference/schema.ts";
 import { createStatus } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(

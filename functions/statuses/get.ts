@@ -1,7 +1,7 @@
 /** GET /api/statuses/{id}: one lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Status } from "#shared/reference/status-schema.ts";
+import { Status } from "#shared/reference/schema.ts";
 import { getStatus } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { Status } from "#shared/reference/status-schema.ts";
+import { Status } from "#shared/reference/schema.ts";
 import { listStatuses } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(

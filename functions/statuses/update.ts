@@ -1,7 +1,7 @@
 /** PATCH /api/statuses/{id}: changes a lead status for all prospects that have it. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Status, StatusPatch } from "#shared/reference/status-schema.ts";
+import { Status, StatusPatch } from "#shared/reference/schema.ts";
 import { updateStatus } from "#shared/reference/statuses.ts";
 
 export const handler = endpoint(

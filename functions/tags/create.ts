@@ -1,7 +1,7 @@
 /** POST /api/tags: a new tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
-import { NewTag, Tag } from "#shared/reference/tag-schema.ts";
+import { NewTag, Tag } from "#shared/reference/schema.ts";
 import { createTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(

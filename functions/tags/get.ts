@@ -1,7 +1,7 @@
 /** GET /api/tags/{id}: one tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Tag } from "#shared/reference/tag-schema.ts";
+import { Tag } from "#shared/reference/schema.ts";
 import { getTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(

@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { Tag } from "#shared/reference/tag-schema.ts";
+import { Tag } from "#shared/reference/schema.ts";
 import { listTags } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(

@@ -1,7 +1,7 @@
 /** PATCH /api/tags/{id}: changes a tag for all prospects that have it. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Tag, TagPatch } from "#shared/reference/tag-schema.ts";
+import { Tag, TagPatch } from "#shared/reference/schema.ts";
 import { updateTag } from "#shared/reference/tags.ts";
 
 export const handler = endpoint(

@@ -1,8 +1,7 @@
 /** POST /api/territories: a new territory. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
-import { NewTerritory, Territory } from "#shared/territories/schema.ts";
-import { createTerritory } from "#shared/territories/territories.ts";
+import { createTerritory, NewTerritory, Territory } from "#shared/territories/territories.ts";
 
 export const handler = endpoint(
   {

@@ -1,8 +1,7 @@
 /** GET /api/territories/{id}: one territory. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Territory } from "#shared/territories/schema.ts";
-import { getTerritory } from "#shared/territories/territories.ts";
+import { getTerritory, Territory } from "#shared/territories/territories.ts";
 
 export const handler = endpoint(
   { summary: "Get a territory", tag: "Territories", allow: "everyone", path: IdPath, status: 200, response: Territory },

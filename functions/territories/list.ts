@@ -2,8 +2,7 @@
 
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
-import { Territory } from "#shared/territories/schema.ts";
-import { listTerritories } from "#shared/territories/territories.ts";
+import { listTerritories, Territory } from "#shared/territories/territories.ts";
 
 export const handler = streamItems(
   {

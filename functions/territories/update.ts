@@ -1,8 +1,7 @@
 /** PATCH /api/territories/{id}: changes the fields that are sent. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Territory, TerritoryPatch } from "#shared/territories/schema.ts";
-import { updateTerritory } from "#shared/territories/territories.ts";
+import { Territory, TerritoryPatch, updateTerritory } from "#shared/territories/territories.ts";
 
 export const handler = endpoint(
   {

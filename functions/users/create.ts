@@ -3,8 +3,7 @@
 import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
-import { presentUser } from "#shared/reference/invitation.ts";
-import { createUser } from "#shared/reference/invite.ts";
+import { createUser, presentUser } from "#shared/reference/invite.ts";
 import { NewUser, User } from "#shared/reference/user.ts";
 
 export const handler = endpoint(

@@ -3,7 +3,7 @@
 import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { endAccess } from "#shared/reference/access.ts";
+import { endAccess } from "#shared/reference/change-user.ts";
 
 export const handler = endpoint(
   {

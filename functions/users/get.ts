@@ -1,7 +1,7 @@
 /** GET /api/users/{id}: one user of the company. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { presentUser } from "#shared/reference/invitation.ts";
+import { presentUser } from "#shared/reference/invite.ts";
 import { User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 

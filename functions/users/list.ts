@@ -2,7 +2,7 @@
 
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
-import { presentUser } from "#shared/reference/invitation.ts";
+import { presentUser } from "#shared/reference/invite.ts";
 import { User } from "#shared/reference/user.ts";
 import { listUsers } from "#shared/reference/users.ts";
 

@@ -3,8 +3,8 @@
 import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { changeUser } from "#shared/reference/access.ts";
-import { presentUser } from "#shared/reference/invitation.ts";
+import { changeUser } from "#shared/reference/change-user.ts";
+import { presentUser } from "#shared/reference/invite.ts";
 import { User, UserPatch } from "#shared/reference/user.ts";
 
 export const handler = endpoint(

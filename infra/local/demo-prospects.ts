@@ -6,19 +6,24 @@ import type { ApiContext } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
+import type { Address } from "#shared/prospects/address.ts";
 import { addressFrom } from "#shared/prospects/address.ts";
-import type { Address } from "#shared/prospects/address-schema.ts";
 import { newAddressWrite } from "#shared/prospects/addresses.ts";
-import { type AgendaEntry, agendaAfter, agendaUntil, agendaWrites } from "#shared/prospects/agenda.ts";
-import type { StoredAppointment } from "#shared/prospects/appointment-schema.ts";
-import { newAppointmentWrites } from "#shared/prospects/attached/appointments.ts";
-import { newNotePlace } from "#shared/prospects/attached.ts";
+import {
+  type AgendaEntry,
+  agendaAfter,
+  agendaUntil,
+  agendaWrites,
+  nothingUpcoming,
+  upcomingFields,
+} from "#shared/prospects/agenda.ts";
+import { newAppointmentWrites } from "#shared/prospects/appointments.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
-import type { StoredNote } from "#shared/prospects/note-schema.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
+import { newNotePlace } from "#shared/prospects/rows.ts";
+import type { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { type LastStatusChange, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
-import { nothingUpcoming, upcomingFields } from "#shared/prospects/upcoming.ts";
-import type { StoredStatus } from "#shared/reference/status-schema.ts";
+import type { StoredStatus } from "#shared/reference/schema.ts";
 import { firstNames, lastNames, noteTexts, type Place, suburbs } from "./demo-data.ts";
 
 const HOUR_MS = 3_600_000;

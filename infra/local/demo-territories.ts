@@ -1,7 +1,7 @@
 /** Makes the territories of a demo company: the four quarters of its city, the same each time. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { StoredTerritory } from "#shared/territories/schema.ts";
+import type { StoredTerritory } from "#shared/territories/territories.ts";
 import { newTerritoryWrites, packed } from "#shared/territories/territories.ts";
 import { type DemoCompany, rounded } from "./demo-prospects.ts";
 

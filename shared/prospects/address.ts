@@ -1,5 +1,79 @@
-/** What an address is made of, and when two are the same. */
-import type { Address, NewAddress } from "#shared/prospects/address-schema.ts";
+/**
+ * Addresses: their shapes, when two are equal, and the compressed rows of an import.
+ *
+ * An import stores its addresses in one compressed row for each block of 128 ids. An address that changes later gets a row of its own,
+ * which takes precedence over the compressed copy.
+ */
+import * as z from "zod/mini";
+import type { Item } from "#shared/db/item.ts";
+import { blockOf, type Key, keys } from "#shared/db/keys.ts";
+import { packed, unpacked } from "#shared/db/packed.ts";
+import { limits } from "#shared/limits.ts";
+import { AfterId, Id, named, PageSize, Timestamp, text } from "#shared/schema.ts";
+
+export const Address = named(
+  "Address",
+  z.object({
+    id: Id,
+    address1: z.string(),
+    address2: z.nullable(z.string()),
+    city: z.string(),
+    state: z.string(),
+    zip: z.string(),
+    formattedAddress: z.nullable(z.string()),
+  }),
+  "A postal address.",
+);
+export type Address = z.infer<typeof Address>;
+
+const line = text(limits.addressLine, 1);
+
+export const NewAddress = named(
+  "NewAddress",
+  z.object({
+    address1: line,
+    address2: z.optional(z.nullable(text(limits.addressLine))),
+    city: line,
+    state: line,
+    zip: line,
+    formattedAddress: z.optional(z.nullable(text(4 * limits.addressLine))),
+  }),
+  "A new postal address. `formattedAddress` is computed when it is not given.",
+);
+export type NewAddress = z.infer<typeof NewAddress>;
+
+export const AddressPatch = named(
+  "AddressPatch",
+  z.partial(NewAddress),
+  "Only sent fields change. `formattedAddress` follows the others unless it was given, or when it is sent as null.",
+);
+export type AddressPatch = z.infer<typeof AddressPatch>;
+
+/** In order of their ids. An answer shorter than `limit` is the last one. */
+export const AddressQuery = z.object({
+  /** Only ids above this one. */
+  after: z._default(AfterId, 0),
+  limit: z._default(PageSize, limits.pageSizeMax),
+});
+export type AddressQuery = z.output<typeof AddressQuery>;
+
+export const StoredAddress = z.extend(Address, {
+  type: z.literal("address"),
+  companyId: Id,
+  /** Counts the changes of the address itself: a prospect takes a copy on condition that it is of this version. */
+  version: z.int(),
+  /** Prospects that hold a copy, and some that did: the copy's id tells. */
+  prospectIds: z.optional(z.set(Id)),
+  /** Counts the additions to `prospectIds`, those of known members included. */
+  links: z.int(),
+  /** A change that has not reached all its prospects yet. */
+  isSpreading: z.optional(z.boolean()),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  /** Never stored: it stands among the addresses of its import and has no row of its own yet. */
+  isPacked: z.optional(z.literal(true)),
+});
+export type StoredAddress = z.infer<typeof StoredAddress>;
 
 export function addressFrom(id: number, input: NewAddress): Address {
   const { address1, address2 = null, city, state, zip } = input;
@@ -15,3 +89,51 @@ export const isSame = (a: Address, b: Address): boolean =>
   a.state === b.state &&
   a.zip === b.zip &&
   a.formattedAddress === b.formattedAddress;
+
+export type PackedAddress = Omit<Address, "formattedAddress"> & { readonly prospectId: number };
+
+const AddressPack = z.object({
+  type: z.literal("addressPack"),
+  companyId: Id,
+  importId: z.string(),
+  createdAt: Timestamp,
+  bytes: z.instanceof(Uint8Array),
+});
+
+/** Id, prospect, address1, address2, city, state, zip. */
+const Fields = z.tuple([Id, Id, z.string(), z.nullable(z.string()), z.string(), z.string(), z.string()]);
+
+export const isPack = (item: Item): boolean => item.type === "addressPack";
+
+export function packAddresses(
+  companyId: number,
+  importId: string,
+  createdAt: string,
+  addresses: readonly PackedAddress[],
+): (Key & Item)[] {
+  return [...Map.groupBy(addresses, ({ id }) => blockOf(id))].map(([block, own]) => {
+    const bytes = packed(
+      own.map((a): z.infer<typeof Fields> => [a.id, a.prospectId, a.address1, a.address2, a.city, a.state, a.zip]),
+    );
+    return { ...keys.addressPack(companyId, block), type: "addressPack", companyId, importId, createdAt, bytes };
+  });
+}
+
+/** As rows of their own would be, and which import they came with. */
+export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
+  const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
+  const addresses = unpacked(z.array(Fields), bytes).map(
+    ([id, prospectId, address1, address2, city, state, zip]): StoredAddress => ({
+      ...addressFrom(id, { address1, address2, city, state, zip }),
+      type: "address",
+      companyId,
+      version: 1,
+      prospectIds: new Set([prospectId]),
+      links: 1,
+      createdAt,
+      updatedAt: createdAt,
+      isPacked: true,
+    }),
+  );
+  return { importId, addresses };
+}

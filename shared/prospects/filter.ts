@@ -1,17 +1,38 @@
-/** The filters of lists, pins and exports: query parameters -> criteria that the company index looks for. */
-
+/** The filters of lists, map pins and exports: turns query parameters into criteria for the company index. */
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
-import { folded } from "#shared/caseless.ts";
+import { caseless, folded } from "#shared/caseless.ts";
 import type { SnapshotOptions } from "#shared/company-index/company-index.ts";
-import type { Criteria } from "#shared/company-index/criteria.ts";
+import type { Criteria, SearchWord } from "#shared/company-index/criteria.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
-import { commaList } from "#shared/prospects/comma-list.ts";
-import { Search } from "#shared/prospects/search.ts";
+import { digitsOf } from "#shared/prospects/indexed.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
-import { IsoTime, instantOf, isDay } from "#shared/schema.ts";
+import { IsoTime, instantOf, isDay, text } from "#shared/schema.ts";
+
+/**
+ * One value and the comma behind it. In quotes, a doubled quote is one quote, as in CSV. Quotes that do not hold all of what
+ * stands between two commas are letters like any other.
+ */
+const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
+
+/** As they were written, empty ones included. */
+export const commaList = (text: string): string[] =>
+  Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
+
+/** The words compare as text without case: nothing in them is a wildcard. No word at all finds everything. */
+export const Search = z.pipe(
+  text(limits.search),
+  z.transform((query): SearchWord[] =>
+    query
+      .split(/\s+/)
+      .filter((word) => word !== "")
+      // Where a word holds no letter, its digits are also looked for among a phone's.
+      .map((word) => ({ text: caseless(word), digits: /\p{L}/u.test(word) ? "" : digitsOf(word) })),
+  ),
+);
+export type Search = z.output<typeof Search>;
 
 const MS_PER_DAY = 86_400_000;
 

@@ -5,7 +5,7 @@ import type { Criteria } from "#shared/company-index/criteria.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { freshDictionary, recentDictionary } from "#shared/reference/recent-dictionary.ts";
+import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 
 /**
  * One Query where the function is warm. Throws unavailable if the index is damaged: a part of a company is never shown as the

@@ -2,10 +2,8 @@
 
 import { caseless, folded } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/row.ts";
-import type { Address } from "#shared/prospects/address-schema.ts";
-import type { StoredNote } from "#shared/prospects/note-schema.ts";
-import { digitsOf } from "#shared/prospects/search.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
+import type { Address } from "#shared/prospects/address.ts";
+import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
@@ -49,3 +47,5 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
 const orEmpty = (value: string | null): string => value ?? "";
+
+export const digitsOf = (value: string): string => value.replace(/[^0-9]/g, "");

@@ -2,12 +2,16 @@
 
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
-import type { Appointment, StoredAppointment } from "#shared/prospects/appointment-schema.ts";
-import type { Note, StoredNote } from "#shared/prospects/note-schema.ts";
-import type { Prospect, ProspectDetail, StatusChange } from "#shared/prospects/schema.ts";
-import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
+import type { Appointment, Note, Prospect, ProspectDetail, StatusChange } from "#shared/prospects/schema.ts";
+import type {
+  LastStatusChange,
+  StoredAppointment,
+  StoredNote,
+  StoredProspect,
+  StoredStatusChange,
+} from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import type { StatusSummary, StoredStatus } from "#shared/reference/status-schema.ts";
+import type { StatusSummary, StoredStatus } from "#shared/reference/schema.ts";
 import { userSummary } from "#shared/reference/users.ts";
 
 /** A prospect with what its detail shows. */

@@ -7,21 +7,21 @@ import { equals, missing } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { badReference } from "#shared/errors.ts";
+import type { Address, NewAddress } from "#shared/prospects/address.ts";
 import { addressFrom } from "#shared/prospects/address.ts";
-import type { Address, NewAddress } from "#shared/prospects/address-schema.ts";
-import { seesAddress } from "#shared/prospects/address-visibility.ts";
 import {
   findAddress,
   linkWrite,
   newAddressWrite,
   presentAddress,
   sameAddress,
+  seesAddress,
   unlinkWrite,
 } from "#shared/prospects/addresses.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { freshDictionary, recentDictionary } from "#shared/reference/recent-dictionary.ts";
-import type { StoredStatus } from "#shared/reference/status-schema.ts";
+import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
+import type { StoredStatus } from "#shared/reference/schema.ts";
 
 export function requireStatus(dictionary: Dictionary, id: number): StoredStatus {
   const status = dictionary.statuses.get(id);

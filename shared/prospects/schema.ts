@@ -1,15 +1,123 @@
-/** Prospects: homes and businesses being canvassed, as the interface shows them and as it takes them. */
-
+/** Prospects with their notes, appointments and status changes: the shapes that the interface shows and accepts. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
+import { finiteNumbers, isObject } from "#shared/json.ts";
 import { limits } from "#shared/limits.ts";
-import { Address, NewAddress } from "#shared/prospects/address-schema.ts";
-import { Appointment } from "#shared/prospects/appointment-schema.ts";
-import { CustomFields } from "#shared/prospects/custom-fields.ts";
-import { Note } from "#shared/prospects/note-schema.ts";
-import { StatusSummary } from "#shared/reference/status-schema.ts";
-import { Tag } from "#shared/reference/tag-schema.ts";
+import { Address, NewAddress } from "#shared/prospects/address.ts";
+import { StatusSummary, Tag } from "#shared/reference/schema.ts";
 import { degrees, Email, Id, InstantInput, named, Timestamp, text } from "#shared/schema.ts";
+
+/** A field that may be omitted, or sent as null to clear it. */
+const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
+
+/**
+ * Taken and given back as it is: the value is checked as a whole and never rebuilt key by key, so that keys such as
+ * `__proto__` stay plain data.
+ */
+export const CustomFields = z
+  .custom<Record<string, unknown>>(isObject, { error: "must be a JSON object", abort: true })
+  .check(
+    z.refine((value) => Object.keys(value).length <= limits.customFieldKeys, {
+      error: `must have at most ${limits.customFieldKeys} keys`,
+      abort: true,
+    }),
+    z.refine((value) => isShallow(value), {
+      error: `must not nest deeper than ${limits.customFieldDepth} levels`,
+      abort: true,
+    }),
+    z.refine((value) => fits(value), {
+      error: `must take at most ${limits.customFieldBytes} bytes as JSON, in well-formed Unicode`,
+      abort: true,
+    }),
+    finiteNumbers,
+    z.meta({ type: "object", additionalProperties: true, maxProperties: limits.customFieldKeys }),
+  );
+
+/** JSON.stringify writes a lone surrogate as an escape, so well-formedness is looked for there. */
+function fits(value: Record<string, unknown>): boolean {
+  const json = JSON.stringify(value);
+  return Buffer.byteLength(json) <= limits.customFieldBytes && !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json);
+}
+
+/** Level by level, so that no depth of a hostile value can exhaust the stack. */
+function isShallow(value: Record<string, unknown>): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limits.customFieldDepth) return false;
+    level = level.flatMap((entry) => (typeof entry === "object" && entry !== null ? Object.values(entry) : []));
+  }
+  return true;
+}
+
+export const Note = named(
+  "Note",
+  z.object({
+    id: Id,
+    body: z.string(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    createdBy: z.nullable(UserSummary),
+  }),
+  "A note on a prospect.",
+);
+export type Note = z.infer<typeof Note>;
+
+const NoteBody = text(limits.note, 1);
+
+export const NewNote = z.object({ body: NoteBody });
+export type NewNote = z.infer<typeof NewNote>;
+
+export const NotePatch = z.object({ body: z.optional(NoteBody) });
+export type NotePatch = z.infer<typeof NotePatch>;
+
+export const AppointmentStatus = z.enum(["scheduled", "completed", "cancelled", "no_show"]);
+
+/** The fields that the interface and the table share. */
+export const appointmentFields = {
+  id: Id,
+  prospectId: Id,
+  title: z.string(),
+  startAt: Timestamp,
+  endAt: z.nullable(Timestamp),
+  allDay: z.boolean(),
+  status: AppointmentStatus,
+  location: z.nullable(z.string()),
+  notes: z.nullable(z.string()),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+};
+
+export const Appointment = named(
+  "Appointment",
+  z.object({ ...appointmentFields, assignedTo: z.nullable(UserSummary), createdBy: z.nullable(UserSummary) }),
+  "An appointment with a prospect.",
+);
+export type Appointment = z.infer<typeof Appointment>;
+
+const AppointmentTitle = text(limits.appointmentTitle, 1);
+
+/** An end before the start is refused by the write, which knows both. */
+const appointmentInput = {
+  endAt: clearable(InstantInput),
+  allDay: z.optional(z.boolean()),
+  status: z.optional(AppointmentStatus),
+  location: clearable(text(limits.appointmentLocation)),
+  notes: clearable(text(limits.appointmentNotes)),
+  assignedToUserId: clearable(Id),
+};
+
+export const NewAppointment = named(
+  "NewAppointment",
+  z.object({ title: AppointmentTitle, startAt: InstantInput, ...appointmentInput }),
+  "A new appointment. `assignedToUserId` is the prospect's assignee, or else the caller, when it is not given.",
+);
+export type NewAppointment = z.output<typeof NewAppointment>;
+
+export const AppointmentPatch = named(
+  "AppointmentPatch",
+  z.object({ title: z.optional(AppointmentTitle), startAt: z.optional(InstantInput), ...appointmentInput }),
+);
+export type AppointmentPatch = z.output<typeof AppointmentPatch>;
 
 const listItem = {
   id: Id,
@@ -64,10 +172,7 @@ export const ProspectDetail = named(
 );
 export type ProspectDetail = z.infer<typeof ProspectDetail>;
 
-/** A field that may be left out, or sent as null where it can be empty. */
-const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
-
-const input = {
+const prospectInput = {
   name: clearable(text(limits.name)),
   phoneNumber: clearable(text(limits.phone)),
   secondaryPhoneNumber: clearable(text(limits.phone)),
@@ -91,12 +196,12 @@ const oneAddress = z.refine<{ addressId?: unknown; address?: unknown }>(
 
 export const NewProspect = named(
   "NewProspect",
-  z.object({ ...input, sourceCreatedAt: clearable(InstantInput) }).check(oneAddress),
+  z.object({ ...prospectInput, sourceCreatedAt: clearable(InstantInput) }).check(oneAddress),
 );
 export type NewProspect = z.output<typeof NewProspect>;
 
 export const ProspectPatch = named(
   "ProspectPatch",
-  z.object({ ...input, assignedByUserId: z.optional(Id) }).check(oneAddress),
+  z.object({ ...prospectInput, assignedByUserId: z.optional(Id) }).check(oneAddress),
 );
 export type ProspectPatch = z.output<typeof ProspectPatch>;

@@ -2,9 +2,9 @@
 
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/item.ts";
-import { Address } from "#shared/prospects/address-schema.ts";
-import { StoredAppointment } from "#shared/prospects/appointment-schema.ts";
-import { StatusSummary } from "#shared/reference/status-schema.ts";
+import { Address } from "#shared/prospects/address.ts";
+import { appointmentFields } from "#shared/prospects/schema.ts";
+import { StatusSummary } from "#shared/reference/schema.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
 const count = z.int();
@@ -27,6 +27,36 @@ export type LastStatusChange = z.infer<typeof LastStatusChange>;
 
 export const StoredStatusChange = z.object({ ...statusChange, type: z.literal("history"), prospectId: Id });
 export type StoredStatusChange = z.infer<typeof StoredStatusChange>;
+
+export const StoredNote = z.object({
+  type: z.literal("note"),
+  id: Id,
+  companyId: Id,
+  prospectId: Id,
+  body: z.string(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  createdBy: z.nullable(Id),
+  /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
+  version: z.int(),
+  /** Set when the note came with an import: it fires no event of its own. */
+  importId: z.optional(z.string()),
+});
+export type StoredNote = z.infer<typeof StoredNote>;
+
+export const StoredAppointment = z.object({
+  ...appointmentFields,
+  type: z.literal("appointment"),
+  companyId: Id,
+  assignedToUserId: z.nullable(Id),
+  createdBy: z.nullable(Id),
+  /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
+  version: z.int(),
+  /** The row stays: its last change is what the cancellation is told from. */
+  deletedAt: z.optional(Timestamp),
+  importId: z.optional(z.string()),
+});
+export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
 /** What is not set is not written: names of empty fields would be a seventh of a row, and a page pays for its rows by the byte. */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);

@@ -1,4 +1,4 @@
-/** Creates, changes and deletes prospects. Each write is one transaction with all rows that belong to it. */
+/** Creates, changes, tags and deletes prospects. Each write is one transaction over all rows that belong to it. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -6,9 +6,9 @@ import { besideKeys } from "#shared/db/attached-keys.ts";
 import { absent } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
-import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import { ApiError, badReference, ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { agendaMoves, agendaRemoval } from "#shared/prospects/agenda.ts";
+import { agendaMoves, agendaRemoval, nothingUpcoming, upcomingOf } from "#shared/prospects/agenda.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import {
@@ -18,12 +18,11 @@ import {
   requireUser,
   resolveAddress,
 } from "#shared/prospects/references.ts";
-import { insertProspect, replaceProspect } from "#shared/prospects/row-writes.ts";
+import { insertProspect, replaceProspect } from "#shared/prospects/rows.ts";
 import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
 import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
-import { nothingUpcoming, upcomingOf } from "#shared/prospects/upcoming.ts";
-import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
-import { forgetDictionary } from "#shared/reference/recent-dictionary.ts";
+import { type Dictionary, forgetDictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+import type { TagChoice } from "#shared/reference/schema.ts";
 
 /** What `source` says of a prospect that came through the interface and does not say it itself. */
 const DEFAULT_SOURCE = "api";
@@ -212,3 +211,34 @@ function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields)
 
 /** Rows are plain data in one field order, so that equal text is equal content. */
 const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** Replaces all tags of the prospect. The tags that it shows already, in their order, write nothing. */
+export function setTags(context: ApiContext, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
+  const { companyId, userId } = caller;
+  return optimistic(async () => {
+    const [current, dictionary] = await Promise.all([
+      readVisibleProspect(context, caller, id),
+      loadDictionary(context.table, companyId),
+    ]);
+    requireTags(dictionary, tagIds);
+    const wanted = [...new Set(tagIds)];
+    const now = context.clock.now();
+    const upcoming = await upcomingOf(context.table, current, now);
+    if (isShown(current, wanted, dictionary)) return presentProspect(current, upcoming, dictionary);
+    const moved = { updatedAt: iso(now), updatedBy: userId, version: current.version + 1 };
+    const next: StoredProspect = { ...current, tagIds: wanted, ...moved };
+    await context.table.transact(replaceProspect(current, next));
+    return presentProspect(next, upcoming, dictionary);
+  });
+}
+
+/** Points at the first place of each unknown one. */
+function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
+  const unknown = [...new Set(tagIds)].flatMap((id) => (tags.has(id) ? [] : [`tagIds/${tagIds.indexOf(id)}`]));
+  if (unknown.length > 0) throw badReference(...unknown);
+}
+
+/** Tags that were deleted since are in the row and not shown. */
+function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
+  return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
+}

@@ -6,10 +6,10 @@ import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
-import type { Company, StoredCompany } from "#shared/reference/company-schema.ts";
-import { newUserWrites } from "#shared/reference/new-user.ts";
-import { type StoredStatus, startingStatuses } from "#shared/reference/status-schema.ts";
+import type { Company, StoredCompany } from "#shared/reference/schema.ts";
+import { type StoredStatus, startingStatuses } from "#shared/reference/schema.ts";
 import { newStatusWrites } from "#shared/reference/statuses.ts";
+import { newUserWrites } from "#shared/reference/user.ts";
 
 export interface NewCompany {
   readonly name: string;

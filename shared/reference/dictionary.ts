@@ -1,13 +1,16 @@
-/** Everything that names things in a company: its statuses, tags and users, read by one Query. */
-
+/**
+ * The dictionary of a company: its statuses, tags and users, read by one Query and cached in a warm function.
+ *
+ * Every change of a status, tag or user raises the dictionary's version. A reader of the cache must check that version.
+ */
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { namesChangeInHead } from "#shared/company-index/head.ts";
+import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { StoredCompany } from "#shared/reference/company-schema.ts";
-import { StoredStatus } from "#shared/reference/status-schema.ts";
-import { StoredTag } from "#shared/reference/tag-schema.ts";
+import { limits } from "#shared/limits.ts";
+import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
 export interface Dictionary {
   /** Counts the changes of the names; these are of this version or a newer one. */
@@ -40,4 +43,49 @@ export const namesChange = (companyId: number): Write[] => [
 
 function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
   into.set(entry.id, entry);
+}
+
+type Source = Pick<ApiContext, "table" | "clock">;
+
+interface Kept {
+  readonly dictionary: Dictionary;
+  /** Milliseconds since the epoch at which it was read. */
+  readonly at: number;
+}
+
+/** A thousand users with their names take some 300 KB. */
+const COMPANIES = 50;
+
+/** By company, in the order in which they were read. */
+const kept = new WeakMap<Table, Map<number, Kept>>();
+
+/** What is in memory, if it was read within the last minute; whoever relies on it checks its version. */
+export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
+  const found = keptBy(source.table).get(companyId);
+  if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
+  return freshDictionary(source, companyId);
+}
+
+/** One Query. */
+export async function freshDictionary({ table, clock }: Source, companyId: number): Promise<Dictionary> {
+  const at = clock.now();
+  const dictionary = await loadDictionary(table, companyId);
+  const companies = keptBy(table);
+  companies.delete(companyId);
+  companies.set(companyId, { dictionary, at });
+  for (const oldest of companies.keys()) {
+    if (companies.size <= COMPANIES) break;
+    companies.delete(oldest);
+  }
+  return dictionary;
+}
+
+export function forgetDictionary({ table }: Source, companyId: number): void {
+  keptBy(table).delete(companyId);
+}
+
+function keptBy(table: Table): Map<number, Kept> {
+  const companies = kept.get(table) ?? new Map<number, Kept>();
+  kept.set(table, companies);
+  return companies;
 }

@@ -7,7 +7,7 @@ import { ApiError, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference/display-value.ts";
-import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/reference/status-schema.ts";
+import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/reference/schema.ts";
 
 /** All statuses of the company, the inactive ones included, in their order. */
 export async function listStatuses({ table }: ApiContext, companyId: number): Promise<StoredStatus[]> {

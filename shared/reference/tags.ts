@@ -1,4 +1,5 @@
 /** Reads and writes the tags of a company. Display values are unique without case. */
+import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { equals } from "#shared/db/expression.ts";
@@ -9,8 +10,7 @@ import { ApiError, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow, releaseValue } from "#shared/reference/display-value.ts";
-import { DEFAULT_COLOR } from "#shared/reference/status-schema.ts";
-import { type NewTag, StoredTag, type TagPatch } from "#shared/reference/tag-schema.ts";
+import { DEFAULT_COLOR, type NewTag, StoredTag, type TagPatch } from "#shared/reference/schema.ts";
 
 /** All tags of the company, in alphabetical order. */
 export async function listTags({ table }: ApiContext, companyId: number): Promise<StoredTag[]> {
@@ -61,4 +61,39 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
       ...namesChange(companyId),
     ]);
   });
+}
+
+/** Two writes each, and those that tell of changed names: a transaction takes 100. */
+const TAGS_AT_ONCE = 45;
+
+/** Ids by folded value. What somebody else makes meanwhile is taken as it is. */
+export async function ensureTags(
+  context: ApiContext,
+  companyId: number,
+  values: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const ids = new Map<string, number>();
+  for (let done = 0; done < values.length; done += TAGS_AT_ONCE) {
+    const step = values.slice(done, done + TAGS_AT_ONCE);
+    const made = await optimistic(() => makeMissing(context, companyId, step));
+    for (const { id, value } of made) ids.set(folded(value), id);
+  }
+  return ids;
+}
+
+async function makeMissing(context: ApiContext, companyId: number, values: readonly string[]): Promise<StoredTag[]> {
+  const { tags } = await loadDictionary(context.table, companyId);
+  const known = new Map([...tags.values()].map((tag) => [folded(tag.value), tag]));
+  const now = iso(context.clock.now());
+  const missing = values.filter((value) => !known.has(folded(value)));
+  const made = await Promise.all(
+    missing.map(async (value): Promise<StoredTag> => {
+      const id = await context.ids.next();
+      return { type: "tag", id, value, color: DEFAULT_COLOR, version: 1, createdAt: now, updatedAt: now };
+    }),
+  );
+  if (made.length > 0) {
+    await context.table.transact([...made.flatMap((tag) => newTagWrites(companyId, tag)), ...namesChange(companyId)]);
+  }
+  return values.flatMap((value) => known.get(folded(value)) ?? []).concat(made);
 }

@@ -1,10 +1,13 @@
-/** Reads the user directory of a company. */
-
-import { StoredUser, type UserSummary } from "#shared/auth/user-schema.ts";
+/** Reads the users of a company, and the signed-in user with its rights. */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import { Permission, Role, StoredUser, UserSummary } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { Company, StoredCompany } from "#shared/reference/schema.ts";
+import { named } from "#shared/schema.ts";
 
 /** All users of the company, the disabled ones included, in order of their ids. */
 export async function listUsers({ table }: ApiContext, companyId: number): Promise<StoredUser[]> {
@@ -32,3 +35,23 @@ export function userSummary(user: StoredUser | undefined): UserSummary | null {
 
 /** "First Last", as filters and CSV name a representative. */
 export const fullName = (user: StoredUser): string => `${user.firstName} ${user.lastName}`.trim();
+
+export const Me = named(
+  "Me",
+  z.object({ user: UserSummary, company: Company, role: Role, permissions: z.array(Permission) }),
+  "The caller. Admins and owners hold every permission whether listed or not.",
+);
+export type Me = z.infer<typeof Me>;
+
+export async function readMe({ table }: ApiContext, caller: Caller): Promise<Me> {
+  const [user, company] = await Promise.all([
+    table.get(keys.user(caller.companyId, caller.userId)),
+    table.get(keys.company(caller.companyId)),
+  ]);
+  return {
+    user: StoredUser.parse(user),
+    company: StoredCompany.parse(company),
+    role: caller.role,
+    permissions: [...caller.permissions],
+  };
+}

@@ -1,4 +1,4 @@
-/** Reads and writes the territories of a company. */
+/** Territories: named zones on the map, each assigned to one user or to none. Reads and writes them. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -10,10 +10,78 @@ import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, badReference, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { isActiveUser } from "#shared/reference/users.ts";
-import { Timestamp } from "#shared/schema.ts";
-import { type Polygon, packPolygon } from "#shared/territories/polygon.ts";
-import { presentTerritory } from "#shared/territories/present.ts";
-import { type NewTerritory, StoredTerritory, type Territory, type TerritoryPatch } from "#shared/territories/schema.ts";
+import { Id, named, Timestamp, text } from "#shared/schema.ts";
+import { type Polygon, packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
+
+/** `[lng, lat]` in degrees. Not rounded: a polygon is given back exactly as it came. */
+const Point = z.tuple([
+  z.number().check(z.minimum(-180), z.maximum(180)),
+  z.number().check(z.minimum(-90), z.maximum(90)),
+]);
+
+const Ring = z.array(Point);
+/** What a client may send. */
+const RingInput = Ring.check(z.minLength(limits.polygonPointsMin), z.maxLength(limits.polygonPointsMax));
+
+export const Territory = named(
+  "Territory",
+  z.object({
+    id: Id,
+    name: z.string(),
+    polygon: Ring,
+    totalProperties: z.int(),
+    assignedToUserId: z.nullable(Id),
+    companyId: Id,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  }),
+  "A named zone. Its polygon is a ring of `[lng, lat]` points, empty where none was sent.",
+);
+export type Territory = z.infer<typeof Territory>;
+
+const Count = z.int().check(z.minimum(0));
+
+export const NewTerritory = named(
+  "NewTerritory",
+  z.object({
+    name: z._default(text(limits.name), "Untitled Territory"),
+    /** Not sent: no polygon yet, shown as `[]`, which nobody may send. */
+    polygon: z.optional(RingInput),
+    totalProperties: z._default(Count, 0),
+    assignedToUserId: z._default(z.nullable(Id), null),
+  }),
+);
+export type NewTerritory = z.output<typeof NewTerritory>;
+
+export const TerritoryPatch = named(
+  "TerritoryPatch",
+  z.object({
+    name: z.optional(text(limits.name)),
+    polygon: z.optional(RingInput),
+    totalProperties: z.optional(Count),
+    assignedToUserId: z.optional(z.nullable(Id)),
+  }),
+);
+export type TerritoryPatch = z.output<typeof TerritoryPatch>;
+
+export const StoredTerritory = z.extend(Territory, {
+  type: z.literal("territory"),
+  /** Packed (polygon.ts). */
+  polygon: z.instanceof(Uint8Array),
+  /** Bytes of the polygon as text, as they are counted. */
+  polygonBytes: z.int(),
+  createdBy: Id,
+  updatedBy: Id,
+  /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
+  version: z.int(),
+  deletedAt: z.optional(Timestamp),
+});
+export type StoredTerritory = z.infer<typeof StoredTerritory>;
+
+export const presentTerritory = (stored: StoredTerritory): Territory => ({
+  ...stored,
+  polygon: unpackPolygon(stored.polygon),
+});
 
 /** All territories of the company, newest first: read page by page, and unpacked one by one. */
 export async function* listTerritories({ table }: ApiContext, companyId: number): AsyncGenerator<Territory> {

@@ -7,9 +7,9 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
+import { updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { createUser } from "#shared/reference/invite.ts";
-import { updateUser } from "#shared/reference/write-user.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;

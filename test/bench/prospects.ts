@@ -1,9 +1,8 @@
 /** Invented prospects, each made from its number alone: the same in every run, and in any order. */
 import { iso } from "#shared/clock.ts";
-import type { StoredNote } from "#shared/prospects/note-schema.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { nothingUpcoming } from "#shared/prospects/upcoming.ts";
-import type { StoredStatus } from "#shared/reference/status-schema.ts";
+import { nothingUpcoming } from "#shared/prospects/agenda.ts";
+import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import type { StoredStatus } from "#shared/reference/schema.ts";
 import { firstNames, lastNames, randomSequence } from "../../infra/local/demo-data.ts";
 import { type City, cityAt, houseIn } from "./places.ts";
 

@@ -19,9 +19,9 @@ import type { ListQuery } from "#shared/prospects/list/list.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { newUserWrites } from "#shared/reference/new-user.ts";
-import type { StoredTag } from "#shared/reference/tag-schema.ts";
+import type { StoredTag } from "#shared/reference/schema.ts";
 import { newTagWrites } from "#shared/reference/tags.ts";
+import { newUserWrites } from "#shared/reference/user.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { BenchTable } from "./table.ts";
 

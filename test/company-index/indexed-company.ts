@@ -12,9 +12,8 @@ import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type CompanyProspects, readAllProspects } from "#shared/prospects/index/plain-reading.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
-import { StoredNote } from "#shared/prospects/note-schema.ts";
-import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/row-writes.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
+import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const now = "2026-05-29T18:00:00.000Z";
 const WORDS = ["DOG", "CAT", "BELL"];

@@ -7,9 +7,9 @@ import { flushStream } from "#shared/company-index/flush-stream.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/attached/notes.ts";
 import { checkIndex } from "#shared/prospects/index/index-check.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { imageOf } from "../../infra/cli/stream-records.ts";
 import {

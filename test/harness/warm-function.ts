@@ -5,7 +5,7 @@ import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { newUserWrites } from "#shared/reference/new-user.ts";
+import { newUserWrites } from "#shared/reference/user.ts";
 import { type FaultyDynamoDb, patient, TABLE } from "./faulty-dynamodb.ts";
 
 export function warmFunction(db: FaultyDynamoDb, clock: Clock): ApiContext {

@@ -15,7 +15,7 @@ import { HOLD_MS } from "#shared/jobs/lease.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { createProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/write-user.ts";
+import { updateUser } from "#shared/reference/change-user.ts";
 import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { strikesOf } from "../harness/kills.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";

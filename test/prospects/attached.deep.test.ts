@@ -15,9 +15,9 @@ import {
   deleteAppointment,
   getAppointment,
   updateAppointment,
-} from "#shared/prospects/attached/appointments.ts";
-import { listAppointments } from "#shared/prospects/attached/calendar.ts";
-import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/prospects/attached/notes.ts";
+} from "#shared/prospects/appointments.ts";
+import { listAppointments } from "#shared/prospects/calendar.ts";
+import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/prospects/notes.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { createCompany } from "#shared/reference/create-company.ts";

@@ -1,7 +1,7 @@
 /** Law: a comma list names what its oracle reads from it letter by letter. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { commaList } from "#shared/prospects/comma-list.ts";
+import { commaList } from "#shared/prospects/filter.ts";
 import { valuesIn } from "./comma-list-oracle.ts";
 
 const named = (text: string): string[] =>

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { addImported } from "#shared/company-index/imported.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createNote } from "#shared/prospects/attached/notes.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { createNote } from "#shared/prospects/notes.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { denver } from "../../infra/local/demo-data.ts";

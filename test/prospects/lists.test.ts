@@ -8,15 +8,14 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { createNote } from "#shared/prospects/attached/notes.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
+import { createNote } from "#shared/prospects/notes.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
-import { setTags } from "#shared/prospects/tags.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { disableUser, updateUser } from "#shared/reference/change-user.ts";
 import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
 import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
-import { disableUser, updateUser } from "#shared/reference/write-user.ts";
 import { type FaultPlan, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 

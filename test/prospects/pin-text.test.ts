@@ -1,8 +1,7 @@
 /** Pins written digit by digit are the JSON that the language itself would write. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PinText, pinEnd } from "#shared/prospects/list/pin-text.ts";
-import { pinPieces } from "#shared/prospects/list/pins.ts";
+import { PinText, pinEnd, pinPieces } from "#shared/prospects/list/pins.ts";
 
 const degrees = (most: number) =>
   fc.oneof(

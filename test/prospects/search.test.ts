@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { Search } from "#shared/prospects/search.ts";
+import { Search } from "#shared/prospects/filter.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 

@@ -9,13 +9,11 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { limits } from "#shared/limits.ts";
-import { changeUser, endAccess } from "#shared/reference/access.ts";
+import { changeUser, disableUser, endAccess, updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { presentUser } from "#shared/reference/invitation.ts";
-import { createUser } from "#shared/reference/invite.ts";
+import { createUser, presentUser } from "#shared/reference/invite.ts";
 import { type NewUser, User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
-import { disableUser, updateUser } from "#shared/reference/write-user.ts";
 import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;

@@ -7,11 +7,11 @@ import { directoryOnly } from "#shared/auth/directory-only.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
+import { disableUser, updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { createUser } from "#shared/reference/invite.ts";
 import type { NewUser } from "#shared/reference/user.ts";
 import { getUser, listUsers } from "#shared/reference/users.ts";
-import { disableUser, updateUser } from "#shared/reference/write-user.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;

@@ -4,7 +4,7 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { limits } from "#shared/limits.ts";
-import type { Territory } from "#shared/territories/schema.ts";
+import type { Territory } from "#shared/territories/territories.ts";
 import {
   createTerritory,
   deleteTerritory,

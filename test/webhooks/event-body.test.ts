@@ -7,7 +7,7 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import type { Item } from "#shared/db/item.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment, updateAppointment } from "#shared/prospects/attached/appointments.ts";
+import { createAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";

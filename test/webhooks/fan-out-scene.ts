@@ -6,7 +6,7 @@ import type { Item, Write } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import type { StoredTerritory } from "#shared/territories/schema.ts";
+import type { StoredTerritory } from "#shared/territories/territories.ts";
 import { packed } from "#shared/territories/territories.ts";
 import type { RowChange } from "#shared/webhooks/events/row-change.ts";
 import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";

@@ -14,7 +14,7 @@ import { errorFields, log } from "#shared/log.ts";
 import { type Chosen, chooseProspects, exportPieces } from "#shared/prospects/csv/export.ts";
 import { decodeOrder, encodeOrder } from "#shared/prospects/csv/export-order.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { freshDictionary } from "#shared/reference/recent-dictionary.ts";
+import { freshDictionary } from "#shared/reference/dictionary.ts";
 
 /** S3 wants 5 MB at least, and what is still inside when a part is full comes on top. */
 const PART_BYTES = 5_300_000;

@@ -24,8 +24,8 @@ import { limits } from "#shared/limits.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
 import type { Mapping } from "#shared/prospects/csv/mapping.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { ensureTags } from "#shared/reference/ensure-tags.ts";
-import { freshDictionary } from "#shared/reference/recent-dictionary.ts";
+import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { ensureTags } from "#shared/reference/tags.ts";
 
 /** The file itself is kept in the bucket as well. */
 export type ImportContext = ApiContext & { readonly objects: Pick<Objects, "put"> };

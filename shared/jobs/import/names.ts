@@ -6,10 +6,9 @@ import type { JobContext } from "#shared/context.ts";
 import { FileGone } from "#shared/errors.ts";
 import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { ensureTags } from "#shared/reference/ensure-tags.ts";
-import { freshDictionary } from "#shared/reference/recent-dictionary.ts";
-import { StoredStatus } from "#shared/reference/status-schema.ts";
-import { StoredTag } from "#shared/reference/tag-schema.ts";
+import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
+import { ensureTags } from "#shared/reference/tags.ts";
 
 const Kept = z.object({
   version: z.int(),

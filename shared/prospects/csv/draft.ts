@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { folded } from "#shared/caseless.ts";
 import { limits } from "#shared/limits.ts";
-import { NewAddress } from "#shared/prospects/address-schema.ts";
+import { NewAddress } from "#shared/prospects/address.ts";
 import { type Column, TAG_SEPARATOR } from "#shared/prospects/csv/columns.ts";
 import { unguarded } from "#shared/prospects/csv/formula.ts";
 import type { Header } from "#shared/prospects/csv/header.ts";

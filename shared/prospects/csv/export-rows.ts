@@ -10,9 +10,8 @@ import type { Consistency } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/item.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
 import type { QuerySpec, Table } from "#shared/db/table.ts";
-import { StoredNote } from "#shared/prospects/note-schema.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
 /** What a file needs of a prospect. */

@@ -9,7 +9,7 @@ import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/e
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
-import { isVisible } from "#shared/prospects/visibility.ts";
+import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 

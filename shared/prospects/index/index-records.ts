@@ -5,10 +5,9 @@ import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { findNotePlaces } from "#shared/prospects/attached.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
-import { StoredNote } from "#shared/prospects/note-schema.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { findNotePlaces } from "#shared/prospects/rows.ts";
+import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 /** Blocks that are read at once. */
 const PARALLEL = 8;

@@ -5,8 +5,7 @@ import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { StoredNote } from "#shared/prospects/note-schema.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 /** Partitions read at once. */
 const PARALLEL = 16;

@@ -8,6 +8,7 @@ import { pageOf } from "#shared/company-index/page.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
+import { upcomingOf } from "#shared/prospects/agenda.ts";
 import { criteriaOf, filterParameters, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
@@ -15,7 +16,6 @@ import { pageRows } from "#shared/prospects/list/page-rows.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { upcomingOf } from "#shared/prospects/upcoming.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 

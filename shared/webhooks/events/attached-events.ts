@@ -2,12 +2,10 @@
 
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { StoredAppointment } from "#shared/prospects/appointment-schema.ts";
-import { StoredNote } from "#shared/prospects/note-schema.ts";
+import { upcomingOf } from "#shared/prospects/agenda.ts";
 import { presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
-import { upcomingOf } from "#shared/prospects/upcoming.ts";
+import { StoredAppointment, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { type DomainEvent, eventOf } from "#shared/webhooks/events/catalogue.ts";
 import type { RowChange } from "#shared/webhooks/events/row-change.ts";

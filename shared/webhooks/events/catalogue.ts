@@ -2,12 +2,10 @@
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { ImportResult } from "#shared/jobs/import/schema.ts";
-import { Appointment } from "#shared/prospects/appointment-schema.ts";
-import { Note } from "#shared/prospects/note-schema.ts";
-import { Prospect } from "#shared/prospects/schema.ts";
-import { StatusSummary } from "#shared/reference/status-schema.ts";
+import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
+import { StatusSummary } from "#shared/reference/schema.ts";
 import { Id } from "#shared/schema.ts";
-import { Territory } from "#shared/territories/schema.ts";
+import { Territory } from "#shared/territories/territories.ts";
 
 /** What a change of a prospect is called in `changedFields`. */
 export const ChangedField = z.enum([

@@ -1,10 +1,10 @@
 /** Old and new row of a prospect -> what happened to it, told with the prospect as a GET would have shown it. */
 import type * as z from "zod/mini";
 import type { Table } from "#shared/db/table.ts";
-import type { StoredAppointment } from "#shared/prospects/appointment-schema.ts";
+import { upcomingOf } from "#shared/prospects/agenda.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
+import type { StoredAppointment } from "#shared/prospects/stored.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
-import { upcomingOf } from "#shared/prospects/upcoming.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { userSummary } from "#shared/reference/users.ts";
 import {

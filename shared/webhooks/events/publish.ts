@@ -10,7 +10,7 @@ import { limits } from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { Id } from "#shared/schema.ts";
-import { StoredTerritory } from "#shared/territories/schema.ts";
+import { StoredTerritory } from "#shared/territories/territories.ts";
 import { fanOutMessage } from "#shared/webhooks/delivery.ts";
 import { keepEventData } from "#shared/webhooks/event-data.ts";
 import { appointmentEvents, noteEvents } from "#shared/webhooks/events/attached-events.ts";

@@ -1,7 +1,7 @@
 /** Old and new row of a territory -> what happened to it. */
 
-import { presentTerritory } from "#shared/territories/present.ts";
-import type { StoredTerritory } from "#shared/territories/schema.ts";
+import type { StoredTerritory } from "#shared/territories/territories.ts";
+import { presentTerritory } from "#shared/territories/territories.ts";
 import { type DomainEvent, eventOf } from "#shared/webhooks/events/catalogue.ts";
 
 /** At most one: every write of the row that moves its version makes it, changes it or hides it. */

@@ -10,20 +10,20 @@ import type { Key } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { agendaAfter, readAgenda } from "#shared/prospects/agenda.ts";
 import {
-  type Appointment,
-  type AppointmentPatch,
-  type NewAppointment,
-  StoredAppointment,
-} from "#shared/prospects/appointment-schema.ts";
-import { findAttached, findPlace, newPlaceWrite } from "#shared/prospects/attached.ts";
+  type AppointmentChange,
+  agendaAfter,
+  keepAppointments,
+  readAgenda,
+  upcomingAfter,
+} from "#shared/prospects/agenda.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
-import { keepAppointments } from "#shared/prospects/row-writes.ts";
+import { findAttached, findPlace, newPlaceWrite } from "#shared/prospects/rows.ts";
+import type { Appointment, AppointmentPatch, NewAppointment } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { type AppointmentChange, upcomingAfter } from "#shared/prospects/upcoming.ts";
+import { StoredAppointment } from "#shared/prospects/stored.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 
 /** Without an assignee given: the prospect's, or else the caller. An explicit null leaves it with nobody. */

@@ -1,5 +1,5 @@
 /** Reads the appointments of a company in a range of time, as far as the caller sees their prospects. */
-
+import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -8,11 +8,19 @@ import { keys } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { type AgendaEntry, agendaOf, soonestEntryFirst } from "#shared/prospects/agenda.ts";
-import { type Appointment, type CalendarQuery, StoredAppointment } from "#shared/prospects/appointment-schema.ts";
+import { Assignees, dateBound } from "#shared/prospects/filter.ts";
 import { presentAppointment, soonestFirst } from "#shared/prospects/present.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
-import { isVisible } from "#shared/prospects/visibility.ts";
+import { isVisible } from "#shared/prospects/read.ts";
+import type { Appointment } from "#shared/prospects/schema.ts";
+import { StoredAppointment, StoredProspect } from "#shared/prospects/stored.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+
+export const CalendarQuery = z.object({
+  from: z.optional(dateBound("start")),
+  to: z.optional(dateBound("end")),
+  assignedToUserId: z.optional(Assignees),
+});
+export type CalendarQuery = z.output<typeof CalendarQuery>;
 
 const MS_PER_DAY = 86_400_000;
 /** An appointment's times have years of four digits. */

@@ -1,7 +1,21 @@
-/** Lead statuses: what a company calls the states of its prospects. */
-
+/** Companies, lead statuses, tags and users: the shapes that the interface shows and accepts, and the stored rows. */
 import * as z from "zod/mini";
-import { DisplayValue, HexColor, Id, named, Timestamp } from "#shared/schema.ts";
+import { limits } from "#shared/limits.ts";
+import { DisplayValue, HexColor, Id, named, Timestamp, text } from "#shared/schema.ts";
+
+export const Company = named(
+  "Company",
+  z.object({ id: Id, name: text(limits.name, 1), createdAt: Timestamp, updatedAt: Timestamp }),
+  "The tenant that every record belongs to.",
+);
+export type Company = z.infer<typeof Company>;
+
+export const StoredCompany = z.extend(Company, {
+  type: z.literal("company"),
+  /** Counts the changes of statuses, tags and users. */
+  dictionaryVersion: z.optional(z.int()),
+});
+export type StoredCompany = z.infer<typeof StoredCompany>;
 
 /** As prospects show it. */
 export const StatusSummary = named(
@@ -64,3 +78,30 @@ export const startingStatuses: ReadonlyArray<{ value: string; color: string }> =
   { value: "Sold", color: "#15803D" },
   { value: "Do Not Knock", color: "#111827" },
 ];
+
+export const Tag = named("Tag", z.object({ id: Id, value: z.string(), color: HexColor }), "A label of the company.");
+export type Tag = z.infer<typeof Tag>;
+
+export const NewTag = z.object({ value: DisplayValue, color: z.optional(HexColor) });
+export type NewTag = z.infer<typeof NewTag>;
+
+export const TagPatch = z.object({ value: z.optional(DisplayValue), color: z.optional(HexColor) });
+export type TagPatch = z.infer<typeof TagPatch>;
+
+/** The tags that a prospect is to have, in this order; one that is named twice counts once. */
+export const TagChoice = z.object({
+  tagIds: z.array(Id).check(
+    z.refine((ids) => new Set(ids).size <= limits.tagsPerProspect, {
+      error: `must name at most ${limits.tagsPerProspect} tags`,
+    }),
+  ),
+});
+export type TagChoice = z.infer<typeof TagChoice>;
+
+export const StoredTag = z.extend(Tag, {
+  type: z.literal("tag"),
+  version: z.int(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+});
+export type StoredTag = z.infer<typeof StoredTag>;

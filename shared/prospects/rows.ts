@@ -1,18 +1,63 @@
-/** Finds what hangs on a prospect (a note, an appointment) by its id alone, as far as the caller may see it. */
+/** Writes the rows of prospects and notes with their entries in the company index, and finds notes and appointments by id. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
-import { absent } from "#shared/db/expression.ts";
+import { absent, any, below, equals, missing } from "#shared/db/expression.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import { blockOf, type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
-import type { StoredNote } from "#shared/prospects/note-schema.ts";
-import { isPublished } from "#shared/prospects/published.ts";
-import { StoredProspect } from "#shared/prospects/stored.ts";
-import { isVisible } from "#shared/prospects/visibility.ts";
+import { limits } from "#shared/limits.ts";
+import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
+import { isPublished, isVisible } from "#shared/prospects/read.ts";
+import { prospectItem, type StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
+
+export const insertProspect = (prospect: StoredProspect): Write[] => [
+  { put: { ...keys.prospect(prospect.companyId, prospect.id), ...prospectItem(prospect) }, when: absent },
+  ...prospectDelta(prospect.companyId, indexEntry(prospect)),
+];
+
+/** `next` has the next version. Fails its condition when somebody wrote the row since `current` was read. */
+export const replaceProspect = (current: StoredProspect, next: StoredProspect): Write[] => [
+  {
+    put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
+    when: equals("version", current.version),
+  },
+  ...prospectDelta(next.companyId, indexEntry(next)),
+];
+
+/** The first one fails its condition where the prospect has as many notes as it may have. */
+export const insertNote = (note: StoredNote): Write[] => [
+  {
+    update: besideKeys.noteCount(note.companyId, note.prospectId),
+    change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
+    when: any(missing("notes"), below("notes", limits.notesPerProspect)),
+  },
+  { put: { ...keyOfNote(note), ...note }, when: absent },
+  ...noteDelta(note.companyId, indexNote(note)),
+  newNotePlace(note),
+];
+
+export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
+  { put: { ...keyOfNote(next), ...next }, when: equals("version", current.version) },
+  ...noteDelta(next.companyId, indexNote(next)),
+];
+
+/** A note that came with an import was not counted. */
+export const removeNote = (note: StoredNote): Write[] => [
+  { remove: keyOfNote(note), when: equals("version", note.version) },
+  ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
+  { remove: besideKeys.notePlace(note.companyId, note.id) },
+  ...(note.importId === undefined
+    ? [{ update: besideKeys.noteCount(note.companyId, note.prospectId), change: { add: { notes: -1 } } }]
+    : []),
+];
+
+const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
+  besideKeys.note(companyId, prospectId, createdAt, id);
 
 const Place = z.object({ type: z.literal("place"), prospectId: Id });
 

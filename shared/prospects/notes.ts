@@ -7,13 +7,11 @@ import { besideKeys } from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { findAttached, findNotePlaces } from "#shared/prospects/attached.ts";
-import { type NewNote, type Note, type NotePatch, StoredNote } from "#shared/prospects/note-schema.ts";
 import { presentNote } from "#shared/prospects/present.ts";
-import { isPublished } from "#shared/prospects/published.ts";
-import { readVisibleProspect } from "#shared/prospects/read.ts";
-import { insertNote, removeNote, replaceNote } from "#shared/prospects/row-writes.ts";
-import { requireVisible } from "#shared/prospects/visibility.ts";
+import { isPublished, readVisibleProspect, requireVisible } from "#shared/prospects/read.ts";
+import { findAttached, findNotePlaces, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
+import type { NewNote, Note, NotePatch } from "#shared/prospects/schema.ts";
+import { StoredNote } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 
 /** All notes of the prospect, newest first: read page by page, since 5 000 of them take more than an answer in one piece may. */

@@ -1,4 +1,8 @@
-/** Gives and ends the access of users: an invitation that nobody took up is withdrawn, or sent once more; anyone else is disabled and enabled. */
+/**
+ * Changes, disables and enables the users of a company.
+ *
+ * Disabling a user whose invitation is pending withdraws the invitation. Enabling a user without a valid invitation sends a new one.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
@@ -10,13 +14,55 @@ import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ConditionFailed, notFound } from "#shared/errors.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";
-import { inConstantTime, invitationOf, isStanding } from "#shared/reference/invitation.ts";
-import { inviteAgain } from "#shared/reference/invite.ts";
-import { EmailClaim, userWrite } from "#shared/reference/new-user.ts";
+import { inConstantTime, invitationOf, inviteAgain, isStanding } from "#shared/reference/invite.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
+import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
 import { outOfOffice, requireOwnerFor, requireSoundSelf, stillInOffice } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
-import { disableUser, patched, updateUser } from "#shared/reference/write-user.ts";
+
+/** Only sent fields change; a patch that changes nothing writes nothing. */
+export function updateUser(context: ApiContext, caller: Caller, id: number, patch: UserPatch): Promise<StoredUser> {
+  const work = async (): Promise<StoredUser> => {
+    const current = await getUser(context, caller.companyId, id);
+    const next = patched(current, patch);
+    if (JSON.stringify(current) === JSON.stringify(next)) return current;
+    requireOwnerFor(caller, current.role, next.role);
+    requireSoundSelf(caller, current, next);
+    const written = { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
+    const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
+    // A transaction names each row once, and the caller's own row is under its own condition already.
+    const office = id === caller.userId ? [] : [stillInOffice(caller)];
+    // A user whose invitation has ended has no rights beside a subject, which may be another user's by now.
+    const rights = isStanding(current, context.clock.now()) ? [rightsWrite(written)] : [];
+    await context.table.transact([put, ...rights, ...office, ...namesChange(caller.companyId)]);
+    return written;
+  };
+  const isConflict = ({ failed }: ConditionFailed) =>
+    failed.every(({ index, item }) => index === 0 || item?.type === "identity");
+  return optimistic(work, isConflict).catch((error: unknown) => {
+    throw error instanceof ConditionFailed ? outOfOffice() : error;
+  });
+}
+
+/** The user cannot sign in any more and keeps what it has; `isActive` brings it back. */
+export async function disableUser(context: ApiContext, caller: Caller, id: number): Promise<void> {
+  const current = await getUser(context, caller.companyId, id);
+  if (!current.isActive) throw notFound("user");
+  await updateUser(context, caller, id, { isActive: false });
+}
+
+const isUnchanged = ({ version }: StoredUser) => equals("version", version);
+
+export function patched(current: StoredUser, patch: UserPatch): StoredUser {
+  return {
+    ...current,
+    firstName: patch.firstName ?? current.firstName,
+    lastName: patch.lastName ?? current.lastName,
+    role: patch.role ?? current.role,
+    permissions: patch.permissions ?? current.permissions,
+    isActive: patch.isActive ?? current.isActive,
+  };
+}
 
 /** As `updateUser`; `isActive` sends an invitation that was withdrawn or has expired once more. */
 export async function changeUser(
