@@ -1,0 +1,64 @@
+/** Imports on a table that throttles: every row is written exactly once, at any rate that the table takes. */
+import { expect } from "vitest";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { contextOn } from "#shared/context.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
+import { withDeadline } from "#shared/deadline.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/read.ts";
+import { checkIndex } from "#shared/prospects/index/index-check.ts";
+import { readAllProspects } from "#shared/prospects/index/plain-reading.ts";
+import { type FaultyDynamoDb, patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { startThrottledDynamoDb, type ThrottledDynamoDb } from "../harness/throttled-dynamodb.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { jobScene } from "../jobs/job-scene.ts";
+
+/** The time of one run of the job on Lambda. */
+const RUN_MS = 900_000;
+
+const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
+
+export const tableOn = ({ endpoint }: ThrottledDynamoDb): Table =>
+  openTable(TABLE, dynamoClient({ ...local, ...patient, endpoint, attempts: 5 }));
+
+export interface Throttled {
+  readonly rows: number;
+  readonly partitions: number;
+  /** Write units a second of each partition. */
+  readonly rate: number;
+}
+
+/** Gives the number of runs that the import took, and the number of calls that the table refused. */
+export async function importThrottled(
+  db: FaultyDynamoDb,
+  { rows, partitions, rate }: Throttled,
+): Promise<{ runs: number; refusedCalls: number }> {
+  const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+  const scene = jobScene(db, now);
+  const company = await newCompany(scene.sound());
+  const lines = Array.from({ length: rows }, (_, i) => `n${i},39.7,${(-104 - i / 20_000).toFixed(5)}`);
+  const job = await scene.uploaded(company.caller, Buffer.from(`name,lat,lng\n${lines.join("\n")}\n`));
+  const throttled = await startThrottledDynamoDb(db.directEndpoint, partitions, rate);
+  let runs = 0;
+  try {
+    const context = { ...scene.sound(), ...contextOn(tableOn(throttled), { now: () => now.ms }) };
+    for (let isDone = false; !isDone; ) {
+      const end = Date.now() + RUN_MS;
+      const remainingMs = (): number => end - Date.now();
+      isDone = await withDeadline(remainingMs, () => scene.run(context, job, remainingMs));
+      runs++;
+      expect(runs).toBeLessThan(20);
+    }
+  } finally {
+    throttled.stop();
+  }
+  const { companyId } = company.caller;
+  expect(summaryOf(await findImport(scene.sound(), companyId, job.id))).toMatchObject({
+    state: "completed",
+    imported: rows,
+  });
+  const { prospects } = await readAllProspects(scene.sound().table, companyId);
+  expect(prospects).toHaveLength(rows);
+  expect(new Set(prospects.map(({ name }) => name)).size).toBe(rows);
+  expect(await checkIndex(scene.sound().table, companyId)).toEqual([]);
+  return { runs, refusedCalls: throttled.counts.refusedCalls };
+}
