@@ -1,9 +1,9 @@
 /** `npm run index -- verify|rebuild --company N`: compares a company's index with its rows, or makes it anew from them. */
 import { systemClock } from "#shared/clock.ts";
-import { RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
+import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { Table } from "#shared/db/table.ts";
-import { indexRecords } from "#shared/prospects/index/index-records.ts";
-import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { STACK_NAME } from "../config.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 

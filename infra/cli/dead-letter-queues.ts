@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import { openQueue } from "#shared/aws/queue.ts";
 import { systemClock } from "#shared/clock.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
-import { flushStream } from "#shared/company-index/flush-stream.ts";
+import { flushStream } from "#shared/company-index/write/flush.ts";
 import type { EventContext } from "#shared/context.ts";
 import { publishedTypes } from "#shared/webhooks/events/publish.ts";
 import { publishStream } from "#shared/webhooks/events/stream.ts";

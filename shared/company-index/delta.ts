@@ -1,7 +1,8 @@
 /** Unflushed entries as the table holds them: one slim, immutable row per write, in one partition with the head. */
 import * as z from "zod/mini";
-import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/head.ts";
-import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/row.ts";
+import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
+import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
+import type { Delta, RunsInView } from "#shared/company-index/versions.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -96,7 +97,7 @@ export async function readUnflushed(table: Table, companyId: number): Promise<Un
       head = readHead(item);
       continue;
     }
-    const key = keep(item, entries, notes);
+    const key = keepEntry(item, entries, notes);
     found.push(key);
     weight += weightOf(item);
     if (item.aside !== undefined) aside.add(key.sk);
@@ -120,7 +121,7 @@ const DeltaItem = z.object({
 const prospectKey = /^D#(\d+)#(\d+)$/;
 const noteKey = /^D#(\d+)#N(\d+)#(\d+)$/;
 
-function keep(item: Item, entries: IndexEntry[], notes: NoteEntry[]): Key {
+function keepEntry(item: Item, entries: IndexEntry[], notes: NoteEntry[]): Key {
   const { pk, sk, row, note } = DeltaItem.parse(item);
   const ofNote = noteKey.exec(sk);
   const ofProspect = prospectKey.exec(sk);
@@ -140,4 +141,81 @@ function fieldsOf(row: string) {
   const fields = Fields.parse(JSON.parse(row));
   const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
   return { createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits };
+}
+
+export interface Filled {
+  readonly delta: Delta;
+  /** Entries without their texts: they are being flushed, or were written at this very instant. */
+  readonly missing: number;
+}
+
+interface AsideText {
+  readonly text: string;
+  readonly phoneDigits: string;
+}
+
+/** By the sort keys of their entries. */
+export type AsideTexts = ReadonlyMap<string, AsideText>;
+
+const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z._default(z.string(), "") });
+
+/** All that there are, at half the price of a strong read: what it does not find yet is asked for by its key. */
+export async function readAsideTexts(table: Table, companyId: number): Promise<AsideTexts> {
+  const texts = new Map<string, AsideText>();
+  for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
+    keepText(item, texts);
+  return texts;
+}
+
+function keepText(item: Item, into: Map<string, AsideText>): void {
+  const { sk, text, phoneDigits } = Stored.parse(item);
+  into.set(sk, { text, phoneDigits });
+}
+
+/**
+ * The same entries with their texts. `aside`: sort keys of those that have theirs beside them. A flush takes the text away before its
+ * entry: an entry without one is left out where the runs have that very version, and counted as missing where they do not.
+ */
+export async function withTexts(
+  table: Table,
+  companyId: number,
+  { prospects, notes }: Delta,
+  runs: Pick<RunsInView, "prospectVersions" | "noteVersions">,
+  aside: ReadonlySet<string>,
+  known: AsideTexts = new Map(),
+): Promise<Filled> {
+  if (aside.size === 0) return { delta: { prospects, notes }, missing: 0 };
+  const texts = new Map(known);
+  const wanted = [...[...prospects.values()].map(skOfProspect), ...[...notes.values()].map(skOfNote)];
+  const left = wanted.filter((sk) => aside.has(sk) && !texts.has(sk));
+  for (const item of await table.batchGet(left.map((sk) => keys.deltaText(companyId, sk)))) keepText(item, texts);
+  let missing = 0;
+  /** Undefined: the runs have it. */
+  function filled<T extends { readonly version: number }>(entry: T, sk: string, flushed: number): T | undefined {
+    const found = texts.get(sk);
+    if (!aside.has(sk) || found !== undefined) return { ...entry, ...found };
+    if (flushed < entry.version) missing++;
+    return undefined;
+  }
+  const delta = {
+    prospects: mapped(prospects, (entry, id) =>
+      isTombstone(entry) ? entry : filled(entry, skOfProspect(entry), runs.prospectVersions.versionOf(id)),
+    ),
+    notes: mapped(notes, (entry, id) => filled(entry, skOfNote(entry), runs.noteVersions.versionOf(id))),
+  };
+  return { delta, missing };
+}
+
+// Sort keys are the same in every company.
+const skOfProspect = ({ id, version }: IndexEntry): string => keys.prospectDelta(0, id, version).sk;
+const skOfNote = ({ prospectId, noteId, version }: NoteEntry): string =>
+  keys.noteDelta(0, prospectId, noteId, version).sk;
+
+function mapped<T>(from: ReadonlyMap<number, T>, work: (entry: T, id: number) => T | undefined): Map<number, T> {
+  const into = new Map<number, T>();
+  for (const [id, entry] of from) {
+    const result = work(entry, id);
+    if (result !== undefined) into.set(id, result);
+  }
+  return into;
 }

@@ -1,7 +1,14 @@
-/**
- * Which version of a record is the newest that any run or unflushed entry has: whatever is older is dead, wherever it
- * stands. Open addressing in typed arrays: a million records take 26 MB.
- */
+/** Versions decide: which version of each record is the newest, in the runs of the index and among the unflushed entries. */
+import {
+  ByteReader,
+  ByteWriter,
+  compress,
+  decompress,
+  readNumbers,
+  writeNumbers,
+} from "#shared/company-index/encoding.ts";
+import type { IndexEntry, NoteEntry, NoteText } from "#shared/company-index/record.ts";
+import { readTexts, writeTexts } from "#shared/company-index/segment.ts";
 
 const EMPTY = 0;
 
@@ -72,3 +79,143 @@ export class NewestVersions {
 
 const isOlder = (version: number, age: number, thanVersion: number, thanAge: number): boolean =>
   version < thanVersion || (version === thanVersion && age < thanAge);
+
+/** Records and their versions, side by side. */
+export interface Versions {
+  readonly ids: Float64Array;
+  readonly versions: Float64Array;
+}
+
+/** What makes older versions elsewhere dead: all rows, tombstones and notes of a run that is not the oldest. */
+export interface Overrides {
+  readonly prospects: Versions;
+  readonly notes: Versions;
+}
+
+const none: Versions = { ids: new Float64Array(), versions: new Float64Array() };
+export const noOverrides: Overrides = { prospects: none, notes: none };
+
+interface Versioned {
+  readonly id: number;
+  readonly version: number;
+}
+
+export function encodeOverrides(prospects: readonly Versioned[], notes: readonly Versioned[]): Uint8Array {
+  const into = new ByteWriter();
+  for (const records of [prospects, notes]) {
+    const sorted = records.toSorted((a, b) => a.id - b.id);
+    into.integer(sorted.length);
+    writeNumbers(
+      into,
+      sorted.map(({ id }) => id),
+    );
+    writeNumbers(
+      into,
+      sorted.map(({ version }) => version),
+    );
+  }
+  return compress(into.finish());
+}
+
+export const decodeOverrides = (label: string, compressed: Uint8Array): Overrides =>
+  decompress(label, compressed, (bytes) => {
+    const from = new ByteReader(bytes);
+    const read = (): Versions => {
+      const count = from.integer();
+      return { ids: readNumbers(from, count), versions: readNumbers(from, count) };
+    };
+    return { prospects: read(), notes: read() };
+  });
+
+export function encodeNotes(notes: readonly NoteText[]): Uint8Array {
+  const into = new ByteWriter();
+  const numbers = (field: (note: NoteText) => number): void => writeNumbers(into, notes.map(field));
+  into.integer(notes.length);
+  numbers(({ prospectId }) => prospectId);
+  numbers(({ noteId }) => noteId);
+  numbers(({ version }) => version);
+  writeTexts(
+    into,
+    notes.map(({ text }) => text),
+  );
+  return compress(into.finish());
+}
+
+export const decodeNotes = (label: string, compressed: Uint8Array): NoteText[] =>
+  decompress(label, compressed, (raw) => {
+    const from = new ByteReader(raw);
+    const count = from.integer();
+    const [prospectIds, noteIds] = [readNumbers(from, count), readNumbers(from, count)];
+    const versions = readNumbers(from, count);
+    const { bytes, starts } = readTexts(from, count);
+    return Array.from({ length: count }, (_, i) => ({
+      prospectId: prospectIds[i] ?? 0,
+      noteId: noteIds[i] ?? 0,
+      version: versions[i] ?? 0,
+      text: bytes.toString("utf8", starts[i], (starts[i + 1] ?? 1) - 1),
+    }));
+  });
+
+/** Takes the versions of a run of this age into account. */
+export function addAll(into: NewestVersions, { ids, versions }: Versions, age: number): void {
+  for (const [i, id] of ids.entries()) into.add(id, versions[i] ?? 0, age);
+}
+
+/** Of each prospect and note that has unflushed entries, the newest. */
+export interface Delta {
+  readonly prospects: ReadonlyMap<number, IndexEntry>;
+  readonly notes: ReadonlyMap<number, NoteEntry>;
+}
+
+/** A note that stands in a run without its prospect. */
+export interface LooseNote extends NoteText {
+  /** Of its run. */
+  readonly age: number;
+}
+
+/** What the runs of one version of the index know beside their segments. */
+export interface RunsInView {
+  readonly prospectVersions: NewestVersions;
+  readonly noteVersions: NewestVersions;
+  readonly looseNotes: readonly LooseNote[];
+}
+
+/** Oldest first. */
+export function runsInView(runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[]): RunsInView {
+  const prospectVersions = new NewestVersions();
+  const noteVersions = new NewestVersions();
+  const looseNotes: LooseNote[] = [];
+  for (const [age, { overrides, looseNotes: notes }] of runs.entries()) {
+    addAll(prospectVersions, overrides.prospects, age);
+    addAll(noteVersions, overrides.notes, age);
+    for (const note of notes) looseNotes.push({ ...note, age });
+  }
+  return { prospectVersions, noteVersions, looseNotes };
+}
+
+/**
+ * The newest entry of each record. One that was flushed a moment ago stands in both places with the same version: then the
+ * unflushed one holds. One that is older than what is flushed is a remainder, and is left out.
+ */
+export function newestUnflushed(
+  { prospectVersions, noteVersions }: RunsInView,
+  entries: Iterable<IndexEntry>,
+  noteEntries: Iterable<NoteEntry>,
+): Delta {
+  const prospects = new Map<number, IndexEntry>();
+  for (const entry of entries) {
+    const { id, version } = entry;
+    if (prospectVersions.supersedes(id, version, UNFLUSHED)) continue;
+    if ((prospects.get(id)?.version ?? 0) < version) prospects.set(id, entry);
+  }
+  const notes = new Map<number, NoteEntry>();
+  for (const note of noteEntries) {
+    const { noteId, version } = note;
+    if (noteVersions.supersedes(noteId, version, UNFLUSHED)) continue;
+    if ((notes.get(noteId)?.version ?? 0) < version) notes.set(noteId, note);
+  }
+  return { prospects, notes };
+}
+
+/** Newer than every run. */
+const UNFLUSHED = Number.POSITIVE_INFINITY;

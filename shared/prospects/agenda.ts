@@ -8,7 +8,7 @@
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
-import { ByteReader, ByteWriter } from "#shared/company-index/bytes.ts";
+import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import type { Table } from "#shared/db/table.ts";

@@ -2,8 +2,8 @@
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { caseless, folded } from "#shared/caseless.ts";
-import type { SnapshotOptions } from "#shared/company-index/company-index.ts";
 import type { Criteria, SearchWord } from "#shared/company-index/criteria.ts";
+import type { SnapshotOptions } from "#shared/company-index/read/company-index.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
 import { digitsOf } from "#shared/prospects/indexed.ts";

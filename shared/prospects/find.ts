@@ -1,7 +1,8 @@
 /** Finds a company's prospects in its index, with the names that were current at the same instant. */
-import { companyIndex, type Found, type SnapshotOptions } from "#shared/company-index/company-index.ts";
-import { IndexUnreadable } from "#shared/company-index/compress.ts";
+
 import type { Criteria } from "#shared/company-index/criteria.ts";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
+import { companyIndex, type Found, type SnapshotOptions } from "#shared/company-index/read/company-index.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";

@@ -1,7 +1,7 @@
 /** What the company index keeps of a prospect and of a note. */
 
 import { caseless, folded } from "#shared/caseless.ts";
-import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/row.ts";
+import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 

@@ -4,7 +4,7 @@
  * Every change of a status, tag or user raises the dictionary's version. A reader of the cache must check that version.
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
-import { namesChangeInHead } from "#shared/company-index/head.ts";
+import { namesChangeInHead } from "#shared/company-index/manifest.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";

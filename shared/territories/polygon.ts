@@ -1,6 +1,6 @@
 /** A polygon as the table holds it: exactly the numbers that were sent, in some 4 to 13 bytes a point where their text takes 40. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { ByteReader, ByteWriter } from "#shared/company-index/bytes.ts";
+import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 
 export type Polygon = readonly (readonly [number, number])[];
 

@@ -7,7 +7,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod/mini";
-import { cacheBytesOf } from "#shared/company-index/cache-size.ts";
+import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
 import { ListQuery } from "#shared/prospects/list/list.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
 import { setStage } from "./stage.ts";

@@ -1,7 +1,7 @@
 /** A process of its own that keeps several copies of a company's index, and tells what they take of memory beside what the cache counts. */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
-import { companyIndex } from "#shared/company-index/company-index.ts";
+import { companyIndex } from "#shared/company-index/read/company-index.ts";
 import { contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";

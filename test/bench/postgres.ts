@@ -1,7 +1,7 @@
 /** The same rows and the same questions in Postgres, with the indexes that one would give it: count and page in both. */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
-import { pageOf } from "#shared/company-index/page.ts";
+import { pageOf } from "#shared/company-index/search/page.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import type { ListQuery } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";

@@ -2,13 +2,13 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";
-import { companyIndex, isStale } from "#shared/company-index/company-index.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
-import { flush } from "#shared/company-index/flush.ts";
-import { addImported } from "#shared/company-index/imported.ts";
-import type { Matches } from "#shared/company-index/match.ts";
-import { pageOf } from "#shared/company-index/page.ts";
+import { companyIndex, isStale } from "#shared/company-index/read/company-index.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
+import { pageOf } from "#shared/company-index/search/page.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { addImported } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import { blockOf, IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";

@@ -1,7 +1,7 @@
 /** How long lists take, cold and warm, and what a pin costs: times of this machine, worth something beside each other only. */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { pageOf } from "#shared/company-index/page.ts";
+import { pageOf } from "#shared/company-index/search/page.ts";
 import { newGzip } from "#shared/http/stream-body.ts";
 import { type ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";

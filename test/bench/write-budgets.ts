@@ -1,7 +1,7 @@
 /** Budgets 1, 3 and 6, as far as they are about writes: what they cost at once, what they add to reads, and what follows in the background. */
 import { prospectDelta } from "#shared/company-index/delta.ts";
-import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
-import { RETIRED_MS } from "#shared/company-index/garbage-collection.ts";
+import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
+import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";

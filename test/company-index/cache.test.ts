@@ -1,9 +1,8 @@
 /** What a function keeps of company indexes from read to read: texts go first, then whole companies, and no read sees less for it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { cacheBytesOf } from "#shared/company-index/cache-size.ts";
-import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
-import { addImported } from "#shared/company-index/imported.ts";
+import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { addImported } from "#shared/company-index/write/publish.ts";
 import { model } from "../bench/index-cache.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { findIn } from "./indexed-company.ts";

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
-import { flush } from "#shared/company-index/flush.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";

@@ -4,14 +4,14 @@
  */
 import type { DynamoDBRecord } from "aws-lambda";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
 import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
-import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
-import { flushStream } from "#shared/company-index/flush-stream.ts";
-import { RETIRED_MS, retiredIn } from "#shared/company-index/garbage-collection.ts";
-import { pageOf } from "#shared/company-index/page.ts";
-import type { IndexEntry, IndexRow } from "#shared/company-index/row.ts";
-import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
+import { readManifest, readSheets } from "#shared/company-index/manifest.ts";
+import { piecesOf } from "#shared/company-index/pieces.ts";
+import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
+import type { IndexEntry, IndexRow } from "#shared/company-index/record.ts";
+import { pageOf } from "#shared/company-index/search/page.ts";
+import { FLUSH_ENTRIES, flush, flushStream } from "#shared/company-index/write/flush.ts";
+import { RETIRED_MS, retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
 import { strikes } from "../harness/kills.ts";

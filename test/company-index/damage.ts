@@ -1,12 +1,18 @@
 /** Damages a company's index as no write of the service does: for checks, which must find it, and rebuilds, which must mend it. */
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { type Head, moveHead } from "#shared/company-index/head.ts";
-import { type Manifest, type Run, type SegmentEntry, sheetOf } from "#shared/company-index/manifest.ts";
-import { storeAside, storeSegments } from "#shared/company-index/publish.ts";
-import { rowsOf } from "#shared/company-index/rows.ts";
-import { readAsides, readSegments } from "#shared/company-index/run-pieces.ts";
-import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { readManifest, sheetItem } from "#shared/company-index/store.ts";
+import {
+  type Head,
+  type Manifest,
+  moveHead,
+  type Run,
+  readManifest,
+  type SegmentEntry,
+  sheetItem,
+  sheetOf,
+} from "#shared/company-index/manifest.ts";
+import { readAsides, readSegments } from "#shared/company-index/pieces.ts";
+import { type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
+import { storeAside, storeSegments } from "#shared/company-index/write/publish.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 

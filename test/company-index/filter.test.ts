@@ -1,14 +1,13 @@
 /** Law: of a segment the filters find the rows that they find one by one among the unflushed, and none that is dead. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { arranged } from "#shared/company-index/arrange.ts";
-import { type Criteria, passes } from "#shared/company-index/criteria.ts";
-import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
-import { findMatches } from "#shared/company-index/match.ts";
-import type { IndexRow } from "#shared/company-index/row.ts";
+import { type Criteria, passes, zoneOf } from "#shared/company-index/criteria.ts";
+import type { IndexRow } from "#shared/company-index/record.ts";
+import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
+import { findMatches } from "#shared/company-index/search/match.ts";
 import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
-import { zoneOf } from "#shared/company-index/zone.ts";
+import { arranged } from "#shared/company-index/write/order.ts";
 
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),

@@ -4,22 +4,17 @@
  */
 import fc from "fast-check";
 import { expect } from "vitest";
-import { arranged } from "#shared/company-index/arrange.ts";
-import { buildAside, buildSegments } from "#shared/company-index/build.ts";
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
-import { inOrder } from "#shared/company-index/in-order.ts";
-import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
-import { findMatches } from "#shared/company-index/match.ts";
-import { mergeRuns } from "#shared/company-index/merge.ts";
-import { pageOf } from "#shared/company-index/page.ts";
 import {
   type IndexEntry,
   type IndexRow,
   isTombstone,
   type NoteEntry,
   type NoteText,
-} from "#shared/company-index/row.ts";
-import { decodeNotes, decodeOverrides, type Overrides } from "#shared/company-index/run.ts";
+} from "#shared/company-index/record.ts";
+import { deadRows, deadUnder, LoadedSegment, SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
+import { findMatches } from "#shared/company-index/search/match.ts";
+import { inOrder, pageOf } from "#shared/company-index/search/page.ts";
 import {
   decodeGeo,
   decodeMain,
@@ -27,8 +22,16 @@ import {
   type RowWithNotes,
   type SegmentColumns,
 } from "#shared/company-index/segment.ts";
-import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
-import { deadRows, deadUnder, newestUnflushed, runsInView } from "#shared/company-index/view.ts";
+import {
+  decodeNotes,
+  decodeOverrides,
+  newestUnflushed,
+  type Overrides,
+  runsInView,
+} from "#shared/company-index/versions.ts";
+import { mergeRuns } from "#shared/company-index/write/merge.ts";
+import { arranged } from "#shared/company-index/write/order.ts";
+import { buildAside, buildSegments } from "#shared/company-index/write/publish.ts";
 
 /** Small, so that runs of a few rows have several segments. */
 const MAX_ROWS = 3;

@@ -1,19 +1,19 @@
 /** A company whose prospects and notes are written as the service writes them, and lists that are compared with its rows. */
 import { expect } from "vitest";
-import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/company-index.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
-import type { Matches } from "#shared/company-index/match.ts";
-import { pageOf } from "#shared/company-index/page.ts";
+import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
+import { pageOf } from "#shared/company-index/search/page.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { type CompanyProspects, readAllProspects } from "#shared/prospects/index/plain-reading.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { type CompanyProspects, readAllProspects } from "../harness/index-oracle.ts";
 
 const now = "2026-05-29T18:00:00.000Z";
 const WORDS = ["DOG", "CAT", "BELL"];

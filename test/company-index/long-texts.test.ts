@@ -2,12 +2,10 @@
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { FLUSH_ENTRIES, flush } from "#shared/company-index/flush.ts";
-import { flushStream } from "#shared/company-index/flush-stream.ts";
+import { FLUSH_ENTRIES, flush, flushStream } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { checkIndex } from "#shared/prospects/index/index-check.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
@@ -19,6 +17,7 @@ import {
   pass,
   startFaultyDynamoDb,
 } from "../harness/faulty-dynamodb.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 let db: FaultyDynamoDb;

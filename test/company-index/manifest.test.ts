@@ -3,22 +3,23 @@
  * 250 lines: all of it is about the same few runs.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { takeRest } from "#shared/company-index/compaction-lock.ts";
-import { openCompanyIndex } from "#shared/company-index/company-index.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { CAUGHT_UP, flush } from "#shared/company-index/flush.ts";
-import { RETIRED_MS, retiredIn } from "#shared/company-index/garbage-collection.ts";
-import { addImported } from "#shared/company-index/imported.ts";
-import { rebuild } from "#shared/company-index/rebuild.ts";
-import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
+import { readManifest, readSheets } from "#shared/company-index/manifest.ts";
+import { piecesOf } from "#shared/company-index/pieces.ts";
+import { openCompanyIndex } from "#shared/company-index/read/company-index.ts";
+import { takeRest } from "#shared/company-index/repair/compaction-lock.ts";
+import { rebuild } from "#shared/company-index/repair/rebuild.ts";
+import { CAUGHT_UP, flush } from "#shared/company-index/write/flush.ts";
+import { RETIRED_MS, retiredIn } from "#shared/company-index/write/garbage-collection.ts";
+import { addImported } from "#shared/company-index/write/publish.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { checkIndex } from "#shared/prospects/index/index-check.ts";
-import { indexRecords } from "#shared/prospects/index/index-records.ts";
-import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
 import { strikes } from "../harness/kills.ts";
 import { findIn, IndexedCompany } from "./indexed-company.ts";
 

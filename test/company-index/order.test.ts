@@ -1,7 +1,7 @@
 /** Laws of a segment's orders: rows as a list shows them, whatever their dates and ids are. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { listOrder } from "#shared/company-index/list-order.ts";
+import { listOrder } from "#shared/company-index/search/loaded-segment.ts";
 
 const columns = fc
   .record({

@@ -1,10 +1,10 @@
 /** Any page of any matches is the same stretch of the whole list in order. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
-import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
-import { pageOf } from "#shared/company-index/page.ts";
-import type { IndexRow } from "#shared/company-index/row.ts";
+import type { IndexRow } from "#shared/company-index/record.ts";
+import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
+import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
+import { pageOf } from "#shared/company-index/search/page.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
 
 const row = (id: number, createdAt: number): IndexRow => ({

@@ -4,18 +4,18 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { REST_MS } from "#shared/company-index/compaction-lock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { flush } from "#shared/company-index/flush.ts";
-import { retiredIn } from "#shared/company-index/garbage-collection.ts";
-import { HEAD_TYPE } from "#shared/company-index/head.ts";
-import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/rebuild.ts";
-import { piecesOf, readManifest, readSheets } from "#shared/company-index/store.ts";
+import { HEAD_TYPE, readManifest, readSheets } from "#shared/company-index/manifest.ts";
+import { piecesOf } from "#shared/company-index/pieces.ts";
+import { REST_MS } from "#shared/company-index/repair/compaction-lock.ts";
+import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { Item } from "#shared/db/item.ts";
 import type { Table } from "#shared/db/table.ts";
-import { checkIndex } from "#shared/prospects/index/index-check.ts";
-import { indexRecords } from "#shared/prospects/index/index-records.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
 import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
 import { strikes, strikesOf } from "../harness/kills.ts";
 import { IndexedCompany, type Staged } from "./indexed-company.ts";
 

@@ -1,7 +1,7 @@
 /** Law: a rebuilt run lists the versions of exactly those records that an entry or a staying run speaks of. */
 import { expect, test } from "vitest";
-import { versionsToList } from "#shared/company-index/rebuild-overrides.ts";
-import { noAside } from "#shared/company-index/run-pieces.ts";
+import { noAside } from "#shared/company-index/pieces.ts";
+import { versionsToList } from "#shared/company-index/repair/rebuild.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 
 function versions(...known: [id: number, version: number][]): NewestVersions {

@@ -1,14 +1,12 @@
 /** Laws of a search of several words: a note is found wherever it stands, and rows are kept each once. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Criteria } from "#shared/company-index/criteria.ts";
-import { LoadedSegment } from "#shared/company-index/loaded-segment.ts";
-import { findMatches } from "#shared/company-index/match.ts";
-import { RowSet } from "#shared/company-index/row-filter.ts";
+import { type Criteria, zoneOf } from "#shared/company-index/criteria.ts";
+import { deadRows, LoadedSegment, SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
+import { findMatches } from "#shared/company-index/search/match.ts";
+import { RowSet } from "#shared/company-index/search/row-filter.ts";
 import { decodeMain, decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
-import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
-import { deadRows, runsInView } from "#shared/company-index/view.ts";
-import { zoneOf } from "#shared/company-index/zone.ts";
+import { runsInView } from "#shared/company-index/versions.ts";
 
 function entryOf(id: number, version: number, statusId: number, text: string, notes: readonly string[]): RowWithNotes {
   const nowhere = { assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };

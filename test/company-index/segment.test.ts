@@ -1,17 +1,17 @@
 /** Laws of a stored segment: every row and note comes back exactly, and damaged bytes are an error. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cutIntoSegments, SEGMENT_ROWS } from "#shared/company-index/arrange.ts";
-import { IndexUnreadable } from "#shared/company-index/compress.ts";
-import { rowsOf } from "#shared/company-index/rows.ts";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import {
   decodeGeo,
   decodeMain,
   decodeText,
   encodeSegment,
   type RowWithNotes,
+  rowsOf,
   type SegmentColumns,
 } from "#shared/company-index/segment.ts";
+import { cutIntoSegments, SEGMENT_ROWS } from "#shared/company-index/write/order.ts";
 
 const decoded = ({ main, geo, text }: ReturnType<typeof encodeSegment>): SegmentColumns => ({
   main: decodeMain("main", main),

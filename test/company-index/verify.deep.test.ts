@@ -3,19 +3,17 @@
  * is the table of damages.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Zone } from "#shared/company-index/criteria.ts";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
-import { flush } from "#shared/company-index/flush.ts";
-import { RETIRED_MS } from "#shared/company-index/garbage-collection.ts";
-import { sheetOf } from "#shared/company-index/manifest.ts";
-import { rebuild } from "#shared/company-index/rebuild.ts";
-import type { Records } from "#shared/company-index/records.ts";
-import type { IndexRow } from "#shared/company-index/row.ts";
+import { sheetItem, sheetOf } from "#shared/company-index/manifest.ts";
+import type { IndexRow, Records } from "#shared/company-index/record.ts";
+import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { sheetItem } from "#shared/company-index/store.ts";
-import type { Zone } from "#shared/company-index/zone.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import { keys } from "#shared/db/keys.ts";
-import { indexRecords } from "#shared/prospects/index/index-records.ts";
-import { verifyIndex } from "#shared/prospects/index/verify-index.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { indexEntry } from "#shared/prospects/indexed.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { corrupt, type IndexInHand, indexInHand, pieceOf, putManifest, rewriteAside, rewriteRows } from "./damage.ts";

@@ -1,9 +1,9 @@
 /** Laws of a map's window: its stretches of the curve hold all that lies in it and little else, and rows are found by them. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { insideBox } from "#shared/company-index/criteria.ts";
-import { GEOHASH_BITS, placeOf, stretchesOf, WindowFilter } from "#shared/company-index/window.ts";
-import type { Box } from "#shared/company-index/zone.ts";
+import { type Box, insideBox } from "#shared/company-index/criteria.ts";
+import { GEOHASH_BITS, placeOf, stretchesOf } from "#shared/company-index/geohash.ts";
+import { WindowFilter } from "#shared/company-index/search/row-filter.ts";
 
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, -45, 0, 33.448, 45, 90));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, -90, 0, 90, 180));

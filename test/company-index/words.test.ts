@@ -1,12 +1,12 @@
 /** Laws of the search in a segment's texts: by their words it finds what a look into each text finds, whatever stands in them. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PlainTexts } from "#shared/company-index/plain-texts.ts";
+import { SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
+import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+import { findWord } from "#shared/company-index/search/text-search.ts";
+import { Words } from "#shared/company-index/search/words.ts";
 import { decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
-import { SegmentTexts } from "#shared/company-index/segment-texts.ts";
-import { findWord } from "#shared/company-index/text-search.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
-import { Words } from "#shared/company-index/words.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
 
 function plain(texts: readonly string[]): PlainTexts {

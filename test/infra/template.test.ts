@@ -1,6 +1,6 @@
 /** What the deployed service is made of, as rules that hold for every resource of a kind. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { IndexUnreadable } from "#shared/company-index/compress.ts";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { API_TIMEOUT_SECONDS } from "../../infra/api.ts";
 import { capacityOf } from "../../infra/capacity.ts";

@@ -2,20 +2,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
-import { flush } from "#shared/company-index/flush.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { limits } from "#shared/limits.ts";
 import { packAddresses } from "#shared/prospects/address.ts";
 import { createAddress, getAddress, newAddressWrite, readAddress, updateAddress } from "#shared/prospects/addresses.ts";
-import { readAllProspects } from "#shared/prospects/index/plain-reading.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { readAllProspects } from "../harness/index-oracle.ts";
 
 let db: FaultyDynamoDb;
 beforeAll(async () => {

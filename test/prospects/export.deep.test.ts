@@ -1,7 +1,7 @@
 /** The export on a table that others write meanwhile, whose copies are behind, and that fails: whole or broken off, never short. */
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { addImported } from "#shared/company-index/imported.ts";
+import { addImported } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";

@@ -1,9 +1,8 @@
 /** Lists and new prospects in warm functions: what is kept in memory is never older than what others have written. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { flush } from "#shared/company-index/flush.ts";
-import { type Run, sheetOf } from "#shared/company-index/manifest.ts";
-import { readManifest, sheetItem } from "#shared/company-index/store.ts";
+import { type Run, readManifest, sheetItem, sheetOf } from "#shared/company-index/manifest.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";

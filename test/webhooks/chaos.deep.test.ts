@@ -5,10 +5,10 @@ import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { checkIndex } from "#shared/prospects/index/index-check.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { conflict, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { sized } from "../harness/tier.ts";
 

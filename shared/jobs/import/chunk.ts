@@ -1,10 +1,8 @@
 /** Stretches of an import's rows: sorted along the curve, compressed as segments are, and kept in the bucket until all are there. */
 
 import type { Objects } from "#shared/aws/objects.ts";
-import { arranged, cutIntoSegments } from "#shared/company-index/arrange.ts";
-import { alongCurve } from "#shared/company-index/merge.ts";
 import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/company-index/segment.ts";
-import { unpacked } from "#shared/company-index/sorted-rows.ts";
+import { alongCurve, arranged, cutIntoSegments, unpacked } from "#shared/company-index/write/order.ts";
 import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
 
 interface Place {

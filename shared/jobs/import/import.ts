@@ -6,7 +6,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/objects.ts";
 import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
-import { addImported } from "#shared/company-index/imported.ts";
+import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";

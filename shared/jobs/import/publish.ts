@@ -1,6 +1,5 @@
 /** The end of an import by an upload: its rows become a run of the company index, and all of them are seen from one moment on. */
-import { addRun } from "#shared/company-index/imported.ts";
-import { storeAside, storeSegments } from "#shared/company-index/publish.ts";
+import { addRun, storeAside, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/item.ts";
 import { piecesNamed } from "#shared/jobs/import/abandon.ts";

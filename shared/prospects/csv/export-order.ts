@@ -1,7 +1,7 @@
 /** Which prospects an export holds, in their order: decided once, and kept in the bucket for the runs that come after. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { ByteReader, ByteWriter } from "#shared/company-index/bytes.ts";
-import type { Place } from "#shared/company-index/page.ts";
+import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
+import type { Place } from "#shared/company-index/search/page.ts";
 import { blockOf } from "#shared/db/keys.ts";
 
 /** In typed arrays, for there may be a million. */

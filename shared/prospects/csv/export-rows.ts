@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
-import type { Place } from "#shared/company-index/page.ts";
+import type { Place } from "#shared/company-index/search/page.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Consistency } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/item.ts";

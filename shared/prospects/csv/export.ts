@@ -1,6 +1,6 @@
 /** The CSV export: every match of the filters, in list order, in memory that does not grow with their number. */
 import type { Caller } from "#shared/auth/caller.ts";
-import { inOrder } from "#shared/company-index/in-order.ts";
+import { inOrder } from "#shared/company-index/search/page.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { limits } from "#shared/limits.ts";
 import { type Column, exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/columns.ts";

@@ -1,7 +1,7 @@
 /** Lists the addresses of a company in the order of their ids, as far as the caller may see them. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
-import { assigneesOf } from "#shared/company-index/assignees.ts";
+import { assigneesOf } from "#shared/company-index/search/match.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/item.ts";
 import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";

@@ -2,9 +2,9 @@
 
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { isStale } from "#shared/company-index/company-index.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";
-import { pageOf } from "#shared/company-index/page.ts";
+import { isStale } from "#shared/company-index/read/company-index.ts";
+import { pageOf } from "#shared/company-index/search/page.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";

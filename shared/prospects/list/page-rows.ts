@@ -1,6 +1,6 @@
 /** The rows of one page of prospects, by the cheaper of two ways, block by block: a Query of the span or the rows one by one. */
-import type { StaleSnapshot } from "#shared/company-index/company-index.ts";
-import type { Place } from "#shared/company-index/page.ts";
+import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
+import type { Place } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/item.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";

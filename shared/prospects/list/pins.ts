@@ -5,8 +5,8 @@
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { Matches, SegmentMatches } from "#shared/company-index/match.ts";
-import type { IndexRow } from "#shared/company-index/row.ts";
+import type { IndexRow } from "#shared/company-index/record.ts";
+import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";

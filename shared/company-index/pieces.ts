@@ -1,0 +1,139 @@
+/** Pieces of the index in the table: bytes cut into items, never changed once they are written. */
+
+import { randomBytes } from "node:crypto";
+import * as z from "zod/mini";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
+import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
+import type { NoteText } from "#shared/company-index/record.ts";
+import { columnsOf, type SegmentColumns } from "#shared/company-index/segment.ts";
+import { decodeNotes, decodeOverrides, noOverrides, type Overrides } from "#shared/company-index/versions.ts";
+import type { Item } from "#shared/db/item.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+
+/** Below DynamoDB's 400 KB for an item. */
+const PART_BYTES = 380_000;
+
+/** 72 random bits: no two pieces share an id, so none is ever written over. */
+export const newPieceId = (): string => randomBytes(9).toString("base64url");
+
+/** What belongs to a segment or a run under one name. */
+export interface Piece {
+  /** Id of the segment or run. */
+  readonly owner: string;
+  readonly name: string;
+  readonly parts: number;
+}
+
+export interface StoredPiece {
+  readonly parts: number;
+  readonly items: readonly (Key & Item)[];
+}
+
+export function cutPiece(companyId: number, owner: string, name: string, bytes: Uint8Array): StoredPiece {
+  const parts = Math.ceil(bytes.length / PART_BYTES);
+  const items = Array.from({ length: parts }, (_, part) => ({
+    ...keys.indexPart(companyId, owner, name, part),
+    type: "indexPart",
+    bytes: bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES),
+  }));
+  return { parts, items };
+}
+
+const keysOf = (companyId: number, { owner, name, parts }: Piece): Key[] =>
+  Array.from({ length: parts }, (_, part) => keys.indexPart(companyId, owner, name, part));
+
+const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
+
+/**
+ * The bytes of each piece, in the order asked: one round. Pieces never change, so that an eventual read is as good as any; what
+ * it does not find yet is asked for again. Throws IndexUnreadable where a part is missing.
+ */
+export async function readPieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
+  const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
+  const found = new Map<string, Uint8Array>();
+  for (const consistency of ["eventual", "strong"] as const) {
+    const left = wanted.filter((key) => !found.has(nameOf(key)));
+    for (const item of left.length === 0 ? [] : await table.batchGet(left, { consistency })) {
+      const { pk, sk, bytes } = PartItem.parse(item);
+      found.set(nameOf({ pk, sk }), bytes);
+    }
+  }
+  return pieces.map((piece) => {
+    const parts = keysOf(companyId, piece).map((key) => found.get(nameOf(key)));
+    return Buffer.concat(parts.map((part) => part ?? missing(companyId, piece)));
+  });
+}
+
+function missing(companyId: number, { owner, name }: Piece): never {
+  throw new IndexUnreadable(`the index of company ${companyId} lacks a part of ${name} of ${owner}`);
+}
+
+const nameOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
+
+/** A damaged manifest may name a piece twice, and a batch may not. */
+export function removePieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> {
+  const going = new Map(pieces.flatMap((piece) => keysOf(companyId, piece)).map((key) => [nameOf(key), key]));
+  return table.batchRemove([...going.values()]);
+}
+
+/** Everything that these runs lead to. */
+export const piecesOf = ({ runs }: Manifest): Piece[] =>
+  runs.flatMap(({ id, overrides, looseNotes, segments }) => [
+    { owner: id, name: "overrides", parts: overrides },
+    { owner: id, name: "notes", parts: looseNotes },
+    ...segments.flatMap(piecesOfSegment),
+  ]);
+
+export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
+  Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
+
+export interface Aside {
+  readonly overrides: Overrides;
+  readonly looseNotes: readonly NoteText[];
+}
+
+export const noAside: Aside = { overrides: noOverrides, looseNotes: [] };
+
+/** Of each run, in one round. */
+export async function readAsides(table: Table, companyId: number, runs: readonly Run[]): Promise<Aside[]> {
+  const pieces = runs.flatMap(({ id, overrides, looseNotes }) => [
+    { owner: id, name: "overrides", parts: overrides },
+    { owner: id, name: "notes", parts: looseNotes },
+  ]);
+  const bytes = await readPieces(table, companyId, pieces);
+  return runs.map((run, i) => asideOf(run, bytes[2 * i], bytes[2 * i + 1]));
+}
+
+const asideOf = (run: Run, overrides: Uint8Array | undefined, notes: Uint8Array | undefined): Aside => ({
+  overrides:
+    overrides === undefined || run.overrides === 0
+      ? fewOverridesOf(run)
+      : decodeOverrides(`overrides of ${run.id}`, overrides),
+  looseNotes: notes === undefined || run.looseNotes === 0 ? [] : decodeNotes(`notes of ${run.id}`, notes),
+});
+
+/** Those that stand in the run's sheet. */
+export const fewOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
+  fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
+
+/** Each call of what it gives decodes a segment anew: only its compressed bytes stay in memory. */
+export async function readSegments(
+  table: Table,
+  companyId: number,
+  { segments }: Pick<Run, "segments">,
+): Promise<(() => SegmentColumns)[]> {
+  const bytes = await readPieces(
+    table,
+    companyId,
+    segments.flatMap(({ id, parts }) =>
+      (["main", "geo", "text"] as const).map((name) => ({ owner: id, name, parts: parts[name] })),
+    ),
+  );
+  return segments.map(({ id }, i) => {
+    const [main, geo, text] = bytes.slice(3 * i);
+    if (main === undefined || geo === undefined || text === undefined)
+      throw new Error("fewer pieces than were asked for");
+    return () => columnsOf(id, { main, geo, text });
+  });
+}

@@ -1,0 +1,297 @@
+/** One version of a company's index in memory, as far as reads have needed it so far. */
+import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
+import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type Aside, fewOverridesOf, noAside, type Piece, readPieces } from "#shared/company-index/pieces.ts";
+import {
+  deadRows,
+  deadUnder,
+  type IndexView,
+  LoadedSegment,
+  type SegmentInView,
+  SegmentTexts,
+} from "#shared/company-index/search/loaded-segment.ts";
+import { decodeGeo, decodeMain, decodeText } from "#shared/company-index/segment.ts";
+import {
+  type Delta,
+  decodeNotes,
+  decodeOverrides,
+  type RunsInView,
+  runsInView,
+} from "#shared/company-index/versions.ts";
+import type { Table } from "#shared/db/table.ts";
+
+export class Snapshot {
+  readonly manifest: Manifest;
+  readonly #companyId: number;
+  readonly #segments = new Map<string, LoadedSegment>();
+  readonly #overrides = new Map<string, Aside["overrides"]>();
+  readonly #looseNotes = new Map<string, Aside["looseNotes"]>();
+  readonly #dead = new Map<string, Uint8Array | undefined>();
+  #bytes: number | undefined;
+  #makesWords = false;
+  /** Reads that have begun to load what they look at. */
+  #readers = 0;
+  #inView: readonly SegmentInView[] | undefined;
+  #runs: RunsInView | undefined;
+  #runsWithNotes: RunsInView | undefined;
+
+  /** Takes over what an earlier version of the same company's index has in memory. */
+  constructor(companyId: number, manifest: Manifest, earlier: Snapshot | undefined) {
+    this.#companyId = companyId;
+    this.manifest = manifest;
+    if (earlier === undefined) return;
+    for (const run of manifest.runs) {
+      carry(earlier.#overrides, this.#overrides, run.id);
+      carry(earlier.#looseNotes, this.#looseNotes, run.id);
+      for (const { id } of run.segments) carry(earlier.#segments, this.#segments, id);
+    }
+  }
+
+  /** The overrides of a run; those that stand in its sheet are decoded when they are asked for first. */
+  #overridesOf(run: Run): Aside["overrides"] {
+    const overrides = this.#overrides.get(run.id) ?? fewOverridesOf(run);
+    this.#overrides.set(run.id, overrides);
+    return overrides;
+  }
+
+  /** Whether it is of the version that consists of these runs. */
+  holds(manifest: readonly string[]): boolean {
+    const { runs } = this.manifest;
+    return runs.length === manifest.length && runs.every(({ id }, age) => id === manifest[age]);
+  }
+
+  /** As the cache counts them. */
+  get bytes(): number {
+    this.#bytes ??= this.#countBytes();
+    return this.#bytes;
+  }
+
+  #countBytes(): number {
+    let bytes = 0;
+    for (const segment of this.#segments.values()) bytes += segment.bytes + segment.count;
+    for (const { prospects, notes } of this.#overrides.values())
+      bytes += 42 * (prospects.ids.length + notes.ids.length);
+    for (const notes of this.#looseNotes.values()) for (const { text } of notes) bytes += 100 + 2 * text.length;
+    return bytes;
+  }
+
+  /** Nothing is dropped that a read may look at until it calls what this gives. */
+  enter(): () => void {
+    this.#readers++;
+    return () => {
+      this.#readers--;
+    };
+  }
+
+  /** Drops what only searches look at, unless a read is under way. Gives how many bytes that were. */
+  dropTexts(): number {
+    const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
+    if (this.#readers > 0 || !hasTexts) return 0;
+    const before = this.bytes;
+    // An earlier version of the index may have the same segments, and be read.
+    for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
+    this.#looseNotes.clear();
+    this.#runsWithNotes = undefined;
+    this.#inView = undefined;
+    this.#bytes = undefined;
+    return before - this.bytes;
+  }
+
+  /** Searches make the words of some texts each: what that takes is counted with the next one. */
+  #expectWords(): void {
+    const grew = this.#makesWords;
+    this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.waiting > 0);
+    if (grew || this.#makesWords) this.#bytes = undefined;
+  }
+
+  /** Loads what the criteria look at and is not here yet: one round, or none. What has come is decoded while the rest is on its way. */
+  async load(table: Table, criteria: Criteria): Promise<void> {
+    if (criteria.words.length > 0) this.#expectWords();
+    const isMore = await loadAll(table, this.#companyId, this.#missing(criteria));
+    if (isMore) this.#bytes = undefined;
+  }
+
+  *#missing(criteria: Criteria): Generator<Load> {
+    const searches = criteria.words.length > 0;
+    for (const { id, overrides, looseNotes, segments } of this.manifest.runs) {
+      if (overrides > 0 && !this.#overrides.has(id)) {
+        yield {
+          piece: { owner: id, name: "overrides", parts: overrides },
+          keep: (bytes, label) => this.#overrides.set(id, decodeOverrides(label, bytes)),
+        };
+      }
+      if (searches && looseNotes > 0 && !this.#looseNotes.has(id)) {
+        yield {
+          piece: { owner: id, name: "notes", parts: looseNotes },
+          keep: (bytes, label) => this.#looseNotes.set(id, decodeNotes(label, bytes)),
+        };
+      }
+      for (const entry of segments) {
+        if (this.#isWhole(entry.id, criteria)) continue;
+        if (searches || canMeet(entry.zone, criteria)) yield* this.#missingOf(entry, criteria);
+      }
+    }
+  }
+
+  /** Whether a segment has all that the criteria may look at. */
+  #isWhole(id: string, criteria: Criteria): boolean {
+    const loaded = this.#segments.get(id);
+    return (
+      loaded !== undefined &&
+      (loaded.geo !== undefined || !looksAtPlaces(criteria)) &&
+      (loaded.text !== undefined || criteria.words.length === 0)
+    );
+  }
+
+  *#missingOf(entry: SegmentEntry, criteria: Criteria): Generator<Load> {
+    const { id, parts } = entry;
+    const loaded = this.#segments.get(id);
+    const segment = (): LoadedSegment => {
+      const found = this.#segments.get(id);
+      if (found === undefined) throw new Error("a segment's other columns came before its main ones");
+      return found;
+    };
+    if (loaded === undefined) {
+      yield {
+        piece: { owner: id, name: "main", parts: parts.main },
+        keep: (bytes, label) => {
+          // Another read may have brought it meanwhile, with more columns.
+          if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
+        },
+      };
+    }
+    if (looksAtPlaces(criteria) && loaded?.geo === undefined) {
+      yield {
+        piece: { owner: id, name: "geo", parts: parts.geo },
+        keep: (bytes, label) => {
+          segment().geo = decodeGeo(label, bytes);
+        },
+      };
+    }
+    if (criteria.words.length > 0 && loaded?.text === undefined) {
+      yield {
+        piece: { owner: id, name: "text", parts: parts.text },
+        keep: (bytes, label) => {
+          segment().text ??= new SegmentTexts(decodeText(label, bytes));
+        },
+      };
+    }
+  }
+
+  /** What the runs know, after `load` with the criteria. */
+  known(criteria: Criteria): RunsInView {
+    return this.#known(criteria);
+  }
+
+  /** What a read sees, after `load` with its criteria. Segments that hold nothing for it may be among the others. */
+  view(criteria: Criteria, delta: Delta): IndexView {
+    const runs = this.#known(criteria);
+    const flushed = this.#flushed(runs);
+    const segments =
+      delta.prospects.size === 0
+        ? flushed
+        : flushed.map((inView) => {
+            const dead = deadUnder(inView.segment, inView.dead, delta);
+            return dead === inView.dead ? inView : { ...inView, dead };
+          });
+    return { ...runs, segments, delta };
+  }
+
+  /** All that is loaded, as it is seen where nothing is unflushed: the same for each read until more is loaded. */
+  #flushed(runs: RunsInView): readonly SegmentInView[] {
+    if (this.#inView?.length === this.#segments.size) return this.#inView;
+    const inView = this.manifest.runs.flatMap((run, age) =>
+      run.segments.flatMap(({ id }) => {
+        const segment = this.#segments.get(id);
+        return segment === undefined ? [] : [{ segment, age, dead: this.#deadOf(segment, age, runs) }];
+      }),
+    );
+    this.#inView = inView;
+    return inView;
+  }
+
+  /** Loose notes are there once a search has loaded them. */
+  #known({ words }: Criteria): RunsInView {
+    if (words.length > 0) {
+      this.#runsWithNotes ??= this.#runsInView();
+      return this.#runsWithNotes;
+    }
+    this.#runs ??= this.#runsInView();
+    return this.#runs;
+  }
+
+  #runsInView(): RunsInView {
+    return runsInView(
+      this.manifest.runs.map((run) => ({
+        overrides: this.#overridesOf(run),
+        looseNotes: this.#looseNotes.get(run.id) ?? noAside.looseNotes,
+      })),
+    );
+  }
+
+  #deadOf(segment: LoadedSegment, age: number, { prospectVersions }: RunsInView): Uint8Array | undefined {
+    if (this.#dead.has(segment.entry.id)) return this.#dead.get(segment.entry.id);
+    const dead = deadRows(segment, age, prospectVersions);
+    this.#dead.set(segment.entry.id, dead);
+    return dead;
+  }
+}
+
+const looksAtPlaces = ({ box, onMap }: Criteria): boolean => box !== undefined || onMap === true;
+
+function carry<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string): void {
+  const found = from.get(id);
+  if (found !== undefined) to.set(id, found);
+}
+
+/** A piece that is not in memory yet, and what becomes of its bytes. */
+export interface Load {
+  readonly piece: Piece;
+  readonly keep: (bytes: Uint8Array, label: string) => void;
+}
+
+/** One round, or none. Gives whether there was anything to load. What has come is decoded while the rest is on its way. */
+export async function loadAll(table: Table, companyId: number, loads: Iterable<Load>): Promise<boolean> {
+  const batches = batchesOf(loads);
+  if (batches.length === 0) return false;
+  const work = async (): Promise<void> => {
+    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift())
+      await loadBatch(table, companyId, batch);
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+  return true;
+}
+
+async function loadBatch(table: Table, companyId: number, loads: readonly Load[]): Promise<void> {
+  const pieces = loads.map(({ piece }) => piece);
+  const bytes = await readPieces(table, companyId, pieces);
+  // A segment's main columns come before its other ones.
+  for (const [i, { piece, keep }] of loads.entries()) {
+    keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
+    // Stored bytes are of no use any more, and many are decoded one after the other.
+    bytes[i] = new Uint8Array();
+  }
+}
+
+/** Calls at a time: more would only wait for a socket. */
+const PARALLEL = 40;
+
+/** Items of the table that are asked for in one call: what comes at once is in memory twice, as it is stored and as it is used. */
+const BATCH_PARTS = 32;
+
+/** All that is loaded of a segment is in one of them. */
+function batchesOf(loads: Iterable<Load>): Load[][] {
+  const batches: Load[][] = [];
+  let parts = BATCH_PARTS;
+  let owner = "";
+  for (const load of loads) {
+    if (parts >= BATCH_PARTS && load.piece.owner !== owner) {
+      batches.push([]);
+      parts = 0;
+    }
+    batches.at(-1)?.push(load);
+    parts += load.piece.parts;
+    owner = load.piece.owner;
+  }
+  return batches;
+}

@@ -1,0 +1,168 @@
+/** Looks through a company's whole index, piece by piece: what it says of each record, and where its parts contradict each other. */
+
+import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
+import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
+import { type Manifest, type Run, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type Aside, noAside, readAsides, readSegments } from "#shared/company-index/pieces.ts";
+import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
+import { type RowWithNotes, rowsOf, type SegmentColumns } from "#shared/company-index/segment.ts";
+import { type Delta, newestUnflushed, type RunsInView, runsInView } from "#shared/company-index/versions.ts";
+import { byPlace, placed } from "#shared/company-index/write/order.ts";
+import type { Table } from "#shared/db/table.ts";
+
+/** Is told each record that is live in the index, as often as it is. */
+export interface Witness {
+  prospect(row: IndexRow): void;
+  note(note: NoteText): void;
+}
+
+export interface Inspection {
+  readonly runs: number;
+  readonly segments: number;
+  readonly unflushed: number;
+  /** Contradictions within the index, each as a sentence. */
+  readonly faults: readonly string[];
+  /** False when there is no telling what the index says of any record. */
+  readonly isReadable: boolean;
+}
+
+/** Segments that are read at once. */
+const PARALLEL = 4;
+
+/** One segment after the other is in memory. */
+export async function inspectIndex(table: Table, companyId: number, witness: Witness): Promise<Inspection> {
+  const faults: string[] = [];
+  const unflushed = await orFault(faults, () => readUnflushed(table, companyId));
+  const manifest = unflushed === undefined ? undefined : await sheetsOf(table, companyId, unflushed, faults);
+  if (unflushed === undefined || manifest === undefined) {
+    return { runs: 0, segments: 0, unflushed: unflushed?.keys.length ?? 0, faults, isReadable: false };
+  }
+  const asides = await asidesOf(table, companyId, manifest, faults);
+  const runs = runsInView(asides);
+  const newest = newestUnflushed(runs, unflushed.entries, unflushed.notes);
+  const filled = await withTexts(table, companyId, newest, runs, unflushed.aside);
+  if (filled.missing > 0) faults.push(`${filled.missing} unflushed entries of company ${companyId} lack texts`);
+  const delta = filled.missing > 0 ? newest : filled.delta;
+  const live = liveOnly(runs, delta, witness);
+  for (const [age, run] of manifest.runs.entries()) {
+    await inspectRun(table, companyId, run, faults, (entry) => live(entry, age));
+  }
+  for (const { age, ...note } of runs.looseNotes) live({ row: undefined, notes: [note] }, age);
+  tellUnflushed(delta, witness);
+  faults.push(...faultsOfHead(unflushed, manifest));
+  const segments = manifest.runs.reduce((sum, run) => sum + run.segments.length, 0);
+  return { runs: manifest.runs.length, segments, unflushed: unflushed.keys.length, faults, isReadable: true };
+}
+
+async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof IndexUnreadable)) throw error;
+    faults.push(error.message);
+    return undefined;
+  }
+}
+
+/** Undefined when one of them cannot be read; each of these is told. */
+async function sheetsOf(
+  table: Table,
+  companyId: number,
+  { head }: Unflushed,
+  faults: string[],
+): Promise<Manifest | undefined> {
+  const runs: Run[] = [];
+  for (const id of head.manifest) {
+    runs.push(...((await orFault(faults, () => readManifest(table, companyId, [id])))?.runs ?? []));
+  }
+  return runs.length === head.manifest.length ? { runs } : undefined;
+}
+
+async function asidesOf(table: Table, companyId: number, { runs }: Manifest, faults: string[]): Promise<Aside[]> {
+  const asides: Aside[] = [];
+  for (const run of runs) {
+    const [aside] = (await orFault(faults, () => readAsides(table, companyId, [run]))) ?? [];
+    asides.push(aside ?? noAside);
+  }
+  return asides;
+}
+
+function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
+  const ids = [...runs.map(({ id }) => id), ...runs.flatMap(({ segments }) => segments.map(({ id }) => id))];
+  const twice = ids.filter((id, i) => ids.indexOf(id) !== i);
+  return twice.map((id) => `version ${head.version} of the index names ${id} twice`);
+}
+
+/** Passes on what no newer run and no unflushed entry replaces. */
+function liveOnly({ prospectVersions, noteVersions }: RunsInView, delta: Delta, witness: Witness) {
+  return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
+    if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {
+      witness.prospect(row);
+    }
+    for (const note of notes) {
+      const { noteId, version } = note;
+      if (!delta.notes.has(noteId) && !noteVersions.supersedes(noteId, version, age)) witness.note(note);
+    }
+  };
+}
+
+function tellUnflushed({ prospects, notes }: Delta, witness: Witness): void {
+  for (const entry of prospects.values()) if (!isTombstone(entry)) witness.prospect(entry);
+  for (const { text, ...note } of notes.values()) if (text !== null) witness.note({ ...note, text });
+}
+
+async function inspectRun(
+  table: Table,
+  companyId: number,
+  run: Run,
+  faults: string[],
+  keep: (entry: RowWithNotes) => void,
+): Promise<void> {
+  const rows = run.segments.reduce((sum, segment) => sum + segment.rows, 0);
+  if (rows !== run.rows) faults.push(`run ${run.id} is said to hold ${run.rows} rows, its segments ${rows}`);
+  let last: RowWithNotes | undefined;
+  for (let from = 0; from < run.segments.length; from += PARALLEL) {
+    const some = run.segments.slice(from, from + PARALLEL);
+    const reads = some.map((entry) => orFault(faults, () => readSegments(table, companyId, { segments: [entry] })));
+    for (const [i, read] of (await Promise.all(reads)).entries()) {
+      const [entry, decode] = [some[i], read?.[0]];
+      const columns = decode === undefined ? undefined : await orFault(faults, decode);
+      if (entry === undefined || columns === undefined) continue;
+      const own = [...rowsOf(columns)];
+      faults.push(...faultsOfSegment(entry, columns, own), ...faultsOfOrder(entry, last, own));
+      last = own.at(-1) ?? last;
+      for (const one of own) keep(one);
+    }
+  }
+}
+
+function* faultsOfSegment(
+  { id, rows, zone }: SegmentEntry,
+  { main, geo, text }: SegmentColumns,
+  own: readonly RowWithNotes[],
+): Generator<string> {
+  const lengths = [main.count, geo.lat.length, text.digitStarts.length - 1];
+  if (lengths.some((length) => length !== rows)) {
+    yield `segment ${id} is said to hold ${rows} rows, its columns ${lengths.join(", ")}`;
+  }
+  if (own.length > 0 && !coversZone(zone, zoneOf(own.map(({ row }) => row)))) {
+    yield `the zone map of segment ${id} does not cover its rows`;
+  }
+}
+
+function* faultsOfOrder(
+  { id }: SegmentEntry,
+  last: RowWithNotes | undefined,
+  own: readonly RowWithNotes[],
+): Generator<string> {
+  let before = last === undefined ? undefined : placed(last);
+  for (const entry of own) {
+    const next = placed(entry);
+    if (before !== undefined && byPlace(before, next) >= 0) {
+      yield `segment ${id}: prospect ${next.id} is out of order`;
+      return;
+    }
+    before = next;
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * The rebuild: a run made from the records themselves takes the place of all runs that there are when it begins, by one move of
+ * the head, while reads, writes and flushes go on. What is written meanwhile stands in entries or in runs that are
+ * flushed meanwhile; these stay, newer than the rebuilt run, and versions decide.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
+import { type Head, type Run, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type Aside, newPieceId, piecesOfSegment, readAsides, removePieces } from "#shared/company-index/pieces.ts";
+import { isTombstone, type NoteEntry, type NoteText, type Records } from "#shared/company-index/record.ts";
+import { endRest, prolongRest, REST_MS, takeRest } from "#shared/company-index/repair/compaction-lock.ts";
+import { NewestVersions } from "#shared/company-index/versions.ts";
+import { RowSorter } from "#shared/company-index/write/order.ts";
+import {
+  discardRun,
+  type IndexContext,
+  publish,
+  storeAside,
+  storeSegments,
+} from "#shared/company-index/write/publish.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+
+/** Longer than a write takes to be seen in all its rows, and than a Query takes. */
+const SETTLE_MS = 250;
+const TRIES = 30;
+
+/** The rebuild has changed nothing, and may be begun again. */
+export class RebuildRefused extends Error {
+  override name = "RebuildRefused";
+}
+
+export interface RebuildOptions {
+  readonly settleMs?: number;
+  readonly progress?: (step: "read" | "store", prospects: number) => void;
+}
+
+export interface Rebuilt {
+  readonly prospects: number;
+  readonly notes: number;
+  readonly segments: number;
+  /** Runs that the new one took the place of. */
+  readonly replaced: number;
+  /** Runs that were flushed meanwhile, and stay. */
+  readonly staying: number;
+}
+
+/** Safe to kill at any point: the index is then as it was. Throws RebuildRefused. */
+export async function rebuild(
+  context: IndexContext,
+  records: Records,
+  companyId: number,
+  { settleMs = SETTLE_MS, progress = () => undefined }: RebuildOptions = {},
+): Promise<Rebuilt> {
+  const rebuildId = newPieceId();
+  const begun = await takeTurn(context, companyId, rebuildId);
+  const lease = keepResting(context, companyId, rebuildId);
+  try {
+    const replaced = begun.manifest;
+    const before = await readUnflushed(context.table, companyId);
+    await sleep(settleMs);
+    const { sorter, known, ...counts } = await readRecords(records, companyId, (count) => progress("read", count));
+    const rows = counted(sorter.sorted(), (count) => progress("store", count));
+    const segments = await storeSegments(context.table, companyId, rows);
+    const gone = new Set<number>();
+    const job = { context, records, companyId, replaced, known, gone, before, segments, settleMs, lease };
+    const staying = await putInPlace(job);
+    await sleep(settleMs);
+    await removeReplaced(context.table, records, companyId, known, before);
+    return { ...counts, segments: segments.length, replaced: replaced.length, staying };
+  } finally {
+    await lease.stop();
+    await endRest(context, companyId, rebuildId);
+  }
+}
+
+/** Gives the head as it is when this rebuild's turn begins: from then on no run is merged. */
+async function takeTurn(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const { head } = await readUnflushed(context.table, companyId);
+    const leftMs = head.mergesRestUntil - context.clock.now();
+    if (leftMs > 0) {
+      const turn = `its turn ends in ${Math.ceil(leftMs / 1_000)} s unless it goes on`;
+      throw new RebuildRefused(`another rebuild is under way, or was killed: ${turn}`);
+    }
+    const taken = await takeRest(context, companyId, head, rebuildId);
+    if (taken !== undefined) return taken;
+    await sleep(Math.random() * 20 * attempt);
+  }
+  throw keptChanging(companyId);
+}
+
+const keptChanging = (companyId: number): RebuildRefused =>
+  new RebuildRefused(`the index of company ${companyId} kept changing`);
+
+interface Lease {
+  /** Throws RebuildRefused when another rebuild has taken over. */
+  check(): void;
+  stop(): Promise<void>;
+}
+
+/** A failed call is made again at the next turn: the lease lasts for several. */
+function keepResting(context: IndexContext, companyId: number, rebuildId: string): Lease {
+  let lost = false;
+  let last: Promise<void> = Promise.resolve();
+  const prolong = (): void => {
+    last = prolongRest(context, companyId, rebuildId).catch((error: unknown) => {
+      lost ||= error instanceof ConditionFailed;
+    });
+  };
+  const timer = setInterval(prolong, REST_MS / 4);
+  return {
+    check: () => {
+      if (lost) throw new RebuildRefused("another rebuild has taken over");
+    },
+    stop: () => {
+      clearInterval(timer);
+      return last;
+    },
+  };
+}
+
+interface Read {
+  readonly sorter: RowSorter;
+  readonly known: KnownVersions;
+  readonly prospects: number;
+  readonly notes: number;
+}
+
+async function readRecords(records: Records, companyId: number, progress: (count: number) => void): Promise<Read> {
+  const sorter = new RowSorter();
+  const known = { prospects: new NewestVersions(), notes: new NewestVersions() };
+  let [prospects, notes] = [0, 0];
+  for await (const some of records.readAll(companyId)) {
+    const notesOf = Map.groupBy(some.notes, ({ prospectId }) => prospectId);
+    for (const { noteId, version } of some.notes) known.notes.add(noteId, version, 0);
+    for (const entry of some.prospects) {
+      known.prospects.add(entry.id, entry.version, 0);
+      if (isTombstone(entry)) continue;
+      const own: NoteText[] = notesOf.get(entry.id) ?? [];
+      sorter.add({ row: entry, notes: own });
+      prospects++;
+      notes += own.length;
+    }
+    progress(prospects);
+  }
+  return { sorter, known, prospects, notes };
+}
+
+function* counted<T>(entries: Iterable<T>, progress: (count: number) => void): Generator<T> {
+  let count = 0;
+  for (const entry of entries) {
+    yield entry;
+    if (++count % 1_000 === 0) progress(count);
+  }
+}
+
+interface Job {
+  readonly context: IndexContext;
+  readonly records: Records;
+  readonly companyId: number;
+  /** Ids of the runs that the rebuilt one takes the place of, oldest first. */
+  readonly replaced: readonly string[];
+  readonly known: KnownVersions;
+  /** Notes that were deleted before they could be read, as far as it is known yet. */
+  readonly gone: Set<number>;
+  /** What was unflushed when the rebuild began. */
+  readonly before: Unflushed;
+  readonly segments: SegmentEntry[];
+  readonly settleMs: number;
+  readonly lease: Lease;
+}
+
+/** Gives how many newer runs stay. A refused rebuild takes its segments away; after any other error they may be in use. */
+async function putInPlace(job: Job): Promise<number> {
+  try {
+    for (let attempt = 1; attempt <= TRIES; attempt++) {
+      const staying = await tryToPutInPlace(job);
+      if (staying !== undefined) return staying;
+      await sleep(Math.random() * 20 * attempt);
+    }
+    throw keptChanging(job.companyId);
+  } catch (error) {
+    if (error instanceof RebuildRefused) await removeSegments(job);
+    throw error;
+  }
+}
+
+/** Undefined when somebody else moved the head meanwhile. */
+async function tryToPutInPlace(job: Job): Promise<number | undefined> {
+  const { context, companyId, segments } = job;
+  const unflushed = await readUnflushed(context.table, companyId);
+  const staying = await stayingRuns(job, unflushed.head);
+  const asides = await readAsides(context.table, companyId, staying);
+  refuseImports(staying, asides);
+  const others = { unflushed: [job.before, unflushed], asides };
+  await findGone(job.records, companyId, job.known, others, job.gone, job.settleMs);
+  const listed = versionsToList(job.known, others, job.gone);
+  job.lease.check();
+  const run = await storeAside(context.table, companyId, segments, { ...listed, looseNotes: [] });
+  const manifest = [run, ...staying].map(({ id }) => id);
+  if ((await publish(context, companyId, unflushed.head, run, manifest)) !== undefined) return staying.length;
+  await discardRun(context.table, companyId, { ...run, segments: [] });
+  return undefined;
+}
+
+const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
+  removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
+
+/** Those that came since the rebuild began. */
+async function stayingRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
+  if (replaced.some((id, age) => manifest[age] !== id)) {
+    throw new RebuildRefused("the runs to be replaced are gone: another rebuild or a merge was faster");
+  }
+  return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).runs;
+}
+
+/** Imported rows are listed nowhere, so that it cannot be told which of them the rebuild has read already. */
+function refuseImports(staying: readonly Run[], asides: readonly Aside[]): void {
+  const isImported = staying.some(({ rows }, i) => rows > (asides[i]?.overrides.prospects.ids.length ?? 0));
+  if (isImported) throw new RebuildRefused("an import was added meanwhile");
+}
+
+/** Only when the rebuilt run is in place. */
+export async function removeReplaced(
+  table: Table,
+  records: Records,
+  companyId: number,
+  known: KnownVersions,
+  { entries, notes, keys: all, aside }: Unflushed,
+): Promise<void> {
+  const newer = entries.filter(({ id, version }) => version > known.prospects.versionOf(id));
+  const newerNotes = notes.filter(({ noteId, version }) => version > known.notes.versionOf(noteId));
+  const now = await records.readSome(
+    companyId,
+    newer.map(({ id }) => id),
+    newerNotes,
+  );
+  const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
+  const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
+  // An entry can be seen a moment before its row: it stays. One that no row has come for belongs to no write at all.
+  const staying = new Set([
+    ...newer
+      .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
+      .map(({ id, version }) => keys.prospectDelta(companyId, id, version).sk),
+    ...newerNotes
+      .filter(({ noteId, version }) => (noteNow.get(noteId) ?? 0) >= version)
+      .map(({ prospectId, noteId, version }) => keys.noteDelta(companyId, prospectId, noteId, version).sk),
+  ]);
+  const going = all.filter(({ sk }) => !staying.has(sk));
+  await removeUnflushed(table, companyId, { keys: going, aside });
+}
+
+/** The versions of all records that were read, deleted prospects included. */
+export interface KnownVersions {
+  readonly prospects: NewestVersions;
+  readonly notes: NewestVersions;
+}
+
+export interface ListedVersions {
+  readonly prospects: { id: number; version: number }[];
+  readonly notes: { id: number; version: number }[];
+}
+
+/** What may say something of a record besides the rebuilt run. */
+export interface Others {
+  readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
+  readonly asides: readonly Aside[];
+}
+
+/** `gone`: notes that were deleted before they were read. */
+export function versionsToList(known: KnownVersions, others: Others, gone: ReadonlySet<number>): ListedVersions {
+  const prospects = new Set(others.unflushed.flatMap(({ entries }) => entries.map(({ id }) => id)));
+  const claims = noteClaims(others);
+  const noteIds = new Set(claims.map(({ noteId }) => noteId));
+  for (const { overrides } of others.asides) {
+    for (const id of overrides.prospects.ids) prospects.add(id);
+    for (const id of overrides.notes.ids) noteIds.add(id);
+  }
+  const deletions = new NewestVersions();
+  // As the deletion was listed, which stood in a run that is replaced.
+  for (const { noteId, version } of claims) if (gone.has(noteId)) deletions.add(noteId, version + 1, 0);
+  return {
+    prospects: listed(known.prospects, prospects),
+    notes: [...listed(known.notes, noteIds), ...deletions],
+  };
+}
+
+const listed = (versions: NewestVersions, ids: Iterable<number>): { id: number; version: number }[] =>
+  [...ids].flatMap((id) => {
+    const version = versions.versionOf(id);
+    return version === 0 ? [] : [{ id, version }];
+  });
+
+const noteClaims = ({ unflushed, asides }: Others): NoteEntry[] => [
+  ...unflushed.flatMap(({ notes }) => notes),
+  ...asides.flatMap(({ looseNotes }) => looseNotes),
+];
+
+/**
+ * Adds the notes that others speak of and that were deleted before they could be read. One that no block held may as well have been
+ * written after its block was read: its row tells, at the second look at the latest, as an entry can be seen a moment
+ * before its row.
+ */
+export async function findGone(
+  records: Records,
+  companyId: number,
+  known: KnownVersions,
+  others: Others,
+  gone: Set<number>,
+  settleMs: number,
+): Promise<void> {
+  const deletions = new NewestVersions();
+  for (const { overrides } of others.asides) {
+    for (const [i, id] of overrides.notes.ids.entries()) deletions.add(id, overrides.notes.versions[i] ?? 0, 0);
+  }
+  const claims = noteClaims(others);
+  for (const { noteId, version, text } of claims) if (text === null) deletions.add(noteId, version, 0);
+  const isOpen = ({ noteId, version }: NoteEntry): boolean =>
+    !gone.has(noteId) && known.notes.versionOf(noteId) === 0 && deletions.versionOf(noteId) <= version;
+  const withoutRow = async (notes: readonly NoteEntry[]): Promise<readonly NoteEntry[]> => {
+    if (notes.length === 0) return [];
+    const found = new Set((await records.readSome(companyId, [], notes)).notes.map(({ noteId }) => noteId));
+    return notes.filter(({ noteId }) => !found.has(noteId));
+  };
+  const left = await withoutRow(claims.filter((claim) => claim.text !== null && isOpen(claim)));
+  if (left.length > 0) await sleep(settleMs);
+  for (const { noteId } of await withoutRow(left)) gone.add(noteId);
+}

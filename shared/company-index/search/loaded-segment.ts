@@ -1,0 +1,250 @@
+/** A segment in memory: the column groups that were needed so far, and orders of its rows that reads have asked for. */
+import type { SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
+import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+import { type Postings, postingsOf } from "#shared/company-index/search/row-filter.ts";
+import { Words } from "#shared/company-index/search/words.ts";
+import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
+import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
+
+/** Columns that have postings as soon as a filter looks at them. */
+export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
+
+export class LoadedSegment {
+  readonly entry: SegmentEntry;
+  readonly main: MainColumns;
+  geo: GeoColumns | undefined;
+  text: SegmentTexts | undefined;
+  /** Whether a read has looked for rows in it. */
+  isRead = false;
+  #byId: Uint16Array | undefined;
+  #newest: Uint16Array | undefined;
+  readonly #postings = new Map<PostedColumn, Postings>();
+
+  constructor(entry: SegmentEntry, main: MainColumns) {
+    this.entry = entry;
+    this.main = main;
+  }
+
+  get count(): number {
+    return this.main.count;
+  }
+
+  /** Itself where it has none, else a segment with the same columns and orders. */
+  withoutText(): LoadedSegment {
+    if (this.text === undefined) return this;
+    const other = new LoadedSegment(this.entry, this.main);
+    other.geo = this.geo;
+    other.isRead = this.isRead;
+    other.#byId = this.#byId;
+    other.#newest = this.#newest;
+    for (const [column, postings] of this.#postings) other.#postings.set(column, postings);
+    return other;
+  }
+
+  /** Its rows as a list shows them; undefined as long as they have not been put in that order. */
+  get newest(): Uint16Array | undefined {
+    return this.#newest;
+  }
+
+  /** Rows that wait to be put in the order of a list; none before the first read, which is to answer soon. */
+  get waiting(): number {
+    return this.isRead && this.#newest === undefined ? this.count : 0;
+  }
+
+  putInOrder(): void {
+    this.#newest = listOrder(this.main);
+    this.#postings.clear();
+  }
+
+  postings(column: PostedColumn): Postings {
+    const known = this.#postings.get(column);
+    if (known !== undefined) return known;
+    const made = postingsOf(this.main[column], this.#newest);
+    this.#postings.set(column, made);
+    return made;
+  }
+
+  /** Row of the prospect, or -1. */
+  rowOf(id: number): number {
+    const [first, last] = this.entry.zone.ids;
+    if (id < first || id > last) return -1;
+    const { ids } = this.main;
+    this.#byId ??= idOrder(ids);
+    let low = 0;
+    let high = this.count - 1;
+    while (low <= high) {
+      const middle = (low + high) >>> 1;
+      const row = this.#byId[middle] ?? 0;
+      const found = ids[row] ?? 0;
+      if (found === id) return row;
+      if (found < id) low = middle + 1;
+      else high = middle - 1;
+    }
+    return -1;
+  }
+
+  /** Bytes of memory, as the cache counts them: with the orders and postings that later reads make. */
+  get bytes(): number {
+    const { geo, text, count, main } = this;
+    const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
+    const postings = columns.reduce((sum, { values }) => sum + count * 2 + values.length * 80 + 300, 0);
+    return count * (24 + 8 + 4) + (geo === undefined ? 0 : count * 16) + (text?.byteLength ?? 0) + postings + 2_000;
+  }
+}
+
+/** Texts are numbered: a row's own one, then its notes, then the next row's. */
+export class SegmentTexts {
+  /** Of each text. */
+  readonly rowOf: Uint16Array;
+  /** Of each note. */
+  readonly noteIds: Float64Array;
+  readonly noteVersions: Float64Array;
+  #texts: PlainTexts | Words;
+  /** The digits of each row's phones: each phone is a word. */
+  #digits: PlainTexts | Words;
+  #isSearched = false;
+
+  constructor({ bytes, starts, rowOf, noteIds, noteVersions, digits, digitStarts }: TextColumns) {
+    this.rowOf = rowOf;
+    const isNote = (_: number, text: number): boolean => noteIds[text] !== 0;
+    this.noteIds = noteIds.filter(isNote);
+    this.noteVersions = noteVersions.filter(isNote);
+    this.#digits = new PlainTexts(digits, digitStarts);
+    this.#texts = new PlainTexts(bytes, starts);
+  }
+
+  /** Numbers of the texts in which the word occurs, some of them several times. */
+  visitTextsWith(word: Buffer, visit: (text: number) => void): void {
+    this.#isSearched = true;
+    this.#texts.visitTextsWith(word, visit);
+  }
+
+  /** Rows in whose phones the digits occur, some of them several times. */
+  visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
+    this.#digits.visitTextsWith(digits, visit);
+  }
+
+  /** -1: it is the row's own text. */
+  noteOf(text: number): number {
+    const row = this.rowOf[text] ?? 0;
+    return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
+  }
+
+  /** Bytes of text that wait for their words to be made; none before the first search. */
+  get waiting(): number {
+    return this.#isSearched && this.#texts instanceof PlainTexts ? this.#texts.bytes.length : 0;
+  }
+
+  makeWords(): void {
+    if (this.#texts instanceof PlainTexts) this.#texts = new Words(this.#texts);
+    if (this.#digits instanceof PlainTexts) this.#digits = new Words(this.#digits);
+  }
+
+  get byteLength(): number {
+    const own = [this.rowOf, this.noteIds, this.noteVersions, this.#digits, this.#texts];
+    return own.reduce((sum, { byteLength }) => sum + byteLength + 100, 0);
+  }
+}
+
+/** Whole numbers are exact in so many bits. */
+const EXACT_BITS = 53;
+
+/** Row numbers in the order of their ids. */
+export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
+
+/** Row numbers in the order of a list: two bytes a row. */
+export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
+  const byId = idOrder(ids);
+  const ranks = new Uint16Array(ids.length);
+  for (let rank = 0; rank < byId.length; rank++) ranks[byId[rank] ?? 0] = rank;
+  const order = ascending(createdAt, ranks).reverse();
+  for (let at = 0; at < order.length; at++) order[at] = byId[order[at] ?? 0] ?? 0;
+  return order;
+}
+
+/**
+ * What `low` says of each row, ordered by the rows' values and then by itself. Both stand in one number where they fit, for numbers
+ * alone are ordered in half the time.
+ */
+function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
+  const room = 2 ** Math.ceil(Math.log2(values.length + 1));
+  let least = Number.POSITIVE_INFINITY;
+  let most = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row] ?? 0;
+    if (value < least) least = value;
+    if (value > most) most = value;
+  }
+  if ((most - least + 1) * room > 2 ** EXACT_BITS) return compared(values, low);
+  const packed = new Float64Array(values.length);
+  for (let row = 0; row < values.length; row++) packed[row] = ((values[row] ?? 0) - least) * room + (low[row] ?? 0);
+  packed.sort();
+  const ordered = new Uint16Array(values.length);
+  for (let at = 0; at < ordered.length; at++) {
+    const value = packed[at] ?? 0;
+    ordered[at] = value - Math.floor(value / room) * room;
+  }
+  return ordered;
+}
+
+function compared(values: Float64Array, low: Uint16Array): Uint16Array {
+  const lowOf = (row: number): number => low[row] ?? 0;
+  const rows = rowNumbers(values.length);
+  return rows.sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0) || lowOf(a) - lowOf(b)).map(lowOf);
+}
+
+function rowNumbers(count: number): Uint16Array {
+  const rows = new Uint16Array(count);
+  for (let row = 0; row < count; row++) rows[row] = row;
+  return rows;
+}
+
+export interface SegmentInView {
+  readonly segment: LoadedSegment;
+  /** Of its run: higher is newer. */
+  readonly age: number;
+  /** 1 for each row that a newer run or an unflushed entry replaces or deletes; undefined where there is none. */
+  readonly dead: Uint8Array | undefined;
+}
+
+export interface IndexView {
+  readonly segments: readonly SegmentInView[];
+  /** Of the notes in all runs that list them. */
+  readonly noteVersions: NewestVersions;
+  readonly looseNotes: readonly LooseNote[];
+  readonly delta: Delta;
+}
+
+/** The unflushed prospects that are not deleted. */
+export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
+  for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
+}
+
+/** Rows that newer runs replace. */
+export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
+  if (newest.size === 0) return undefined;
+  let dead: Uint8Array | undefined;
+  for (let row = 0; row < main.count; row++) {
+    if (!newest.supersedes(main.ids[row] ?? 0, main.versions[row] ?? 0, age)) continue;
+    dead ??= new Uint8Array(main.count);
+    dead[row] = 1;
+  }
+  return dead;
+}
+
+/** The same with the rows dead that unflushed entries replace; `dead` itself where there is none of them here. */
+export function deadUnder(
+  segment: LoadedSegment,
+  dead: Uint8Array | undefined,
+  { prospects }: Delta,
+): Uint8Array | undefined {
+  let result = dead;
+  for (const id of prospects.keys()) {
+    const row = segment.rowOf(id);
+    if (row < 0) continue;
+    if (result === dead) result = dead?.slice() ?? new Uint8Array(segment.count);
+    if (result !== undefined) result[row] = 1;
+  }
+  return result;
+}

@@ -1,0 +1,169 @@
+/** Finds what a read wants: of each segment the rows that pass, and the unflushed prospects that do. */
+import { type Criteria, canMeet, passes, withinBox } from "#shared/company-index/criteria.ts";
+import { type Stretch, stretchesOf } from "#shared/company-index/geohash.ts";
+import type { IndexRow } from "#shared/company-index/record.ts";
+import {
+  type IndexView,
+  type LoadedSegment,
+  liveRows,
+  type PostedColumn,
+  type SegmentInView,
+} from "#shared/company-index/search/loaded-segment.ts";
+import {
+  allRows,
+  codedFilter,
+  keepRows,
+  noRows,
+  type RowFilter,
+  type Wanted,
+  WindowFilter,
+} from "#shared/company-index/search/row-filter.ts";
+import { findWords, makeSomeWords, type WordHits } from "#shared/company-index/search/text-search.ts";
+
+export interface SegmentMatches {
+  readonly inView: SegmentInView;
+  /** Numbers of the rows that pass. Not to be changed. */
+  readonly rows: Uint16Array;
+  /** Whether they come as a list shows them: newest first. Otherwise in no order. */
+  readonly inListOrder: boolean;
+}
+
+export interface Matches {
+  /** Only segments with at least one. */
+  readonly segments: readonly SegmentMatches[];
+  /** In no order. */
+  readonly unflushed: readonly IndexRow[];
+  /** Exact. */
+  readonly total: number;
+  /** Rows of segments that were looked at for the window of a map: compared with it, or taken with their whole segment. */
+  readonly looked: number;
+}
+
+/** Every segment that can meet the criteria must be in the view with the columns they look at; with words, every segment. */
+export function findMatches(view: IndexView, criteria: Criteria): Matches {
+  if (criteria.words.length > 0) makeSomeWords(view);
+  putSomeInOrder(view);
+  const words = findWords(view, criteria);
+  const search = new Search(criteria, words);
+  const segments: SegmentMatches[] = [];
+  let total = 0;
+  for (const [i, inView] of view.segments.entries()) {
+    if (!canMeet(inView.segment.entry.zone, criteria)) continue;
+    const matches = search.matchesIn(inView, i);
+    if (matches.rows.length > 0) segments.push(matches);
+    total += matches.rows.length;
+  }
+  const unflushed: IndexRow[] = [];
+  for (const row of liveRows(view.delta)) {
+    if (passes(criteria, row, (word) => words[word]?.unflushed.has(row.id) === true)) unflushed.push(row);
+  }
+  return { segments, unflushed, total: total + unflushed.length, looked: search.looked };
+}
+
+/** Rows that one read puts in the order of lists: some 10 ms of work. In order, a page is found without a look at all matches. */
+const ORDERED_AT_ONCE = 100_000;
+
+function putSomeInOrder({ segments }: IndexView): void {
+  let rows = 0;
+  for (const { segment } of segments) {
+    const { waiting } = segment;
+    if (waiting === 0 || rows >= ORDERED_AT_ONCE) continue;
+    segment.putInOrder();
+    rows += waiting;
+  }
+}
+
+/** The criteria as filters of one segment after the other. */
+class Search {
+  readonly #criteria: Criteria;
+  readonly #words: readonly WordHits[];
+  #stretches: readonly Stretch[] | undefined;
+  #looked = 0;
+
+  constructor(criteria: Criteria, words: readonly WordHits[]) {
+    this.#criteria = criteria;
+    this.#words = words;
+  }
+
+  get looked(): number {
+    return this.#looked;
+  }
+
+  /** Of number `at` of the view. Begins with the filter that lets the fewest rows pass, so that the others look at no more than these. */
+  matchesIn(inView: SegmentInView, at: number): SegmentMatches {
+    const { segment, dead } = inView;
+    const window = this.#windowIn(segment);
+    const filters = codedFilters(segment, this.#criteria);
+    for (const { rows } of this.#words) filters.push(rows[at] ?? noRows);
+    if (window !== undefined) filters.push(window);
+    if (filters.length > 1) filters.sort((a, b) => a.size - b.size);
+    const [narrowest, ...others] = filters;
+    let rows = narrowest?.rows() ?? allRows(segment.count);
+    if (dead !== undefined) rows = keepRows(rows, (row) => dead[row] === 0);
+    for (const filter of others) rows = keepRows(rows, (row) => filter.has(row));
+    rows = keepCreated(rows, segment, this.#criteria);
+    if (this.#criteria.box !== undefined) this.#looked += window?.compared ?? rows.length;
+    if (window === undefined) rows = keepPlaced(rows, segment, this.#criteria);
+    segment.isRead = true;
+    return { inView, rows, inListOrder: narrowest?.inListOrder === true };
+  }
+
+  /** Undefined where all that is on the map is within the box. */
+  #windowIn({ geo, entry }: LoadedSegment): WindowFilter | undefined {
+    const { box } = this.#criteria;
+    if (box === undefined || withinBox(entry.zone, box)) return undefined;
+    if (geo === undefined) throw coordinatesMissing();
+    this.#stretches ??= stretchesOf(box);
+    return new WindowFilter(geo, box, this.#stretches);
+  }
+}
+
+/** Those that do not hold for the whole segment. */
+function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
+  const filters: RowFilter[] = [];
+  const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {
+    if (wanted === undefined) return;
+    const filter = codedFilter(segment.main[column], segment.postings(column), wanted);
+    if (filter !== undefined) filters.push(filter);
+  };
+  add("statusId", criteria.statusIds);
+  add("assignedToUserId", criteria.assigneeIds);
+  add("tagIds", criteria.tagIds);
+  add("city", criteria.cities);
+  return filters;
+}
+
+function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria: Criteria): Uint16Array {
+  const { createdFrom: from = Number.NEGATIVE_INFINITY, createdTo: to = Number.POSITIVE_INFINITY } = criteria;
+  const [first, last] = entry.zone.createdAt;
+  if (first >= from && last <= to) return rows;
+  return keepRows(rows, (row) => {
+    const createdAt = main.createdAt[row] ?? 0;
+    return createdAt >= from && createdAt <= to;
+  });
+}
+
+/** What has both coordinates, where that is asked for. */
+function keepPlaced(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
+  if (box === undefined && onMap !== true) return rows;
+  if (geo === undefined) throw coordinatesMissing();
+  const { lat, lng } = geo;
+  return keepRows(rows, (row) => !(Number.isNaN(lat[row]) || Number.isNaN(lng[row])));
+}
+
+const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
+
+/** Those that are not deleted, with their assignees. `matches` are those of no filter at all. */
+export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
+  const wanted = new Set(ids);
+  const found = new Map<number, number | null>();
+  for (const { id, assignedToUserId } of unflushed) if (wanted.has(id)) found.set(id, assignedToUserId);
+  for (const { inView } of segments) {
+    const { values, codes } = inView.segment.main.assignedToUserId;
+    for (const id of wanted) {
+      const row = inView.segment.rowOf(id);
+      if (row >= 0 && inView.dead?.[row] !== 1) found.set(id, values[codes[row] ?? 0] ?? null);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,129 @@
+/** Texts one after the other in one stretch of UTF-8, each ended by a line break, and those of them in which some bytes stand. */
+
+export class PlainTexts {
+  readonly bytes: Buffer;
+  /** Where each text begins; one more at the end. */
+  readonly starts: Uint32Array;
+
+  constructor(bytes: Buffer, starts: Uint32Array) {
+    this.bytes = bytes;
+    this.starts = starts;
+  }
+
+  get byteLength(): number {
+    return this.bytes.byteLength + this.starts.byteLength;
+  }
+
+  /** Numbers of the texts in which the bytes stand side by side, each once. */
+  visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
+    const { bytes, starts } = this;
+    let text = 0;
+    for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, starts[text + 1])) {
+      text = textAt(starts, at, text);
+      visit(text);
+      if ((starts[text + 1] ?? 0) >= bytes.length) return;
+    }
+  }
+}
+
+/** Looks ahead in growing steps, then between the last two: hits may be near or far. */
+function textAt(starts: Uint32Array, at: number, from: number): number {
+  let low = from;
+  let step = 1;
+  while ((starts[low + step] ?? Number.POSITIVE_INFINITY) <= at) {
+    low += step;
+    step *= 2;
+  }
+  let high = low + step;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if ((starts[middle] ?? Number.POSITIVE_INFINITY) <= at) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+const BLANK = 0x20;
+const LINE_BREAK = 0x0a;
+
+/** All of a character beyond ASCII counts as letters. */
+const isLetter = (byte: number): boolean =>
+  byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
+
+export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
+
+/** Each word as a text that holds its runs, in the order of the words; `starts` says where each begins, one more at the end. */
+export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
+  const runs = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
+  const runStarts = new Uint32Array(starts.length);
+  let end = 0;
+  for (let word = 0; word + 1 < starts.length; word++) {
+    const from = end;
+    // A line break ends each word.
+    const last = (starts[word + 1] ?? 0) - 1;
+    for (let at = starts[word] ?? 0; at < last; at++) {
+      const byte = bytes[at] ?? BLANK;
+      if (isLetter(byte)) runs[end++] = byte;
+      else if (end > from && runs[end - 1] !== BLANK) runs[end++] = BLANK;
+    }
+    runs[end++] = LINE_BREAK;
+    runStarts[word + 1] = end;
+  }
+  return new PlainTexts(runs.subarray(0, end), runStarts);
+}
+
+/** Two words of 32 bits have a bit for each part. */
+export const PARTS = 64;
+const GRAM = 3;
+
+export class Grams {
+  /** Of each bucket two words of bits, one bit for each part. */
+  readonly #masks: Uint32Array;
+  readonly #buckets: number;
+
+  /** `starts` says where each part begins; one more at the end. */
+  constructor(bytes: Uint8Array, starts: Uint32Array) {
+    // As many buckets as a part has bytes, since most of its threes are distinct ones.
+    this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
+    this.#masks = new Uint32Array(2 * this.#buckets);
+    for (let part = 0; part + 1 < starts.length; part++)
+      this.#add(bytes, starts[part] ?? 0, starts[part + 1] ?? 0, part);
+  }
+
+  get byteLength(): number {
+    return this.#masks.byteLength;
+  }
+
+  #add(bytes: Uint8Array, from: number, to: number, part: number): void {
+    const masks = this.#masks;
+    const half = part >>> 5;
+    const bit = 1 << (part & 31);
+    const last = this.#buckets - 1;
+    let gram = 0;
+    for (let at = from; at < to; at++) {
+      gram = ((gram << 8) | (bytes[at] ?? 0)) & 0xffffff;
+      if (at - from < GRAM - 1) continue;
+      const slot = 2 * (bucketOf(gram) & last) + half;
+      masks[slot] = (masks[slot] ?? 0) | bit;
+    }
+  }
+
+  /** The parts that can hold the word, as two words of bits. A shorter one than three bytes may be anywhere. */
+  partsWith(word: Uint8Array): [low: number, high: number] {
+    const last = this.#buckets - 1;
+    let low = -1;
+    let high = -1;
+    let gram = 0;
+    for (let at = 0; at < word.length; at++) {
+      gram = ((gram << 8) | (word[at] ?? 0)) & 0xffffff;
+      if (at < GRAM - 1) continue;
+      const slot = 2 * (bucketOf(gram) & last);
+      low &= this.#masks[slot] ?? 0;
+      high &= this.#masks[slot + 1] ?? 0;
+      if (low === 0 && high === 0) break;
+    }
+    return [low, high];
+  }
+}
+
+const bucketOf = (gram: number): number => Math.imul(gram, 0x9e3779b1) >>> 12;

@@ -1,0 +1,259 @@
+/** Rows of a segment by their numbers: which of them a filter lets pass, and lists that get shorter from filter to filter. */
+
+import type { Box } from "#shared/company-index/criteria.ts";
+import type { Coded } from "#shared/company-index/encoding.ts";
+import { placeOf, type Stretch } from "#shared/company-index/geohash.ts";
+import type { GeoColumns } from "#shared/company-index/segment.ts";
+
+export interface RowFilter {
+  /** How many rows pass, dead ones included: the filter that lets the fewest pass is asked first. */
+  readonly size: number;
+  /** Whether `rows` gives them as a list shows them: newest first. */
+  readonly inListOrder: boolean;
+  /** Each once. Not to be changed. */
+  rows(): Uint16Array;
+  has(row: number): boolean;
+}
+
+export const noRows: RowFilter = { size: 0, inListOrder: true, rows: () => new Uint16Array(), has: () => false };
+
+let numbers = new Uint16Array();
+
+/** 0, 1, 2 …: not to be changed, for all segments share them. */
+export function allRows(count: number): Uint16Array {
+  if (numbers.length < count) numbers = Uint16Array.from({ length: count }, (_, row) => row);
+  return numbers.subarray(0, count);
+}
+
+/** In the order in which they come. */
+export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): Uint16Array {
+  const kept = new Uint16Array(rows.length);
+  let size = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] ?? 0;
+    if (isKept(row)) kept[size++] = row;
+  }
+  return kept.subarray(0, size);
+}
+
+/** So many rows are looked through one by one. A rare word has that many in a segment, and bits for all rows would cost more. */
+const FEW = 8;
+
+/** Rows that are found one after the other, some of them more than once. */
+export class RowSet implements RowFilter {
+  readonly inListOrder = false;
+  readonly #count: number;
+  readonly #rows: number[] = [];
+  #bits: Uint32Array | undefined;
+
+  /** Of a segment of so many rows. */
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  get size(): number {
+    return this.#rows.length;
+  }
+
+  add(row: number): void {
+    if (this.has(row)) return;
+    this.#rows.push(row);
+    if (this.#bits !== undefined) mark(this.#bits, row);
+    else if (this.#rows.length > FEW) this.#bits = this.#marked();
+  }
+
+  #marked(): Uint32Array {
+    const bits = new Uint32Array((this.#count + 31) >>> 5);
+    for (const row of this.#rows) mark(bits, row);
+    return bits;
+  }
+
+  rows(): Uint16Array {
+    return new Uint16Array(this.#rows);
+  }
+
+  has(row: number): boolean {
+    const bits = this.#bits;
+    if (bits === undefined) return this.#rows.includes(row);
+    return (((bits[row >>> 5] ?? 0) >>> (row & 31)) & 1) === 1;
+  }
+}
+
+function mark(bits: Uint32Array, row: number): void {
+  bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
+}
+
+/** What a filter asks for: an id, nobody, a city. */
+export type Wanted = number | string | null;
+
+export interface Postings {
+  /** Which codes stand for what a filter asks for: several tags together are one value, and each of them is asked for. */
+  readonly codes: ReadonlyMap<Wanted, readonly number[]>;
+  /** Where the rows of each code begin; one more at the end. */
+  readonly starts: Uint32Array;
+  /** Row numbers, code by code; those of one code in the order that the rows were given in. */
+  readonly rows: Uint16Array;
+  readonly inListOrder: boolean;
+}
+
+/** A value that filters ask for by one thing, or by several. */
+export type Value = Wanted | readonly number[];
+
+/** `order`: all rows as a list shows them; undefined where they have not been put in that order. */
+export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
+  const starts = new Uint32Array(values.length + 1);
+  for (let row = 0; row < codes.length; row++) starts[(codes[row] ?? 0) + 1] = (starts[(codes[row] ?? 0) + 1] ?? 0) + 1;
+  for (let code = 1; code < starts.length; code++) starts[code] = (starts[code] ?? 0) + (starts[code - 1] ?? 0);
+  const rows = new Uint16Array(codes.length);
+  const next = starts.slice();
+  for (let i = 0; i < codes.length; i++) {
+    const row = order === undefined ? i : (order[i] ?? 0);
+    const code = codes[row] ?? 0;
+    const at = next[code] ?? 0;
+    rows[at] = row;
+    next[code] = at + 1;
+  }
+  return { codes: codesOf(values), starts, rows, inListOrder: order !== undefined };
+}
+
+function codesOf(values: readonly Value[]): Map<Wanted, number[]> {
+  const codes = new Map<Wanted, number[]>();
+  for (const [code, value] of values.entries()) {
+    for (const wanted of isList(value) ? value : [value]) {
+      const known = codes.get(wanted);
+      if (known === undefined) codes.set(wanted, [code]);
+      else known.push(code);
+    }
+  }
+  return codes;
+}
+
+const isList = (value: Value): value is readonly number[] => typeof value === "object" && value !== null;
+
+/** The rows with something that is wanted; undefined where every row has. */
+export function codedFilter(
+  { values, codes }: Coded<Value>,
+  postings: Postings,
+  wanted: ReadonlySet<Wanted>,
+): RowFilter | undefined {
+  const chosen = chosenCodes(postings.codes, wanted);
+  if (chosen.length === values.length) return undefined;
+  const { starts, rows, inListOrder } = postings;
+  const stretches = chosen.map((code) => rows.subarray(starts[code], starts[code + 1]));
+  const [only] = chosen;
+  const isOne = chosen.length === 1;
+  return {
+    size: stretches.reduce((sum, { length }) => sum + length, 0),
+    inListOrder: inListOrder && chosen.length < 2,
+    rows: () => joined(stretches),
+    has: isOne ? (row) => codes[row] === only : amongCodes(codes, chosen),
+  };
+}
+
+/** Looks up whichever is fewer: what is wanted among what there is, or the other way round. */
+function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
+  const found: (readonly number[])[] = [];
+  if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
+  else for (const [one, some] of codes) if (wanted.has(one)) found.push(some);
+  const [first = [], ...more] = found;
+  return more.length === 0 ? first : [...new Set(found.flat())];
+}
+
+/** Judges codes when a row is asked for first. */
+function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
+  let isChosen: Uint8Array | undefined;
+  return (row) => {
+    if (isChosen === undefined) {
+      isChosen = new Uint8Array(Math.max(-1, ...chosen) + 1);
+      for (const code of chosen) isChosen[code] = 1;
+    }
+    return isChosen[codes[row] ?? 0] === 1;
+  };
+}
+
+function joined(stretches: readonly Uint16Array[]): Uint16Array {
+  const [only, second] = stretches;
+  if (only !== undefined && second === undefined) return only;
+  const rows = new Uint16Array(stretches.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const stretch of stretches) {
+    rows.set(stretch, at);
+    at += stretch.length;
+  }
+  return rows;
+}
+
+/** The rows of one segment that lie in the box. */
+export class WindowFilter implements RowFilter {
+  readonly inListOrder = false;
+  readonly #geo: GeoColumns;
+  readonly #box: Box;
+  /** Of each stretch the first row in it, and the first one behind it. */
+  readonly #spans: readonly (readonly [first: number, end: number])[];
+  /** Rows in the stretches: some may lie outside of the box, near its edges. */
+  readonly size: number;
+  #compared = 0;
+
+  constructor(geo: GeoColumns, box: Box, stretches: readonly Stretch[]) {
+    this.#geo = geo;
+    this.#box = box;
+    this.#spans = spansOf(geo, stretches);
+    this.size = this.#spans.reduce((sum, [first, end]) => sum + end - first, 0);
+  }
+
+  /** Rows whose coordinates were compared so far. */
+  get compared(): number {
+    return this.#compared;
+  }
+
+  rows(): Uint16Array {
+    const rows = new Uint16Array(this.size);
+    let size = 0;
+    for (const [first, end] of this.#spans) {
+      for (let row = first; row < end; row++) if (this.has(row)) rows[size++] = row;
+    }
+    return rows.subarray(0, size);
+  }
+
+  /** NaN fails each comparison: what has no coordinate is in no box. */
+  has(row: number): boolean {
+    this.#compared++;
+    const [minLng, minLat, maxLng, maxLat] = this.#box;
+    const lat = this.#geo.lat[row] ?? Number.NaN;
+    if (!(lat >= minLat && lat <= maxLat)) return false;
+    const lng = this.#geo.lng[row] ?? Number.NaN;
+    return minLng > maxLng ? lng >= minLng || lng <= maxLng : lng >= minLng && lng <= maxLng;
+  }
+}
+
+function spansOf({ lat, lng }: GeoColumns, stretches: readonly Stretch[]): [number, number][] {
+  const count = lat.length;
+  const placeAt = (row: number): number => {
+    const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
+    return Number.isNaN(y) || Number.isNaN(x) ? -1 : placeOf(y, x);
+  };
+  /** First row, from this one on, that does not lie before a place. */
+  const rowAt = (place: number, from: number): number => {
+    let [low, high] = [from, count];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (placeAt(middle) < place) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  const spans: [number, number][] = [];
+  const last = placeAt(count - 1);
+  let next = placeAt(0);
+  let row = 0;
+  for (const { from, to } of stretches) {
+    if (to <= next) continue;
+    if (from > last) break;
+    const first = from <= next ? row : rowAt(from, row);
+    row = to > last ? count : rowAt(to, first);
+    if (row > first) spans.push([first, row]);
+    if (row === count) break;
+    next = placeAt(row);
+  }
+  return spans;
+}

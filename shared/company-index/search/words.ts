@@ -1,0 +1,321 @@
+/**
+ * Texts as a search needs them: each distinct word once, and which texts it stands in. A word that is looked for holds no blank, so
+ * that it occurs in a text exactly where it occurs in one of the text's words. Most words of one text alone are numbers and e-mail
+ * addresses; what is looked for is mostly letters: of these words there is a second list, of the names that their letters make.
+ */
+import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+
+export class Words {
+  /** All words, those of several texts first, each ended by a line break. */
+  readonly #bytes: Buffer;
+  /** Where each word begins; one more at the end. */
+  readonly #starts: Uint32Array;
+  /** Texts, word by word. */
+  readonly #texts: Uint16Array | Uint32Array;
+  /** Of each word of several texts where its texts begin; one more at the end, from where on each word has one text. */
+  readonly #textStarts: Uint32Array;
+  readonly #grams: Grams;
+  /** Words between two bits of the grams. */
+  readonly #wordsOfPart: number;
+  /** Of the words of one text, by their number among these; undefined where the words are such letters themselves. */
+  readonly #runs: Words | undefined;
+
+  constructor(texts: PlainTexts, areRuns = false) {
+    const { bytes, starts } = texts;
+    const list = new WordList(bytes);
+    for (let text = 0; text + 1 < starts.length; text++) list.addText(starts[text] ?? 0, starts[text + 1] ?? 0, text);
+    const counts = countsOf(list);
+    const { order, shared } = sharedFirst(bytes, list, counts);
+    this.#starts = startsOf(list, order);
+    this.#bytes = bytesOf(bytes, order, list, this.#starts);
+    this.#textStarts = textStartsOf(counts, order, shared);
+    this.#texts = textsOf(list, order, this.#textStarts, starts.length - 1);
+    this.#wordsOfPart = Math.max(1, Math.ceil(order.length / PARTS));
+    const parts = Math.ceil(order.length / this.#wordsOfPart);
+    const partStarts = Uint32Array.from({ length: parts + 1 }, (_, part) => this.#startOf(part * this.#wordsOfPart));
+    this.#grams = new Grams(this.#bytes, partStarts);
+    if (!areRuns) this.#runs = new Words(letterRuns(this.#bytes, this.#starts.subarray(shared)), true);
+  }
+
+  get byteLength(): number {
+    const own = [this.#bytes, this.#starts, this.#texts, this.#textStarts, this.#grams, this.#runs];
+    return own.reduce((sum, part) => sum + (part?.byteLength ?? 0), 0);
+  }
+
+  /** Texts in which the bytes stand side by side, some of them several times. */
+  visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
+    const byRuns = this.#runs !== undefined && areLetters(wanted);
+    this.#visitWords(byRuns ? this.#shared : this.#starts.length - 1, wanted, visit);
+    if (!byRuns) return;
+    const singles = this.#textStarts[this.#shared] ?? 0;
+    this.#runs?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
+  }
+
+  /** How many words stand in several texts. */
+  get #shared(): number {
+    return this.#textStarts.length - 1;
+  }
+
+  /** Looks through the first `size` words. */
+  #visitWords(size: number, wanted: Buffer, visit: (text: number) => void): void {
+    const [low, high] = this.#grams.partsWith(wanted);
+    if (low === 0 && high === 0) return;
+    for (let part = 0; part < PARTS; part++) {
+      if (!hasBit(low, high, part)) continue;
+      const first = part;
+      while (part + 1 < PARTS && hasBit(low, high, part + 1)) part++;
+      const from = first * this.#wordsOfPart;
+      if (from >= size) return;
+      this.#visitBetween(from, Math.min(size, (part + 1) * this.#wordsOfPart), wanted, visit);
+    }
+  }
+
+  #visitBetween(first: number, end: number, wanted: Buffer, visit: (text: number) => void): void {
+    const from = this.#startOf(first);
+    const stretch = this.#bytes.subarray(from, this.#startOf(end));
+    let word = first;
+    for (let at = stretch.indexOf(wanted); at >= 0; at = stretch.indexOf(wanted, this.#startOf(word + 1) - from)) {
+      word = this.#wordAt(from + at, word, end);
+      this.#visitTexts(word, visit);
+      if (word + 1 >= end) return;
+    }
+  }
+
+  #visitTexts(word: number, visit: (text: number) => void): void {
+    const shared = this.#shared;
+    const singles = this.#textStarts[shared] ?? 0;
+    const from = word < shared ? (this.#textStarts[word] ?? 0) : singles + word - shared;
+    const end = word < shared ? (this.#textStarts[word + 1] ?? 0) : from + 1;
+    for (let at = from; at < end; at++) visit(this.#texts[at] ?? 0);
+  }
+
+  #startOf(word: number): number {
+    return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
+  }
+
+  /** The word that stands at a place; it is none before `from`. */
+  #wordAt(place: number, from: number, end: number): number {
+    let low = from;
+    let high = end;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (this.#startOf(middle) <= place) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+const hasBit = (low: number, high: number, part: number): boolean =>
+  (((part < 32 ? low : high) >>> (part & 31)) & 1) === 1;
+
+/** Of each word the number of its texts. */
+function countsOf(list: WordList): Uint32Array {
+  const counts = new Uint32Array(list.size);
+  const { words } = list.pairs;
+  for (let i = 0; i < words.length; i++) counts[words[i] ?? 0] = (counts[words[i] ?? 0] ?? 0) + 1;
+  return counts;
+}
+
+/** Bytes that words are ordered by. */
+const ORDERED = 3;
+
+/**
+ * The numbers that the list gives the words, in the order of the segment; the first `shared` words stand in several texts. Words that
+ * begin alike stand side by side: then a number that is looked for can stand in few parts, and a name in none that hold numbers.
+ */
+function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
+  let order: Uint32Array = new Uint32Array(counts.length);
+  for (let word = 0; word < order.length; word++) order[word] = word;
+  for (let at = ORDERED - 1; at >= 0; at--) {
+    order = sortedBy(order, (word) => (at < list.lengthOf(word) ? (text[list.fromOf(word) + at] ?? 0) : 0));
+  }
+  order = sortedBy(order, (word) => (counts[word] === 1 ? 1 : 0));
+  return { order, shared: counts.reduce((sum, count) => sum + (count === 1 ? 0 : 1), 0) };
+}
+
+/** By a byte of each; equal ones stay in their order. */
+function sortedBy(words: Uint32Array, byteOf: (word: number) => number): Uint32Array {
+  const bytes = new Uint8Array(words.length);
+  const next = new Uint32Array(257);
+  for (let i = 0; i < words.length; i++) {
+    const byte = byteOf(words[i] ?? 0);
+    bytes[i] = byte;
+    next[byte + 1] = (next[byte + 1] ?? 0) + 1;
+  }
+  for (let byte = 1; byte < next.length; byte++) next[byte] = (next[byte] ?? 0) + (next[byte - 1] ?? 0);
+  const sorted = new Uint32Array(words.length);
+  for (let i = 0; i < words.length; i++) {
+    const byte = bytes[i] ?? 0;
+    const at = next[byte] ?? 0;
+    sorted[at] = words[i] ?? 0;
+    next[byte] = at + 1;
+  }
+  return sorted;
+}
+
+function startsOf(list: WordList, order: Uint32Array): Uint32Array {
+  const starts = new Uint32Array(order.length + 1);
+  for (let i = 0; i < order.length; i++) starts[i + 1] = (starts[i] ?? 0) + list.lengthOf(order[i] ?? 0) + 1;
+  return starts;
+}
+
+function bytesOf(text: Buffer, order: Uint32Array, list: WordList, starts: Uint32Array): Buffer {
+  const bytes = Buffer.alloc(starts.at(-1) ?? 0, "\n");
+  for (let i = 0; i < order.length; i++) {
+    const from = list.fromOf(order[i] ?? 0);
+    const start = starts[i] ?? 0;
+    const length = (starts[i + 1] ?? 0) - start - 1;
+    for (let at = 0; at < length; at++) bytes[start + at] = text[from + at] ?? 0;
+  }
+  return bytes;
+}
+
+function textStartsOf(counts: Uint32Array, order: Uint32Array, shared: number): Uint32Array {
+  const starts = new Uint32Array(shared + 1);
+  for (let i = 0; i < shared; i++) starts[i + 1] = (starts[i] ?? 0) + (counts[order[i] ?? 0] ?? 0);
+  return starts;
+}
+
+function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, count: number): Uint16Array | Uint32Array {
+  const shared = starts.length - 1;
+  const next = new Uint32Array(order.length);
+  for (let i = 0; i < order.length; i++) {
+    next[order[i] ?? 0] = (starts[Math.min(i, shared)] ?? 0) + Math.max(0, i - shared);
+  }
+  const { words, texts } = list.pairs;
+  const inOrder = count > 0x10000 ? new Uint32Array(texts.length) : new Uint16Array(texts.length);
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? 0;
+    const at = next[word] ?? 0;
+    inOrder[at] = texts[i] ?? 0;
+    next[word] = at + 1;
+  }
+  return inOrder;
+}
+
+const BLANK = 0x20;
+const LINE_BREAK = 0x0a;
+/** Of a slot: no word is there. */
+const FREE = 0xffffffff;
+const NO_TEXT = 0xffffffff;
+
+export class WordList {
+  readonly #bytes: Uint8Array;
+  /** Of each slot the number of its word; at least half of them are free. */
+  #slots: Uint32Array;
+  #size = 0;
+  /** Of each word where it stands first, its length, and the last text that it was met in. */
+  #froms: Uint32Array;
+  #lengths: Uint32Array;
+  #lastTexts: Uint32Array;
+  /** Words and texts side by side, each pair once. */
+  #pairWords: Uint32Array;
+  #pairTexts: Uint32Array;
+  #pairs = 0;
+
+  /** The words stand in `bytes`, UTF-8, with a blank or a line break behind each. */
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    const room = 2 ** Math.ceil(Math.log2(bytes.length / 32 + 32));
+    this.#slots = new Uint32Array(2 * room).fill(FREE);
+    this.#froms = new Uint32Array(room);
+    this.#lengths = new Uint32Array(room);
+    this.#lastTexts = new Uint32Array(room).fill(NO_TEXT);
+    this.#pairWords = new Uint32Array(Math.ceil(bytes.length / 6) + 64);
+    this.#pairTexts = new Uint32Array(this.#pairWords.length);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The words between two places of the bytes stand in this text. */
+  addText(from: number, to: number, text: number): void {
+    const bytes = this.#bytes;
+    let first = from;
+    let hash = 0;
+    for (let at = from; at < to; at++) {
+      const byte = bytes[at] ?? BLANK;
+      if (byte !== BLANK && byte !== LINE_BREAK) {
+        hash = hashed(hash, byte);
+        continue;
+      }
+      if (at > first) this.#add(this.#wordAt(first, at - first, hash), text);
+      first = at + 1;
+      hash = 0;
+    }
+  }
+
+  fromOf(word: number): number {
+    return this.#froms[word] ?? 0;
+  }
+
+  /** In bytes. */
+  lengthOf(word: number): number {
+    return this.#lengths[word] ?? 0;
+  }
+
+  /** Every word of every text, once each, side by side; texts in the order in which they came. */
+  get pairs(): { words: Uint32Array; texts: Uint32Array } {
+    return { words: this.#pairWords.subarray(0, this.#pairs), texts: this.#pairTexts.subarray(0, this.#pairs) };
+  }
+
+  #add(word: number, text: number): void {
+    if (this.#lastTexts[word] === text) return;
+    this.#lastTexts[word] = text;
+    if (this.#pairs === this.#pairWords.length) {
+      this.#pairWords = doubled(this.#pairWords);
+      this.#pairTexts = doubled(this.#pairTexts);
+    }
+    this.#pairWords[this.#pairs] = word;
+    this.#pairTexts[this.#pairs++] = text;
+  }
+
+  #wordAt(from: number, length: number, hash: number): number {
+    const [bytes, slots, froms, lengths] = [this.#bytes, this.#slots, this.#froms, this.#lengths];
+    const mask = slots.length - 1;
+    let slot = spread(hash) & mask;
+    for (let word = slots[slot] ?? FREE; word !== FREE; word = slots[slot] ?? FREE) {
+      if (lengths[word] === length && isSame(bytes, froms[word] ?? 0, from, length)) return word;
+      slot = (slot + 1) & mask;
+    }
+    slots[slot] = this.#size;
+    froms[this.#size] = from;
+    lengths[this.#size] = length;
+    if (++this.#size === froms.length) this.#grow();
+    return this.#size - 1;
+  }
+
+  #grow(): void {
+    this.#froms = doubled(this.#froms);
+    this.#lengths = doubled(this.#lengths);
+    this.#lastTexts = doubled(this.#lastTexts).fill(NO_TEXT, this.#size);
+    this.#slots = new Uint32Array(this.#slots.length * 2).fill(FREE);
+    const mask = this.#slots.length - 1;
+    for (let word = 0; word < this.#size; word++) {
+      const from = this.fromOf(word);
+      let hash = 0;
+      for (let at = from; at < from + this.lengthOf(word); at++) hash = hashed(hash, this.#bytes[at] ?? 0);
+      let slot = spread(hash) & mask;
+      while (this.#slots[slot] !== FREE) slot = (slot + 1) & mask;
+      this.#slots[slot] = word;
+    }
+  }
+}
+
+function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolean {
+  for (let i = 0; i < length; i++) if (bytes[a + i] !== bytes[b + i]) return false;
+  return true;
+}
+
+const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
+
+/** The low bits of such a hash hang on the last letters alone. */
+const spread = (hash: number): number => hash ^ (hash >>> 15);
+
+function doubled(values: Uint32Array): Uint32Array {
+  const larger = new Uint32Array(values.length * 2);
+  larger.set(values);
+  return larger;
+}

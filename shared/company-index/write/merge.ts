@@ -1,0 +1,121 @@
+/**
+ * Several runs into one: of each prospect and note the newest version, in the order of the curve, so that many small
+ * segments become few full ones. One segment of each run is decoded at a time.
+ */
+
+import type { Run } from "#shared/company-index/manifest.ts";
+import { noAside, readAsides, readSegments } from "#shared/company-index/pieces.ts";
+import type { NoteText } from "#shared/company-index/record.ts";
+import {
+  columnsOf,
+  encodeSegment,
+  type RowWithNotes,
+  rowsOf,
+  type SegmentColumns,
+} from "#shared/company-index/segment.ts";
+import { addAll, NewestVersions, type Overrides, type Versions } from "#shared/company-index/versions.ts";
+import { alongCurve, cutIntoSegments, type Placed, placed } from "#shared/company-index/write/order.ts";
+import type { Table } from "#shared/db/table.ts";
+
+export interface RunToMerge {
+  /** Higher is newer. */
+  readonly age: number;
+  /** In the order of the curve; each call decodes anew. */
+  readonly segments: readonly (() => SegmentColumns)[];
+  readonly overrides: Overrides;
+  readonly looseNotes: readonly NoteText[];
+}
+
+/** A run that is not stored. */
+export function inMemory({ rows, prospects, notes, looseNotes }: InMemory, age: number): RunToMerge {
+  const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
+  return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
+}
+
+type InMemory = Pick<Merged, "prospects" | "notes" | "looseNotes"> & { readonly rows: Iterable<RowWithNotes> };
+
+const sideBySide = (records: readonly { id: number; version: number }[]): Versions => ({
+  ids: Float64Array.from(records, ({ id }) => id),
+  versions: Float64Array.from(records, ({ version }) => version),
+});
+
+export interface Merged {
+  /** Rows in the order of the curve. To be read once. */
+  readonly rows: Iterable<RowWithNotes>;
+  /** What stands in the merged run beside its rows; empty where it is the oldest, as nothing older is left to be hidden. */
+  readonly looseNotes: readonly NoteText[];
+  readonly prospects: readonly { id: number; version: number }[];
+  readonly notes: readonly { id: number; version: number }[];
+}
+
+/** `isOldest`: no run that stays is older than these, so what is deleted is forgotten. */
+export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): Merged {
+  const prospects = new NewestVersions();
+  const notes = new NewestVersions();
+  for (const { overrides, age } of runs) {
+    addAll(prospects, overrides.prospects, age);
+    addAll(notes, overrides.notes, age);
+  }
+  const { strays, present } = straysOf(runs, prospects, notes);
+  return {
+    rows: merged(runs, prospects, notes, strays),
+    looseNotes: isOldest ? [] : [...strays].flatMap(([id, list]) => (present.has(id) ? [] : list)),
+    prospects: isOldest ? [] : [...prospects],
+    notes: isOldest ? [] : [...notes],
+  };
+}
+
+/** Notes that stand apart from the live row of their prospect, by prospect; and the prospects that have a live row here. */
+function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
+  const strays = new Map<number, NoteText[]>();
+  const present = new Set<number>();
+  const keep = (note: NoteText, age: number): void => {
+    if (notes.supersedes(note.noteId, note.version, age)) return;
+    const list = strays.get(note.prospectId);
+    if (list === undefined) strays.set(note.prospectId, [note]);
+    else list.push(note);
+  };
+  for (const { looseNotes, age } of runs) for (const note of looseNotes) keep(note, age);
+  for (const { segments, age } of runs) {
+    for (const decode of segments) {
+      for (const { row, notes: own } of rowsOf(decode())) {
+        if (!prospects.supersedes(row.id, row.version, age)) present.add(row.id);
+        else for (const note of own) keep(note, age);
+      }
+    }
+  }
+  return { strays, present };
+}
+
+function* merged(
+  runs: readonly RunToMerge[],
+  prospects: NewestVersions,
+  notes: NewestVersions,
+  strays: ReadonlyMap<number, readonly NoteText[]>,
+): Generator<RowWithNotes> {
+  for (const { row, notes: own } of alongCurve(runs.map((run) => liveRowsOf(run, prospects, notes)))) {
+    yield { row, notes: [...own, ...(strays.get(row.id) ?? [])] };
+  }
+}
+
+function* liveRowsOf(run: RunToMerge, prospects: NewestVersions, notes: NewestVersions): Generator<Placed, undefined> {
+  for (const decode of run.segments) {
+    for (const { row, notes: own } of rowsOf(decode())) {
+      if (prospects.supersedes(row.id, row.version, run.age)) continue;
+      const live = own.filter(({ noteId, version }) => !notes.supersedes(noteId, version, run.age));
+      yield placed({ row, notes: live });
+    }
+  }
+  return undefined;
+}
+
+/** Their ages count from 0. */
+export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
+  const asides = await readAsides(table, companyId, runs);
+  const toMerge: RunToMerge[] = [];
+  for (const [age, run] of runs.entries()) {
+    const segments = await readSegments(table, companyId, run);
+    toMerge.push({ age, segments, ...(asides[age] ?? noAside) });
+  }
+  return toMerge;
+}

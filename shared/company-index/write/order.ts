@@ -1,0 +1,148 @@
+/** Rows in the order of the geohash curve: sorted, merged from sorted streams, and cut into segments. */
+
+import { GEOHASH_BITS, placeOf } from "#shared/company-index/geohash.ts";
+import type { IndexRow } from "#shared/company-index/record.ts";
+import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
+
+/** Rows of a segment: row numbers fit 16 bits, and its columns one item of the table. */
+export const SEGMENT_ROWS = 4_096;
+/** Characters of a segment's texts, all notes included. */
+const SEGMENT_TEXT = 2_000_000;
+
+/** Place along the geohash curve; what is not on the map comes first. */
+export const curvePlace = ({ lat, lng }: IndexRow): number => placeOf(lat, lng);
+
+export const byPlace = (a: { place: number; id: number }, b: { place: number; id: number }): number =>
+  a.place - b.place || a.id - b.id;
+
+/**
+ * Rows in the order of the curve, cut into stretches that are one segment each. A cut comes where the curve takes its largest
+ * step: a segment that ends at the edge of a geohash cell covers a compact part of the map, and a window meets few of them.
+ */
+export function* cutIntoSegments(
+  sorted: Iterable<RowWithNotes>,
+  maxRows: number = SEGMENT_ROWS,
+): Generator<RowWithNotes[]> {
+  let waiting: RowWithNotes[] = [];
+  let length = 0;
+  for (const entry of sorted) {
+    while (waiting.length === maxRows || (length > SEGMENT_TEXT && waiting.length > 0)) {
+      const segment = waiting.slice(0, largestStep(waiting, entry));
+      yield segment;
+      waiting = waiting.slice(segment.length);
+      length = textLength(waiting);
+    }
+    waiting.push(entry);
+    length += textLength([entry]);
+  }
+  if (waiting.length > 0) yield waiting;
+}
+
+/** A segment has at least this part of the rows that it could have: small ones make the manifest long. */
+const LEAST_PART = 1 / 4;
+
+/** How many of the rows come before the largest step; of equal ones the last. `next` follows the rows. */
+function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
+  let best = rows.length;
+  let bestStep = -1;
+  const least = Math.max(1, Math.floor(rows.length * LEAST_PART));
+  let place = placeAt(rows, least - 1);
+  for (let at = least; at <= rows.length; at++) {
+    const following = at < rows.length ? placeAt(rows, at) : curvePlace(next.row);
+    const step = stepBetween(place, following);
+    if (step >= bestStep) [best, bestStep] = [at, step];
+    place = following;
+  }
+  return best;
+}
+
+const placeAt = (rows: readonly RowWithNotes[], at: number): number => {
+  const entry = rows[at];
+  return entry === undefined ? -1 : curvePlace(entry.row);
+};
+
+const LOW = 2 ** 26;
+
+/** Bits below the first one that differs, and that one: the size of the smallest geohash cell with both places. */
+function stepBetween(place: number, following: number): number {
+  if (place < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
+  const high = Math.floor(place / LOW) ^ Math.floor(following / LOW);
+  return high === 0 ? 32 - Math.clz32((place % LOW) ^ (following % LOW)) : 58 - Math.clz32(high);
+}
+
+const textLength = (entries: readonly RowWithNotes[]): number =>
+  entries.reduce(
+    (sum, { row, notes }) => sum + row.text.length + notes.reduce((own, { text }) => own + text.length, 0),
+    0,
+  );
+
+export const arranged = (entries: readonly RowWithNotes[]): RowWithNotes[] =>
+  entries
+    .map((entry) => ({ entry, place: curvePlace(entry.row), id: entry.row.id }))
+    .sort(byPlace)
+    .map(({ entry }) => entry);
+
+/** Streams that are in the order of the curve as one that is. */
+export function* alongCurve(streams: readonly Iterator<Placed, undefined>[]): Generator<RowWithNotes> {
+  const heads = streams.map((stream) => stream.next());
+  for (;;) {
+    let first = -1;
+    for (const [i, head] of heads.entries()) {
+      const best = heads[first];
+      if (head.done !== true && (best === undefined || best.done === true || byPlace(head.value, best.value) < 0))
+        first = i;
+    }
+    const head = heads[first];
+    const stream = streams[first];
+    if (head === undefined || stream === undefined || head.done === true) return;
+    yield head.value.entry;
+    heads[first] = stream.next();
+  }
+}
+
+export interface Placed {
+  readonly place: number;
+  readonly id: number;
+  readonly entry: RowWithNotes;
+}
+
+export const placed = (entry: RowWithNotes): Placed => ({ place: curvePlace(entry.row), id: entry.row.id, entry });
+
+/** Rows that are sorted at once: a few ten megabytes. */
+const STRETCH_ROWS = 32_768;
+/** Characters of their texts, all notes included. */
+const STRETCH_TEXT = 16_000_000;
+
+type Packed = Record<Group, Uint8Array>;
+
+export class RowSorter {
+  #waiting: RowWithNotes[] = [];
+  #length = 0;
+  readonly #stretches: Packed[][] = [];
+
+  add(entry: RowWithNotes): void {
+    this.#waiting.push(entry);
+    this.#length += entry.row.text.length + entry.notes.reduce((sum, { text }) => sum + text.length, 0);
+    if (this.#waiting.length >= STRETCH_ROWS || this.#length >= STRETCH_TEXT) this.#pack();
+  }
+
+  /** All that were added. To be read once. */
+  *sorted(): Generator<RowWithNotes> {
+    this.#pack();
+    yield* alongCurve(this.#stretches.map(unpacked));
+  }
+
+  #pack(): void {
+    if (this.#waiting.length === 0) return;
+    this.#stretches.push([...cutIntoSegments(arranged(this.#waiting))].map(encodeSegment));
+    this.#waiting = [];
+    this.#length = 0;
+  }
+}
+
+export function* unpacked(segments: Packed[]): Generator<Placed, undefined> {
+  for (let next = segments.shift(); next !== undefined; next = segments.shift()) {
+    for (const entry of rowsOf(columnsOf("sorted rows", next))) yield placed(entry);
+  }
+  return undefined;
+}

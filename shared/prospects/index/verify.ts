@@ -1,0 +1,253 @@
+/**
+ * Compares a company's index with its rows, record by record, while reads and writes continue. A record that differs may have just
+ * been written: only a difference that lasts is a fault.
+ */
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type IndexEntry,
+  type IndexRow,
+  isTombstone,
+  type NotePlace,
+  type NoteText,
+  type Records,
+  type SomeRecords,
+} from "#shared/company-index/record.ts";
+import { type Inspection, inspectIndex, type Witness } from "#shared/company-index/repair/inspect.ts";
+import type { Table } from "#shared/db/table.ts";
+
+/** Looks after the first one. */
+const LOOKS = 3;
+const PAUSE_MS = 1_000;
+/** Records that are looked at again: where more differ, the first faults say what is the matter. */
+const LOOKED_AT_AGAIN = 10_000;
+
+export interface VerifyOptions {
+  readonly pauseMs?: number;
+  /** Is told how many prospects have been compared. */
+  readonly progress?: (prospects: number) => void;
+}
+
+export interface Verdict {
+  /** Rows that are not deleted. */
+  readonly prospects: number;
+  readonly notes: number;
+  readonly segments: number;
+  readonly runs: number;
+  readonly unflushed: number;
+  /** Each as a sentence. */
+  readonly faults: readonly string[];
+  /** Records that differed and were not looked at again, for there were too many. */
+  readonly unexamined: number;
+}
+
+export async function verifyIndex(
+  table: Table,
+  records: Records,
+  companyId: number,
+  { pauseMs = PAUSE_MS, progress = () => undefined }: VerifyOptions = {},
+): Promise<Verdict> {
+  const first = await compareAll(table, records, companyId, progress);
+  let { inspection } = first;
+  let suspects = first.suspects.first(LOOKED_AT_AGAIN);
+  const unexamined = first.suspects.size - suspects.size;
+  let faults: string[] = [];
+  for (let look = 0; look < LOOKS && suspects.size + inspection.faults.length > 0; look++) {
+    await sleep(pauseMs);
+    ({ inspection, suspects, faults } = await lookAgain(table, records, companyId, suspects));
+  }
+  const { runs, segments, unflushed } = inspection;
+  const { prospects, notes } = first;
+  return { prospects, notes, segments, runs, unflushed, faults: [...inspection.faults, ...faults], unexamined };
+}
+
+interface FirstLook {
+  readonly inspection: Inspection;
+  readonly suspects: Suspects;
+  readonly prospects: number;
+  readonly notes: number;
+}
+
+async function compareAll(
+  table: Table,
+  records: Records,
+  companyId: number,
+  progress: (prospects: number) => void,
+): Promise<FirstLook> {
+  const index = new Sightings();
+  const inspection = await inspectIndex(table, companyId, index);
+  index.forgetNotesOfNobody();
+  const suspects = new Suspects();
+  for (const id of index.repeated.prospects.keys()) suspects.prospects.add(id);
+  for (const id of index.repeated.notes.keys()) suspects.notes.set(id, index.notes.get(id)?.prospectId ?? 0);
+  let [prospects, notes] = [0, 0];
+  for await (const some of records.readAll(companyId)) {
+    const live = some.prospects.filter((entry) => !isTombstone(entry));
+    const liveIds = new Set(live.map(({ id }) => id));
+    const liveNotes = some.notes.filter(({ prospectId }) => liveIds.has(prospectId));
+    for (const row of live) if (!takeEqual(index.prospects, row.id, sightingOf(row))) suspects.prospects.add(row.id);
+    for (const note of liveNotes) {
+      if (!takeEqual(index.notes, note.noteId, sightingOf(note))) suspects.notes.set(note.noteId, note.prospectId);
+    }
+    prospects += live.length;
+    notes += liveNotes.length;
+    progress(prospects);
+  }
+  for (const id of index.prospects.keys()) suspects.prospects.add(id);
+  for (const [id, { prospectId }] of index.notes) suspects.notes.set(id, prospectId);
+  return { inspection, prospects, notes, suspects: inspection.isReadable ? suspects : new Suspects() };
+}
+
+/** What is left in the end stands in the index alone, or differs. */
+function takeEqual(seen: Map<number, Sighting>, id: number, expected: Sighting): boolean {
+  const isEqual = seen.get(id)?.print === expected.print;
+  if (isEqual) seen.delete(id);
+  return isEqual;
+}
+
+interface OtherLook {
+  readonly inspection: Inspection;
+  /** Those that still differ, or were written just now. */
+  readonly suspects: Suspects;
+  readonly faults: string[];
+}
+
+/** The rows are read before the index and after it: where they are the same, the index must say so too. */
+async function lookAgain(table: Table, records: Records, companyId: number, suspects: Suspects): Promise<OtherLook> {
+  const read = () => records.readSome(companyId, suspects.prospectIds(), suspects.notePlaces());
+  const before = rowsIn(await read());
+  const index = new Sightings(suspects);
+  const inspection = await inspectIndex(table, companyId, index);
+  index.forgetNotesOfNobody();
+  const after = rowsIn(await read());
+  const left = new Suspects();
+  if (!inspection.isReadable) return { inspection, suspects, faults: [] };
+  const faults: string[] = [];
+  for (const id of suspects.prospects) {
+    const seen = { entry: index.prospects.get(id), times: index.repeated.prospects.get(id) };
+    const verdict = judge(before.prospects.get(id), after.prospects.get(id), seen);
+    if (verdict !== "fine") left.prospects.add(id);
+    if (verdict !== "fine" && verdict !== "being written") faults.push(`prospect ${id} ${verdict}`);
+  }
+  for (const [id, prospectId] of suspects.notes) {
+    // Of a prospect that is deleted, no note is found; what the index says of the prospect itself has been judged.
+    if (typeof after.prospects.get(prospectId) !== "object") continue;
+    const seen = { entry: index.notes.get(id), times: index.repeated.notes.get(id) };
+    const verdict = judge(before.notes.get(id), after.notes.get(id), seen);
+    if (verdict !== "fine") left.notes.set(id, prospectId);
+    if (verdict !== "fine" && verdict !== "being written")
+      faults.push(`note ${id} of prospect ${prospectId} ${verdict}`);
+  }
+  return { inspection, suspects: left, faults };
+}
+
+/** A row as it was seen; without a sighting it is deleted. */
+type RowSeen = Sighting | "deleted" | undefined;
+
+function rowsIn({ prospects, notes }: SomeRecords) {
+  return {
+    prospects: new Map<number, RowSeen>(
+      prospects.map((entry) => [entry.id, isTombstone(entry) ? "deleted" : sightingOf(entry)]),
+    ),
+    notes: new Map<number, RowSeen>(notes.map((note) => [note.noteId, sightingOf(note)])),
+  };
+}
+
+/** What is the matter, as the end of a sentence; "fine" and "being written" are no faults. */
+function judge(
+  before: RowSeen,
+  after: RowSeen,
+  { entry, times }: { entry: Sighting | undefined; times: number | undefined },
+): string {
+  const isSame =
+    typeof before === "object" && typeof after === "object" ? before.print === after.print : before === after;
+  if (!isSame) return "being written";
+  if (times !== undefined) return `stands ${times} times in the index`;
+  if (typeof after !== "object") {
+    if (entry === undefined) return "fine";
+    return after === "deleted" ? "is deleted and stands in the index" : "has no row and stands in the index";
+  }
+  if (entry === undefined) return "is missing from the index";
+  if (entry.version !== after.version)
+    return `has version ${entry.version} in the index and ${after.version} in its row`;
+  return entry.print === after.print ? "fine" : "has another content in the index than in its row";
+}
+
+/** Records in question. */
+export class Suspects {
+  readonly prospects = new Set<number>();
+  /** By note, its prospect. */
+  readonly notes = new Map<number, number>();
+
+  get size(): number {
+    return this.prospects.size + this.notes.size;
+  }
+
+  notePlaces(): NotePlace[] {
+    return [...this.notes].map(([noteId, prospectId]) => ({ prospectId, noteId }));
+  }
+
+  /** The prospects in question, and those whose notes are. */
+  prospectIds(): number[] {
+    return [...new Set([...this.prospects, ...this.notes.values()])];
+  }
+
+  /** The first ones, so many that there is room for them. */
+  first(count: number): Suspects {
+    const some = new Suspects();
+    for (const id of this.prospects) if (some.size < count) some.prospects.add(id);
+    for (const [id, prospectId] of this.notes) if (some.size < count) some.notes.set(id, prospectId);
+    return some;
+  }
+}
+
+/** A record as it was seen, without its content: a million take some 200 MB. */
+export interface Sighting {
+  readonly version: number;
+  /** 48 bits that tell contents apart. */
+  readonly print: number;
+  readonly prospectId: number;
+}
+
+export const sightingOf = (record: IndexEntry | NoteText): Sighting => ({
+  version: record.version,
+  print: createHash("sha1").update(canonical(record)).digest().readUIntBE(0, 6),
+  prospectId: "noteId" in record ? record.prospectId : record.id,
+});
+
+/** Equal text for equal content: fields in one order. */
+const canonical = (record: IndexEntry | NoteText): string => JSON.stringify(Object.entries(record).sort());
+
+/** `only`: of all other records nothing is kept. */
+export class Sightings implements Witness {
+  readonly prospects = new Map<number, Sighting>();
+  readonly notes = new Map<number, Sighting>();
+  /** How often a record was seen, where it was more than once. */
+  readonly repeated = { prospects: new Map<number, number>(), notes: new Map<number, number>() };
+  readonly #only: { readonly prospects: ReadonlySet<number>; readonly notes: ReadonlyMap<number, number> } | undefined;
+
+  constructor(only?: Suspects) {
+    this.#only = only === undefined ? undefined : { prospects: new Set(only.prospectIds()), notes: only.notes };
+  }
+
+  prospect(row: IndexRow): void {
+    if (this.#only?.prospects.has(row.id) === false) return;
+    if (this.prospects.has(row.id)) countUp(this.repeated.prospects, row.id);
+    this.prospects.set(row.id, sightingOf(row));
+  }
+
+  note(note: NoteText): void {
+    if (this.#only?.notes.has(note.noteId) === false) return;
+    if (this.notes.has(note.noteId)) countUp(this.repeated.notes, note.noteId);
+    this.notes.set(note.noteId, sightingOf(note));
+  }
+
+  /** A deleted prospect takes its notes along, at the latest when its runs are merged: until then no search finds them. */
+  forgetNotesOfNobody(): void {
+    for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
+  }
+}
+
+const countUp = (counts: Map<number, number>, id: number): void => {
+  counts.set(id, (counts.get(id) ?? 1) + 1);
+};

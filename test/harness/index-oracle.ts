@@ -1,0 +1,133 @@
+/** Tests compare a company's index with its rows: reads of both that trust no cache and no zone map. */
+import * as z from "zod/mini";
+import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
+import { readManifest } from "#shared/company-index/manifest.ts";
+import { readAsides, readSegments } from "#shared/company-index/pieces.ts";
+import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
+import { rowsOf } from "#shared/company-index/segment.ts";
+import { newestUnflushed, runsInView } from "#shared/company-index/versions.ts";
+import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
+
+import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+
+/** Partitions read at once. */
+const PARALLEL = 16;
+
+const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
+
+export interface CompanyProspects {
+  /** Those that are not deleted, in no order. */
+  readonly prospects: StoredProspect[];
+  /** All notes, in no order, those of deleted prospects included. */
+  readonly notes: readonly StoredNote[];
+}
+
+/** A prospect's range is recorded before its row is written, so no row is missed. */
+export async function readAllProspects(table: Table, companyId: number): Promise<CompanyProspects> {
+  const blocks: number[] = [];
+  for await (const item of table.query(keys.prospectRanges(companyId))) {
+    const { from, to, importId } = Range.parse(item);
+    // Of an import that is not completed: nothing of it is there yet.
+    if (importId !== undefined) continue;
+    for (let block = from; block <= to; block++) blocks.push(block);
+  }
+  const prospects: StoredProspect[] = [];
+  const notes: StoredNote[] = [];
+
+  async function readBlocks(): Promise<void> {
+    for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
+      for await (const item of table.query(besideKeys.prospectsAndNotes(companyId, block))) keep(item);
+    }
+  }
+  function keep(item: Item): void {
+    if (item.deletedAt !== undefined) return;
+    if (item.type === "prospect") prospects.push(StoredProspect.parse(item));
+    else if (item.type === "note") notes.push(StoredNote.parse(item));
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, readBlocks));
+  return { prospects, notes };
+}
+
+export interface Contents {
+  /** Live rows by prospect; more than one is a fault. */
+  readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
+  /** Live notes by note; more than one is a fault. */
+  readonly notes: ReadonlyMap<number, readonly NoteText[]>;
+}
+
+/** Throws IndexUnreadable where a piece is missing or damaged. */
+export async function readContents(table: Table, companyId: number): Promise<Contents> {
+  const unflushed = await readUnflushed(table, companyId);
+  const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
+  const asides = await readAsides(table, companyId, runs);
+  const known = runsInView(asides);
+  const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
+  const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed.aside);
+  if (missing > 0) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);
+  const rows = new Map<number, IndexRow[]>();
+  const notes = new Map<number, NoteText[]>();
+  const keepNote = (note: NoteText, age: number): void => {
+    if (known.noteVersions.supersedes(note.noteId, note.version, age) || delta.notes.has(note.noteId)) return;
+    append(notes, note.noteId, note);
+  };
+  for (const [age, run] of runs.entries()) {
+    for (const decode of await readSegments(table, companyId, run)) {
+      for (const { row, notes: own } of rowsOf(decode())) {
+        const isDead = known.prospectVersions.supersedes(row.id, row.version, age) || delta.prospects.has(row.id);
+        if (!isDead) append(rows, row.id, row);
+        for (const note of own) keepNote(note, age);
+      }
+    }
+  }
+  for (const { age, ...note } of known.looseNotes) keepNote(note, age);
+  for (const entry of delta.prospects.values()) if (!isTombstone(entry)) append(rows, entry.id, entry);
+  for (const { text, ...note } of delta.notes.values())
+    if (text !== null) append(notes, note.noteId, { ...note, text });
+  return { rows, notes };
+}
+
+function append<T>(lists: Map<number, T[]>, id: number, entry: T): void {
+  const list = lists.get(id);
+  if (list === undefined) lists.set(id, [entry]);
+  else list.push(entry);
+}
+
+export interface IndexFault {
+  readonly record: "prospect" | "note";
+  readonly id: number;
+  readonly fault: "missing" | "too many" | "different";
+}
+
+/** Empty when the index says exactly what the records say. Nothing may be written meanwhile. Throws IndexUnreadable. */
+export async function checkIndex(table: Table, companyId: number): Promise<IndexFault[]> {
+  const [company, contents] = await Promise.all([readAllProspects(table, companyId), readContents(table, companyId)]);
+  const rows = new Map(company.prospects.map((prospect) => [prospect.id, indexRow(prospect)]));
+  const texts = new Map(
+    company.notes.filter(({ prospectId }) => rows.has(prospectId)).map((note) => [note.id, indexNote(note)]),
+  );
+  // A deleted prospect takes its notes along, at the latest when its runs are merged.
+  const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
+  return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
+}
+
+function* differences<T extends IndexRow | NoteText>(
+  record: IndexFault["record"],
+  expected: ReadonlyMap<number, T>,
+  found: ReadonlyMap<number, readonly T[]>,
+): Generator<IndexFault> {
+  for (const [id, entry] of expected) {
+    const [first] = found.get(id) ?? [];
+    if (first === undefined) yield { record, id, fault: "missing" };
+    else if (canonical(first) !== canonical(entry)) yield { record, id, fault: "different" };
+  }
+  for (const [id, entries] of found) {
+    if (entries.length > 1 || !expected.has(id)) yield { record, id, fault: "too many" };
+  }
+}
+
+/** Equal text for equal content: fields in one order. */
+const canonical = (entry: IndexRow | NoteText): string => JSON.stringify(Object.entries(entry).sort());
