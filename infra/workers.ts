@@ -6,7 +6,7 @@ import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction }
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
-import { publishedTypes } from "#shared/webhooks/events/publish.ts";
+import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { alarm, errorAlarm, lagAlarm, logMetric, throttleAlarm } from "./alarms.ts";
 import { createFunction, type Platform } from "./function.ts";
 import { createDeadLetterQueue } from "./queues.ts";

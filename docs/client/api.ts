@@ -771,7 +771,7 @@ export interface paths {
         };
         /**
          * List the actions for a prospect
-         * @description Each is a registration with `triggerMode` `manual` whose filter the prospect meets. Without a text of its own its label is the name of the event.
+         * @description Each action is a registration with `triggerMode` `manual` whose filter the prospect meets. `label` is the registration's `manualTriggerButtonText`, or the name of the event if that is null.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -796,8 +796,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Press the button of an action
-         * @description Sends the registration's event with the prospect as it is now, null for everything else that the event tells, and the caller in `triggeredBy`; with the registration's delay, and kept while the webhook is paused. Whoever presses the same button for the same prospect again within 10 s gets the same delivery. A conflict where the prospect does not meet the filter and where the registration is not manual.
+         * Trigger an action
+         * @description Makes a delivery of the registration's event after the registration's delay. Its `data` holds the current prospect and null in every other field; `triggeredBy` is the caller. A paused webhook gets the delivery when it is resumed. A second request for the same registration and prospect within 10 s, by any user, answers with the first delivery. It is a conflict if the prospect does not meet the filter or the registration is not manual.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -879,7 +879,7 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description With their registrations, newest first. Secrets are masked.
+         * @description Newest first, each with its registrations. Secrets are masked.
          *
          *     For admins and owners.
          */
@@ -887,7 +887,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description The url must be https and lead to public addresses only. This answer shows `secretKey` in full; it is not shown again. Without one in the body, a UUID is made; one of your own has at least 16 characters. At most 40 webhooks per company.
+         * @description The url must use https and resolve to public addresses only. This answer shows `secretKey` in full; later answers mask it. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. A company can have at most 40 webhooks.
          *
          *     For admins and owners.
          */
@@ -907,7 +907,7 @@ export interface paths {
         };
         /**
          * Get a webhook
-         * @description With its registrations. The secret is masked.
+         * @description The answer includes the registrations. The secret is masked.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -918,7 +918,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook
-         * @description With its registrations. Deliveries that wait are cancelled.
+         * @description Also deletes its registrations and cancels its waiting deliveries.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -929,7 +929,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook
-         * @description Only sent fields change. Deliveries that wait go to the new url. The secret is masked.
+         * @description Only sent fields change. Waiting deliveries go to the new url. The secret is masked.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -949,7 +949,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate a webhook's secret
-         * @description This answer shows the new `secretKey` in full; it is not shown again. Without one in the body, a UUID is made; one of your own has at least 16 characters. For 24 hours the old secret signs as well: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.
+         * @description This answer shows the new `secretKey` in full; later answers mask it. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. For 24 hours the previous secret also signs: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -973,7 +973,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a webhook
-         * @description No attempt is made while it is paused; events are kept for 30 days and sent when it is resumed. A receiver that answers 410, or of which no attempt succeeds for five days, is paused by itself.
+         * @description A paused webhook makes no attempts. Its deliveries are kept for 30 days and sent when it is resumed. The service also pauses a webhook whose receiver answers 410, or with no successful attempt for five days.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -997,7 +997,7 @@ export interface paths {
         put?: never;
         /**
          * Resume a webhook
-         * @description What was kept is sent, oldest first, ten deliveries in a second beside what is new.
+         * @description The kept deliveries are sent, oldest first, ten each second in addition to new ones.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1020,8 +1020,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try out a webhook
-         * @description Sends it a `webhook.test`, signed, repeated and kept in the log like every delivery; its `registrationId` is null. A paused webhook gets it when it is resumed.
+         * Send a test delivery
+         * @description Sends the event `webhook.test` to this webhook. It is signed, retried and logged like every delivery; its `registrationId` is null. A paused webhook gets it when it is resumed.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1045,7 +1045,7 @@ export interface paths {
         put?: never;
         /**
          * Replay deliveries
-         * @description Sends the deliveries of events from `from` to `to` again that have failed: those that are exhausted, with a whole new plan of retries, and those that wait for another attempt, at once. With `deliveries` `all` also those that were delivered. Each goes out under the same id with the same body, oldest first, ten in a second beside what is new. `count` is how many there are now; what is delivered by its own retry meanwhile is not sent once more. What has not been tried yet, was cancelled, or belongs to a registration that is gone is left out. While a replay goes on, asking for the same again changes nothing and for another one is a conflict.
+         * @description Sends failed deliveries of events from `from` to `to` again: exhausted deliveries with a new retry plan, and deliveries that wait for a retry immediately. With `deliveries` set to `all`, delivered ones are sent again too. Each keeps its id and its body. The oldest is sent first, ten each second in addition to new deliveries. `count` is the number of these deliveries at the time of the request; a delivery that succeeds by its own retry meanwhile is not sent again. Deliveries without an attempt, cancelled ones and those of deleted registrations are left out. During a replay, the same request again changes nothing, and a different one is a conflict.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1067,7 +1067,7 @@ export interface paths {
         };
         /**
          * List event types
-         * @description Every event that a registration can name, with the JSON Schema of the `data` that it is delivered with.
+         * @description Lists every event that a registration can name, each with the JSON Schema of the `data` of its deliveries.
          *
          *     For admins and owners.
          */
@@ -1097,7 +1097,7 @@ export interface paths {
         put?: never;
         /**
          * Create a registration
-         * @description Events whose data meets every criterion of `filter` are delivered after `delayMinutes`; `manual` ones wait for a button. At most 50 per webhook.
+         * @description Events whose data meets every criterion of `filter` are delivered after `delayMinutes`. A `manual` registration is delivered only when a user triggers its action. A webhook can have at most 50 registrations.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1128,7 +1128,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a registration
-         * @description Deliveries of it that wait are cancelled.
+         * @description Also cancels its waiting deliveries.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1139,7 +1139,7 @@ export interface paths {
         head?: never;
         /**
          * Change a registration
-         * @description Only sent fields change. Deliveries that wait keep the time and the body that they have.
+         * @description Only sent fields change. Waiting deliveries keep their time and their body.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1224,7 +1224,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A button that the caller may press for a prospect. */
+        /** @description A button by which the caller can trigger a delivery for a prospect. */
         Action: {
             /** @description The registration that the button belongs to. */
             registrationId: number;
@@ -2173,7 +2173,7 @@ export interface components {
             /** @description Unique in the whole service; cannot be changed. */
             email: string;
         };
-        /** @description A receiver of events. `secretKey` is shown in full only when it is made. */
+        /** @description A receiver of events. Only the answer that creates `secretKey` shows it in full. */
         Webhook: {
             /** @description Unique in the whole service. */
             id: number;

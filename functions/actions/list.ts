@@ -1,4 +1,4 @@
-/** GET /api/prospects/{id}/actions: the buttons that the caller may press for a prospect. */
+/** GET /api/prospects/{id}/actions: lists the actions that the caller can trigger for a prospect. */
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
@@ -9,7 +9,7 @@ export const handler = endpoint(
   {
     summary: "List the actions for a prospect",
     description:
-      "Each is a registration with `triggerMode` `manual` whose filter the prospect meets. Without a text of its own its label is the name of the event.",
+      "Each action is a registration with `triggerMode` `manual` whose filter the prospect meets. `label` is the registration's `manualTriggerButtonText`, or the name of the event if that is null.",
     tag: "Actions",
     allow: "everyone",
     path: IdPath,

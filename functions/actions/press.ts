@@ -1,17 +1,17 @@
-/** POST /api/prospects/{id}/actions/{registrationId}: presses a button. */
+/** POST /api/prospects/{id}/actions/{registrationId}: triggers a manual registration for a prospect. */
 
 import { deliveryQueue } from "#shared/aws/queue.ts";
 import { setting } from "#shared/config.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
 import { Queued } from "#shared/webhooks/delivery-log-schema.ts";
-import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 
 export const handler = endpoint(
   {
-    summary: "Press the button of an action",
+    summary: "Trigger an action",
     description:
-      "Sends the registration's event with the prospect as it is now, null for everything else that the event tells, and the caller in `triggeredBy`; with the registration's delay, and kept while the webhook is paused. Whoever presses the same button for the same prospect again within 10 s gets the same delivery. A conflict where the prospect does not meet the filter and where the registration is not manual.",
+      "Makes a delivery of the registration's event after the registration's delay. Its `data` holds the current prospect and null in every other field; `triggeredBy` is the caller. A paused webhook gets the delivery when it is resumed. A second request for the same registration and prospect within 10 s, by any user, answers with the first delivery. It is a conflict if the prospect does not meet the filter or the registration is not manual.",
     tag: "Actions",
     allow: "everyone",
     path: RegistrationPath,
@@ -19,7 +19,7 @@ export const handler = endpoint(
     response: Queued,
   },
   ({ context, caller, path }) => {
-    const sending = { queue: deliveryQueue(), timeScale: setting("TIME_SCALE") };
-    return pressAction(context, sending, caller, path.id, path.registrationId);
+    const trigger = { queue: deliveryQueue(), timeScale: setting("TIME_SCALE") };
+    return triggerAction(context, trigger, caller, path.id, path.registrationId);
   },
 );

@@ -8,7 +8,7 @@ export const handler = endpoint(
   {
     summary: "Create a registration",
     description:
-      "Events whose data meets every criterion of `filter` are delivered after `delayMinutes`; `manual` ones wait for a button. At most 50 per webhook.",
+      "Events whose data meets every criterion of `filter` are delivered after `delayMinutes`. A `manual` registration is delivered only when a user triggers its action. A webhook can have at most 50 registrations.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

@@ -1,4 +1,4 @@
-/** DELETE /api/webhooks/{id}/registrations/{registrationId}: ends a subscription. */
+/** DELETE /api/webhooks/{id}/registrations/{registrationId}: deletes a registration. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, RegistrationPath } from "#shared/http/paths.ts";
 import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
@@ -6,7 +6,7 @@ import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations
 export const handler = endpoint(
   {
     summary: "Delete a registration",
-    description: "Deliveries of it that wait are cancelled.",
+    description: "Also cancels its waiting deliveries.",
     tag: "Webhooks",
     allow: "admin",
     path: RegistrationPath,

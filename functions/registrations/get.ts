@@ -1,9 +1,8 @@
-/** GET /api/webhooks/{id}/registrations/{registrationId}: one subscription. */
+/** GET /api/webhooks/{id}/registrations/{registrationId}: reads one registration. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
+import { getRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { Registration } from "#shared/webhooks/subscriptions/schema.ts";
-import { readRegistration } from "#shared/webhooks/subscriptions/update.ts";
-import { presentRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 export const handler = endpoint(
   {
@@ -14,6 +13,5 @@ export const handler = endpoint(
     status: 200,
     response: Registration,
   },
-  async ({ context, caller, path }) =>
-    presentRegistration(await readRegistration(context, caller.companyId, path.id, path.registrationId)),
+  ({ context, caller, path }) => getRegistration(context, caller.companyId, path.id, path.registrationId),
 );

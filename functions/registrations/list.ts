@@ -1,4 +1,4 @@
-/** GET /api/webhooks/{id}/registrations: what a webhook is subscribed to. */
+/** GET /api/webhooks/{id}/registrations: lists the registrations of a webhook. */
 
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";

@@ -1,13 +1,13 @@
-/** PATCH /api/webhooks/{id}/registrations/{registrationId}: another filter, delay, event or button. */
+/** PATCH /api/webhooks/{id}/registrations/{registrationId}: changes a registration. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
+import { updateRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { Registration, RegistrationPatch } from "#shared/webhooks/subscriptions/schema.ts";
-import { updateRegistration } from "#shared/webhooks/subscriptions/update.ts";
 
 export const handler = endpoint(
   {
     summary: "Change a registration",
-    description: "Only sent fields change. Deliveries that wait keep the time and the body that they have.",
+    description: "Only sent fields change. Waiting deliveries keep their time and their body.",
     tag: "Webhooks",
     allow: "admin",
     path: RegistrationPath,

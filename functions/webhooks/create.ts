@@ -1,8 +1,8 @@
-/** POST /api/webhooks: a new receiver of events. */
+/** POST /api/webhooks: creates a webhook. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
 import { NewWebhook, Webhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 
 useKeyService();
 
@@ -10,7 +10,7 @@ export const handler = endpoint(
   {
     summary: "Create a webhook",
     description:
-      "The url must be https and lead to public addresses only. This answer shows `secretKey` in full; it is not shown again. Without one in the body, a UUID is made; one of your own has at least 16 characters. At most 40 webhooks per company.",
+      "The url must use https and resolve to public addresses only. This answer shows `secretKey` in full; later answers mask it. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. A company can have at most 40 webhooks.",
     tag: "Webhooks",
     allow: "admin",
     body: NewWebhook,

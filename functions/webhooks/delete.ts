@@ -1,4 +1,4 @@
-/** DELETE /api/webhooks/{id}: no further deliveries are made. */
+/** DELETE /api/webhooks/{id}: deletes a webhook. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
@@ -6,7 +6,7 @@ import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 export const handler = endpoint(
   {
     summary: "Delete a webhook",
-    description: "With its registrations. Deliveries that wait are cancelled.",
+    description: "Also deletes its registrations and cancels its waiting deliveries.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

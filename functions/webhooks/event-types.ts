@@ -1,13 +1,13 @@
-/** GET /api/webhooks/event-types: which events there are, and the shape of their data. */
+/** GET /api/webhooks/event-types: lists the events and the schemas of their data. */
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { EventType, eventTypes } from "#shared/webhooks/events/event-types.ts";
+import { EventType, eventTypes } from "#shared/webhooks/events/catalogue.ts";
 
 export const handler = endpoint(
   {
     summary: "List event types",
     description:
-      "Every event that a registration can name, with the JSON Schema of the `data` that it is delivered with.",
+      "Lists every event that a registration can name, each with the JSON Schema of the `data` of its deliveries.",
     tag: "Webhooks",
     allow: "admin",
     status: 200,

@@ -1,4 +1,4 @@
-/** GET /api/webhooks/{id}: one webhook with its registrations. */
+/** GET /api/webhooks/{id}: reads one webhook. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
@@ -7,7 +7,7 @@ import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 export const handler = endpoint(
   {
     summary: "Get a webhook",
-    description: "With its registrations. The secret is masked.",
+    description: "The answer includes the registrations. The secret is masked.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

@@ -1,4 +1,4 @@
-/** GET /api/webhooks: the company's webhooks with their registrations. */
+/** GET /api/webhooks: lists the company's webhooks. */
 
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/stream-endpoint.ts";
@@ -8,7 +8,7 @@ import { listWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 export const handler = streamItems(
   {
     summary: "List webhooks",
-    description: "With their registrations, newest first. Secrets are masked.",
+    description: "Newest first, each with its registrations. Secrets are masked.",
     tag: "Webhooks",
     allow: "admin",
     status: 200,

@@ -1,4 +1,4 @@
-/** POST /api/webhooks/{id}/pause: a webhook keeps what is for it from now on. */
+/** POST /api/webhooks/{id}/pause: stops the deliveries of a webhook and keeps them. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
@@ -8,7 +8,7 @@ export const handler = endpoint(
   {
     summary: "Pause a webhook",
     description:
-      "No attempt is made while it is paused; events are kept for 30 days and sent when it is resumed. A receiver that answers 410, or of which no attempt succeeds for five days, is paused by itself.",
+      "A paused webhook makes no attempts. Its deliveries are kept for 30 days and sent when it is resumed. The service also pauses a webhook whose receiver answers 410, or with no successful attempt for five days.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

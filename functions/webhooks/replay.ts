@@ -1,4 +1,4 @@
-/** POST /api/webhooks/{id}/replay: sends again what a webhook did not get. */
+/** POST /api/webhooks/{id}/replay: sends the failed deliveries of a period again. */
 
 import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
@@ -10,7 +10,7 @@ export const handler = endpoint(
   {
     summary: "Replay deliveries",
     description:
-      "Sends the deliveries of events from `from` to `to` again that have failed: those that are exhausted, with a whole new plan of retries, and those that wait for another attempt, at once. With `deliveries` `all` also those that were delivered. Each goes out under the same id with the same body, oldest first, ten in a second beside what is new. `count` is how many there are now; what is delivered by its own retry meanwhile is not sent once more. What has not been tried yet, was cancelled, or belongs to a registration that is gone is left out. While a replay goes on, asking for the same again changes nothing and for another one is a conflict.",
+      "Sends failed deliveries of events from `from` to `to` again: exhausted deliveries with a new retry plan, and deliveries that wait for a retry immediately. With `deliveries` set to `all`, delivered ones are sent again too. Each keeps its id and its body. The oldest is sent first, ten each second in addition to new deliveries. `count` is the number of these deliveries at the time of the request; a delivery that succeeds by its own retry meanwhile is not sent again. Deliveries without an attempt, cancelled ones and those of deleted registrations are left out. During a replay, the same request again changes nothing, and a different one is a conflict.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

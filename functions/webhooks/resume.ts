@@ -1,4 +1,4 @@
-/** POST /api/webhooks/{id}/resume: a webhook goes on, and what was kept is sent. */
+/** POST /api/webhooks/{id}/resume: ends the pause of a webhook. */
 
 import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
@@ -9,7 +9,7 @@ import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 export const handler = endpoint(
   {
     summary: "Resume a webhook",
-    description: "What was kept is sent, oldest first, ten deliveries in a second beside what is new.",
+    description: "The kept deliveries are sent, oldest first, ten each second in addition to new ones.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

@@ -1,9 +1,9 @@
-/** POST /api/webhooks/{id}/rotate-secret: a new secret; the old one signs too for a day. */
+/** POST /api/webhooks/{id}/rotate-secret: replaces the secret of a webhook. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { SecretChoice, Webhook } from "#shared/webhooks/subscriptions/schema.ts";
-import { rotateSecret } from "#shared/webhooks/subscriptions/update.ts";
+import { rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
 
 useKeyService();
 
@@ -11,7 +11,7 @@ export const handler = endpoint(
   {
     summary: "Rotate a webhook's secret",
     description:
-      "This answer shows the new `secretKey` in full; it is not shown again. Without one in the body, a UUID is made; one of your own has at least 16 characters. For 24 hours the old secret signs as well: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.",
+      "This answer shows the new `secretKey` in full; later answers mask it. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. For 24 hours the previous secret also signs: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

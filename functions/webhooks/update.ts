@@ -1,13 +1,13 @@
-/** PATCH /api/webhooks/{id}: another name or url. */
+/** PATCH /api/webhooks/{id}: changes the name or url of a webhook. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Webhook, WebhookPatch } from "#shared/webhooks/subscriptions/schema.ts";
-import { updateWebhook } from "#shared/webhooks/subscriptions/update.ts";
+import { updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 
 export const handler = endpoint(
   {
     summary: "Change a webhook",
-    description: "Only sent fields change. Deliveries that wait go to the new url. The secret is masked.",
+    description: "Only sent fields change. Waiting deliveries go to the new url. The secret is masked.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,

@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Books, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
-import { encryptSecrets } from "#shared/webhooks/subscriptions/encrypt.ts";
+import { encryptSecrets } from "#shared/webhooks/subscriptions/write.ts";
 import { STACK_NAME } from "../config.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 import type { TableInUse } from "./table-in-use.ts";

@@ -2,8 +2,7 @@
 
 import { limits } from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
-import { matchingRegistrations } from "#shared/webhooks/events/matching.ts";
-import { subscriptionsOf } from "#shared/webhooks/events/subscriptions-cache.ts";
+import { matchingSubscriptions, subscriptionsOf } from "#shared/webhooks/events/matching.ts";
 import type { WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { storedRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { Budget } from "./budget.ts";
@@ -58,7 +57,7 @@ export async function matchingCosts(): Promise<Budget[]> {
       const subscriptions = subscriptionsOf(company(count));
       for (let i = 0; i < EVENTS; i++) {
         const data = { newStatus: { value: "Sold" }, prospect: { id: i, assignedTo: { id: i % 10 } } };
-        matched += matchingRegistrations(event(data), subscriptions).length;
+        matched += matchingSubscriptions(event(data), subscriptions).length;
       }
     });
     if (matched === 0) throw new Error("nothing matched");

@@ -15,7 +15,7 @@ import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import { provideSecrets } from "#shared/secrets/secrets.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
 import { prospectRow } from "../webhooks/event-scene.ts";
 

@@ -10,16 +10,15 @@ import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
-import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
-import { tryOut } from "#shared/webhooks/events/test-delivery.ts";
-import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import {
-  readRegistration,
-  rotateSecret,
+  createRegistration,
+  deleteRegistration,
+  getRegistration,
   updateRegistration,
-  updateWebhook,
-} from "#shared/webhooks/subscriptions/update.ts";
+} from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { deliveries, drain, newScene, prospectRow, publish, type Scene, START } from "./event-scene.ts";
 
@@ -77,9 +76,10 @@ const requests: Record<string, (on: Stage) => Promise<unknown>> = {
     redeliver(context, at.context.queue, companyId, webhookId, deliveryId),
   "a replay is begun": ({ at, context, companyId, webhookId }) =>
     startReplay(context, at.context.queue, companyId, webhookId, replayed),
-  "it is tried out": ({ at, context, owner, webhookId }) => tryOut(context, at.context.queue, owner, webhookId),
+  "it is tried out": ({ at, context, owner, webhookId }) =>
+    sendTestDelivery(context, at.context.queue, owner, webhookId),
   "its button is pressed": ({ at, context, owner, registrationId }) =>
-    pressAction(context, at.context, owner, PROSPECT, registrationId),
+    triggerAction(context, at.context, owner, PROSPECT, registrationId),
   "it is changed": ({ context, companyId, webhookId }) => updateWebhook(context, companyId, webhookId, { name: "y" }),
   "its secret is rotated": ({ context, companyId, webhookId }) => rotateSecret(context, companyId, webhookId, {}),
   "it is paused": ({ context, companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
@@ -138,7 +138,7 @@ test("what a deleted webhook had is not found by itself", async () => {
   await db.direct.write({ put: { ...key, ...registration } });
   expect(await codeOf(readDelivery(context, companyId, webhookId, deliveryId))).toBe("not_found");
   expect(await codeOf(redeliver(context, at.context.queue, companyId, webhookId, deliveryId))).toBe("not_found");
-  expect(await codeOf(readRegistration(context, companyId, webhookId, registrationId))).toBe("not_found");
+  expect(await codeOf(getRegistration(context, companyId, webhookId, registrationId))).toBe("not_found");
 });
 
 test("a paused webhook that is deleted while it is resumed is not found", async () => {

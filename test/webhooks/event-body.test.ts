@@ -12,7 +12,7 @@ import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;

@@ -13,10 +13,10 @@ import { secretsOn } from "#shared/secrets/secrets.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
 import { type QueueMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed, mortal } from "../harness/killable.ts";
 

@@ -11,9 +11,9 @@ import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { packedBody } from "#shared/webhooks/delivery-body.ts";
 import { StoredEventData } from "#shared/webhooks/event-data.ts";
-import { PER_MESSAGE, PER_MESSAGE_BYTES } from "#shared/webhooks/events/expand.ts";
+import { BYTES_PER_MESSAGE, MATCHES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
@@ -64,7 +64,7 @@ describe("the publisher", () => {
     await consume(at, first.message, false);
     const made = at.queue.filter(({ message }) => "deliveryId" in message).length;
     expect(made).toBeGreaterThan(50);
-    expect(made).toBeLessThan(PER_MESSAGE_BYTES / 200_000);
+    expect(made).toBeLessThan(BYTES_PER_MESSAGE / 200_000);
     expect(await expectBalanced(at)).toMatchObject({ matched: made, waiting: made, expanding: 2_000 - made });
   });
 
@@ -268,11 +268,11 @@ describe("one at a time", () => {
     const [first] = at.queue.splice(0);
     if (first === undefined) throw new Error("no message");
     await consume(at, first.message, false);
-    expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(PER_MESSAGE);
+    expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(MATCHES_PER_MESSAGE);
     expect(at.queue.filter(({ message }) => "fanOut" in message)).toMatchObject([{ at: at.clock + 1_000 }]);
     // A message that comes before that is not needed.
     await consume(at, first.message, true);
-    expect(await expectBalanced(at)).toMatchObject({ matched: PER_MESSAGE, expanding: 100 });
+    expect(await expectBalanced(at)).toMatchObject({ matched: MATCHES_PER_MESSAGE, expanding: 100 });
   });
 
   test("deliveries that are made one after the other are for different webhooks", async () => {

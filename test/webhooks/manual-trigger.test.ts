@@ -4,7 +4,7 @@ import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
-import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
@@ -39,7 +39,7 @@ async function newButton(delayMinutes = 0): Promise<Button> {
   await db.direct.write({ put: { ...keys.prospect(at.companyId, PROSPECT), ...prospectItem(row) } });
   const context = { ...contextOn(at.context.table, { now: () => at.clock }), commit: at.context.table.transact };
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
-  const press = async () => (await pressAction(context, at.context, caller, PROSPECT, id)).deliveryId;
+  const press = async () => (await triggerAction(context, at.context, caller, PROSPECT, id)).deliveryId;
   return { at, press };
 }
 

@@ -5,7 +5,7 @@ import type { DynamoDBRecord } from "aws-lambda";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openTable } from "#shared/db/table.ts";
-import { publishStream } from "#shared/webhooks/events/stream.ts";
+import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { imageOf } from "../../infra/cli/stream-records.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { START } from "./event-scene.ts";

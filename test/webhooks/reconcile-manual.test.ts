@@ -14,9 +14,8 @@ import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
 import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { packedBody } from "#shared/webhooks/delivery-body.ts";
-import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { tryOut } from "#shared/webhooks/events/test-delivery.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { deliveries, drain, newScene, prospectRow, type Scene } from "./event-scene.ts";
@@ -69,8 +68,8 @@ async function stage(): Promise<Staged> {
   for (const [i, before] of rows.slice(0, -1).entries())
     await publishChanges(context, reads, [{ before, after: rows[i + 1] }]);
   const caller = await callerOf(at);
-  const press = await pressAction(api(at), context, caller, PROSPECT, id);
-  const trial = await tryOut(api(at), context.queue, caller, webhookId);
+  const press = await triggerAction(api(at), context, caller, PROSPECT, id);
+  const trial = await sendTestDelivery(api(at), context.queue, caller, webhookId);
   const found = await deliveries(at);
   const one = (wanted: (delivery: StoredDelivery) => boolean): StoredDelivery => {
     const [delivery, ...more] = found.filter(wanted);

@@ -4,12 +4,14 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
-import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { registrationsVersionOf } from "#shared/webhooks/subscriptions/registrations-version.ts";
+import {
+  createRegistration,
+  deleteRegistration,
+  updateRegistration,
+} from "#shared/webhooks/subscriptions/registrations.ts";
 import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { rotateSecret, updateRegistration, updateWebhook } from "#shared/webhooks/subscriptions/update.ts";
-import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { deleteWebhook, registrationsVersionOf } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { createWebhook, rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 
 let db: FaultyDynamoDb;

@@ -9,13 +9,13 @@ import { keys } from "#shared/db/keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
-import { pressAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { openedSecrets } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
@@ -200,7 +200,7 @@ async function press(stage: Stage, n: number): Promise<void> {
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
   const id = (n % PROSPECTS) + 1;
   const { deliveryId } = await untilDone(() =>
-    pressAction(api, { ...context, queue: context.queue }, caller, id, registered.button),
+    triggerAction(api, { ...context, queue: context.queue }, caller, id, registered.button),
   );
   expect(stage.presses.has(deliveryId)).toBe(false);
   stage.presses.set(deliveryId, id);

@@ -8,27 +8,30 @@ import type { Table } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
-import { matchingRegistrations } from "#shared/webhooks/events/matching.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import {
   currentSubscriptions,
+  matchingSubscriptions,
   SubscriptionsCache,
   subscriptionsOf,
-} from "#shared/webhooks/events/subscriptions-cache.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/create.ts";
+} from "#shared/webhooks/events/matching.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
-import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { registrationsChange } from "#shared/webhooks/subscriptions/registrations-version.ts";
+import {
+  createRegistration,
+  deleteRegistration,
+  updateRegistration,
+} from "#shared/webhooks/subscriptions/registrations.ts";
 import type { NewRegistration, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { updateRegistration, updateWebhook } from "#shared/webhooks/subscriptions/update.ts";
 import {
   deleteWebhook,
   filterOf,
   readWebhook,
   readWebhooks,
+  registrationsChange,
   registrationWrite,
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { createWebhook, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { deliveriesOf, prospectRow } from "./event-scene.ts";
 import { newManyScene, territoryChange } from "./fan-out-scene.ts";
@@ -89,7 +92,7 @@ const shown = ({ webhookId, id, delayMinutes }: Pick<StoredRegistration, "webhoo
 
 async function found({ companyId, context: { clock } }: Stage, table: Table): Promise<string[][]> {
   const subscriptions = await currentSubscriptions({ table, clock }, companyId);
-  return eventsIn(companyId).map((event) => matchingRegistrations(event, subscriptions).map(shown));
+  return eventsIn(companyId).map((event) => matchingSubscriptions(event, subscriptions).map(shown));
 }
 
 /** Without cache and index. */

@@ -14,7 +14,7 @@ import {
   ReleaseMessage,
   ReplayMessage,
 } from "#shared/webhooks/delivery.ts";
-import { expand } from "#shared/webhooks/events/expand.ts";
+import { expand } from "#shared/webhooks/events/fan-out.ts";
 
 type ReceivedMessage = Pick<Received<QueueMessage>, "message" | "isRepeat">;
 

@@ -21,7 +21,7 @@ import { guarded, type Outcome } from "#shared/webhooks/outcome.ts";
 import { nextGapMs } from "#shared/webhooks/retry-plan.ts";
 import { enqueue, settled, whileAttemptStands } from "#shared/webhooks/settle.ts";
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
-import { openedSecrets } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
 /** Exchanges that end within this time of each other are recorded together. */
 const TOGETHER_MS = 100;

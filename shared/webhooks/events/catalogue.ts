@@ -1,13 +1,13 @@
-/** The events of the service and the shape of their `data`. */
+/** The events of the service: their names, the shape of their `data`, and the catalogue that the API shows. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { ImportResult } from "#shared/jobs/import/schema.ts";
 import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
-import { Id } from "#shared/schema.ts";
+import { Id, named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
 
-/** What a change of a prospect is called in `changedFields`. */
+/** The names of a prospect's fields in `changedFields`. */
 export const ChangedField = z.enum([
   "name",
   "phoneNumber",
@@ -27,17 +27,20 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
-/** With what the event means, for those who subscribe to it. */
-const told = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
+/** Adds the description that subscribers read. */
+const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
 /** Event name -> schema of its `data`. */
 export const catalogue = {
-  "prospect.created": told(z.object({ prospect: Prospect }), "A prospect was made, with or without a status."),
-  "prospect.updated": told(
-    z.object({ prospect: Prospect, changedFields: z.array(ChangedField) }),
-    "A prospect changed: `changedFields` says what of it.",
+  "prospect.created": describe(
+    z.object({ prospect: Prospect }),
+    "A prospect was created, with or without a status. Prospects of an import have one `prospect.import_completed` instead.",
   ),
-  "prospect.status_changed": told(
+  "prospect.updated": describe(
+    z.object({ prospect: Prospect, changedFields: z.array(ChangedField) }),
+    "A prospect changed: `changedFields` names the changed fields.",
+  ),
+  "prospect.status_changed": describe(
     z.object({
       prospect: Prospect,
       previousStatus: z.nullable(StatusSummary),
@@ -45,54 +48,50 @@ export const catalogue = {
       statusHistoryId: z.nullable(Id),
       changedBy: z.nullable(UserSummary),
     }),
-    "A prospect's status changed, or was cleared.",
+    "A prospect's status changed or was cleared.",
   ),
-  "prospect.assigned": told(
+  "prospect.assigned": describe(
     z.object({
       prospect: Prospect,
       previousAssignee: z.nullable(UserSummary),
       newAssignee: z.nullable(UserSummary),
     }),
-    "A prospect was given to another user, or to nobody.",
+    "A prospect was assigned to another user, or unassigned.",
   ),
-  "prospect.deleted": told(z.object({ prospect: Prospect }), "A prospect was deleted."),
-  "prospect.import_completed": told(ImportResult, "A file was imported. Of many errors `errors` tells the first."),
-  "territory.created": told(z.object({ territory: Territory }), "A territory was made."),
-  "territory.updated": told(z.object({ territory: Territory }), "A territory changed."),
-  "territory.deleted": told(z.object({ territory: Territory }), "A territory was deleted."),
-  "note.created": told(z.object({ note: Note, prospect: Prospect }), "A note was written on a prospect."),
-  "appointment.created": told(AppointmentData, "An appointment was made with a prospect."),
-  "appointment.updated": told(AppointmentData, "An appointment changed."),
-  "appointment.cancelled": told(AppointmentData, "An appointment was cancelled or deleted."),
-  "webhook.test": told(
+  "prospect.deleted": describe(z.object({ prospect: Prospect }), "A prospect was deleted."),
+  "prospect.import_completed": describe(
+    ImportResult,
+    "A file was imported. `errors` holds the first 100 errors; the import itself has all of them.",
+  ),
+  "territory.created": describe(z.object({ territory: Territory }), "A territory was created."),
+  "territory.updated": describe(z.object({ territory: Territory }), "A territory changed."),
+  "territory.deleted": describe(z.object({ territory: Territory }), "A territory was deleted."),
+  "note.created": describe(z.object({ note: Note, prospect: Prospect }), "A note was added to a prospect."),
+  "appointment.created": describe(AppointmentData, "An appointment with a prospect was created."),
+  "appointment.updated": describe(AppointmentData, "An appointment changed."),
+  "appointment.cancelled": describe(AppointmentData, "An appointment was cancelled or deleted."),
+  "webhook.test": describe(
     z.object({ webhook: z.object({ id: Id, name: z.string() }) }),
-    "A webhook was tried out. It goes to that webhook alone, and needs no registration.",
+    "A test delivery was requested for a webhook. Only that webhook receives it; it needs no registration.",
   ),
 } as const;
 
 export type EventName = keyof typeof catalogue;
 
-/** Something that happened, as the table's stream tells it. The id is the same each time the stream repeats itself. */
+/** An event derived from a record of the table's stream. A repeated record gives the same id. */
 export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;
   readonly companyId: number;
-  /** What it happened to, and which write of that row it was. */
+  /** The id of the row that changed, and the version that the change wrote. */
   readonly recordId: number;
   readonly version: number;
-  /** When the change was committed. */
+  /** The time at which the change was committed. */
   readonly createdAt: string;
   readonly data: unknown;
 }
 
-/** What a manual delivery tells: the prospect, and null for everything else that the event would tell. */
-export function manualData(event: string, prospect: Prospect): Record<string, unknown> {
-  const told = Object.entries(catalogue).find(([name]) => name === event)?.[1];
-  const others = Object.keys(told?.shape ?? {}).map((field) => [field, null]);
-  return { ...Object.fromEntries(others), prospect: Prospect.parse(prospect) };
-}
-
-/** What a write of a row that counts its versions meant. */
+/** The event for a write of a row with a version. */
 export const eventOf = <Name extends EventName>(
   row: { readonly id: number; readonly version: number; readonly companyId: number; readonly updatedAt: string },
   event: Name,
@@ -106,3 +105,42 @@ export const eventOf = <Name extends EventName>(
   createdAt: row.updatedAt,
   data: catalogue[event].parse(data),
 });
+
+/** The data of a manual delivery: the prospect, and null for every other field of the event. */
+export function manualData(event: string, prospect: Prospect): Record<string, unknown> {
+  const data = Object.entries(catalogue).find(([name]) => name === event)?.[1];
+  const others = Object.keys(data?.shape ?? {}).map((field) => [field, null]);
+  return { ...Object.fromEntries(others), prospect: Prospect.parse(prospect) };
+}
+
+export const EventType = named(
+  "EventType",
+  z.object({
+    event: z.string(),
+    description: z.string(),
+    /** Draft 2020-12. */
+    schema: z.record(z.string(), z.unknown()),
+  }),
+  "An event that a registration can name.",
+);
+export type EventType = z.infer<typeof EventType>;
+
+let types: EventType[] | undefined;
+
+/** All events, each with the JSON Schema of its `data`, in the order of the catalogue. */
+export function eventTypes(): EventType[] {
+  types ??= Object.entries(catalogue).map(([event, data]) => {
+    const described: unknown = z.toJSONSchema(data, { io: "output", unrepresentable: "any" }).description;
+    const schema = z.toJSONSchema(deliveredData(data), { io: "output", unrepresentable: "any" });
+    return { event, description: String(described), schema: { ...schema } };
+  });
+  return types;
+}
+
+/** Also allows what a manual delivery carries: a prospect, and null in every other field. */
+function deliveredData({ shape }: (typeof catalogue)[EventName]): z.ZodMiniType {
+  const fields: Record<string, z.ZodMiniType> = shape;
+  const others = Object.entries(fields).filter(([field]) => field !== "prospect");
+  const nullable = others.map(([field, schema]) => [field, z.nullable(schema)] as const);
+  return z.object({ ...Object.fromEntries(nullable), prospect: fields.prospect ?? z.optional(Prospect) });
+}

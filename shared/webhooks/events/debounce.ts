@@ -1,6 +1,6 @@
 /**
- * Events of a registration with a delay: the first one of a record opens a window, which is one delivery, due at its time and
- * the delay; what happens to the record before then joins it. Windows go by the time of events, whenever they are told.
+ * Debounces the events of a registration with a delay. The first event of a record opens a window, which is one delivery, due after the
+ * delay; later events of the record join it until then. Windows go by the time of the events, not by the time of publishing.
  */
 import { iso } from "#shared/clock.ts";
 import { type RecordPlace, windowKeys } from "#shared/db/debounce-keys.ts";
@@ -20,88 +20,75 @@ import {
 } from "#shared/webhooks/debounce-window.ts";
 import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { deliveryId } from "#shared/webhooks/delivery-id.ts";
-import type { KeptEvent, Wanting } from "#shared/webhooks/events/matching.ts";
+import type { Match, PublishedEvent } from "#shared/webhooks/events/matching.ts";
 import { ledgerWrite } from "#shared/webhooks/expected-deliveries.ts";
 import { withoutBody } from "#shared/webhooks/new-delivery.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** What a body says beside its events, at most. */
+/** The limit of a body's bytes outside its events. */
 const ENVELOPE_BYTES = 1_000;
-/** The clocks of two functions, at most. */
-const CLOCKS_DIFFER_MS = 60_000;
-/** A window and its events are forgotten after the delivery that tells them. */
+/** The largest difference between the clocks of two functions. */
+const CLOCK_SKEW_MS = 60_000;
+/** A window and its events expire so much later than their delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Joins the window that is open, or opens the next one; an event that was told before changes nothing. Each is one
- * transaction: a window that closes meanwhile has the event or has it not. Gives the delivery that the event opened while
- * that still needs its first message.
+ * Adds the event to the open window or opens the next one, in one transaction: a window that closes meanwhile contains the event or does
+ * not. A repeated event changes nothing. Gives the delivery that the event opened, as long as that needs its first message.
  */
-export function tellInWindow(
-  table: Table,
-  event: KeptEvent,
-  registration: Wanting,
-  timeScale: number,
-): Promise<StoredDelivery | undefined> {
-  const { companyId, webhookId } = registration;
-  const place = placeOf(event, registration);
-  const window = windowOf(event, registration);
+export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
+  const { event, subscriber } = match;
+  const windowKey = windowKeyOf(match);
   return optimistic(async () => {
-    const item = await table.get(window);
+    const item = await table.get(windowKey);
     const open = item === undefined ? undefined : StoredWindow.parse(item);
-    const step = stepOf(window, event, registration, timeScale, open);
-    const told = windowKeys.event(place, event.version, event.event);
+    const step = stepOf(windowKey, match, timeScale, open);
     try {
-      await table.transact([{ put: { ...told, ...step.row }, when: absent }, ...step.writes]);
+      const eventKey = windowKeys.event(subjectOf(match), event.version, event.event);
+      await table.transact([{ put: { ...eventKey, ...step.row }, when: absent }, ...step.writes]);
       return step.opened;
     } catch (error) {
-      const standing = toldBefore(error);
-      if (standing === undefined) throw error;
-      return needsMessage(await table.get(keys.delivery(companyId, webhookId, ownId(event, registration))));
+      if (!isRepeated(error)) throw error;
+      return needingMessage(await table.get(keys.delivery(subscriber.companyId, subscriber.webhookId, ownId(match))));
     }
   });
 }
 
 /**
- * Before its registration's delay was changed an event may have been told the other way: by itself, or in a window. Asked
- * for events of that time only, when the stream repeats them.
+ * Whether the event was published under the registration's previous delay: as a delivery of its own, or in a window. Reads the table only
+ * for events that are not newer than the last change of the delay; they are new only if the stream repeats them.
  */
-export async function toldOtherwise(table: Table, event: KeptEvent, registration: Wanting): Promise<boolean> {
-  const { companyId, webhookId, delayMinutes, delayChangedAt } = registration;
-  const since = delayChangedAt === undefined ? 0 : Date.parse(delayChangedAt) + CLOCKS_DIFFER_MS;
+export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
+  const { event, subscriber } = match;
+  const { companyId, webhookId, delayMinutes, delayChangedAt } = subscriber;
+  const since = delayChangedAt === undefined ? 0 : Date.parse(delayChangedAt) + CLOCK_SKEW_MS;
   if (Date.parse(event.createdAt) > since) return false;
-  const itself = keys.delivery(companyId, webhookId, ownId(event, registration));
-  const inWindow = windowKeys.event(placeOf(event, registration), event.version, event.event);
-  return (await table.get(delayMinutes > 0 ? itself : inWindow)) !== undefined;
+  const ownDelivery = keys.delivery(companyId, webhookId, ownId(match));
+  const inWindow = windowKeys.event(subjectOf(match), event.version, event.event);
+  return (await table.get(delayMinutes > 0 ? ownDelivery : inWindow)) !== undefined;
 }
 
+/** The writes for one event, and the delivery that they open. */
 interface Step {
   readonly row: StoredWindowEvent;
   readonly writes: readonly Write[];
   readonly opened: StoredDelivery | undefined;
 }
 
-function stepOf(
-  window: Key,
-  event: KeptEvent,
-  registration: Wanting,
-  timeScale: number,
-  open: StoredWindow | undefined,
-): Step {
-  const row = rowOf(event, ownId(event, registration));
+function stepOf(windowKey: Key, match: Match, timeScale: number, open: StoredWindow | undefined): Step {
+  const { event, subscriber } = match;
+  const row = eventRow(event, ownId(match));
   const bytes = eventBytes(row, event.data.bytes);
   const isInTime = open !== undefined && event.createdAt < open.dueAt;
   if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
-    return joining(window, open, row, bytes);
+    return joining(windowKey, open, row, bytes);
   }
-  // A window that is full goes on in a further delivery, due at the same time.
-  const dueAt = isInTime
-    ? open.dueAt
-    : iso(Date.parse(event.createdAt) + delayMs(registration.delayMinutes, timeScale));
-  return opening(window, open, row, bytes, newWindowDelivery(event, registration, dueAt));
+  // A full window is followed by another delivery with the same due time.
+  const dueAt = isInTime ? open.dueAt : iso(Date.parse(event.createdAt) + delayMs(subscriber.delayMinutes, timeScale));
+  return opening(windowKey, open, row, bytes, windowDelivery(match, dueAt));
 }
 
-function joining(window: Key, open: StoredWindow, row: StoredWindowEvent, bytes: number): Step {
+function joining(windowKey: Key, open: StoredWindow, row: StoredWindowEvent, bytes: number): Step {
   const { deliveryId, expiresAt } = open;
   const next: StoredWindow = {
     ...open,
@@ -110,13 +97,13 @@ function joining(window: Key, open: StoredWindow, row: StoredWindowEvent, bytes:
     fromVersion: Math.min(open.fromVersion, row.version),
     toVersion: Math.max(open.toVersion, row.version),
   };
-  const writes = [{ put: { ...window, ...next }, when: unchanged(open) }];
+  const writes = [{ put: { ...windowKey, ...next }, when: unchanged(open) }];
   return { row: { ...row, deliveryId, expiresAt }, writes, opened: undefined };
 }
 
-/** Takes the place of the window before, which is closed by that. */
+/** Replaces and closes the window before. */
 function opening(
-  window: Key,
+  windowKey: Key,
   before: StoredWindow | undefined,
   row: StoredWindowEvent,
   bytes: number,
@@ -125,43 +112,48 @@ function opening(
   const { id, dueAt } = opened;
   const expiresAt = opened.expiresAt + KEPT_LONGER_SECONDS;
   const versions = { fromVersion: row.version, toVersion: row.version };
-  const own: StoredWindow = { type: "window", deliveryId: id, dueAt, eventCount: 1, bytes, ...versions, expiresAt };
+  const next: StoredWindow = { type: "window", deliveryId: id, dueAt, eventCount: 1, bytes, ...versions, expiresAt };
   const writes: Write[] = [
-    { put: { ...window, ...own }, when: before === undefined ? absent : unchanged(before) },
+    { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // A row of its own in the ledger: two registrations may open windows with one event at the same time.
+    // The entry is named after the delivery: two registrations may open windows with one event at the same time.
     ledgerWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
   return { row: { ...row, expiresAt }, writes, opened };
 }
 
-function newWindowDelivery(event: KeptEvent, registration: Wanting, dueAt: string): StoredDelivery {
-  const { companyId, webhookId, id: registrationId } = registration;
-  const { id: eventId, createdAt, recordId } = event;
-  const occasion = { id: ownId(event, registration), companyId, webhookId, registrationId, event: event.event };
-  const due = { createdAt, dueMs: Date.parse(dueAt), trigger: "automatic", triggeredBy: null } as const;
-  return { ...withoutBody({ ...occasion, eventId, ...due }), recordId };
+function windowDelivery(match: Match, dueAt: string): StoredDelivery {
+  const { companyId, webhookId, id: registrationId } = match.subscriber;
+  const { id: eventId, event, createdAt, recordId } = match.event;
+  const about = { id: ownId(match), companyId, webhookId, registrationId, event, eventId, createdAt };
+  return {
+    ...withoutBody({ ...about, dueMs: Date.parse(dueAt), trigger: "automatic", triggeredBy: null }),
+    recordId,
+  };
 }
 
-const placeOf = ({ recordId }: KeptEvent, { companyId, webhookId, id }: Wanting): RecordPlace => ({
+/** The record as the registration sees it: each pair of the two has windows of its own. */
+const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RecordPlace => ({
   companyId,
   webhookId,
   registrationId: id,
   recordId,
 });
 
-/** Where the window stands that the event joins or opens. */
-export const windowOf = (event: KeptEvent, registration: Wanting): Key =>
-  windowKeys.window(placeOf(event, registration));
+/** The key of the window that the event joins or opens. */
+export const windowKeyOf = (match: Match): Key => windowKeys.window(subjectOf(match));
 
-/** The id of the delivery that the event would open, or have to itself. */
-const ownId = (event: KeptEvent, { id }: Wanting): string => deliveryId(event.id, id, event.createdAt);
+/** The id of the delivery that the event opens, or would have without a window. */
+const ownId = ({ event, subscriber }: Match): string => deliveryId(event.id, subscriber.id, event.createdAt);
 
-const rowOf = ({ id, recordId, version, event, createdAt, data }: KeptEvent, ownId: string): StoredWindowEvent => ({
+const eventRow = (
+  { id, recordId, version, event, createdAt, data }: PublishedEvent,
+  deliveryId: string,
+): StoredWindowEvent => ({
   type: "windowEvent",
-  deliveryId: ownId,
-  ownId,
+  deliveryId,
+  ownId: deliveryId,
   eventId: id,
   recordId,
   version,
@@ -171,14 +163,13 @@ const rowOf = ({ id, recordId, version, event, createdAt, data }: KeptEvent, own
   expiresAt: 0,
 });
 
-/** The row that stands where the event's own, or its delivery's, was to be written. */
-function toldBefore(error: unknown): unknown {
-  if (!(error instanceof ConditionFailed)) return undefined;
-  return error.failed.find(({ item }) => item?.type === "windowEvent" || item?.type === "delivery")?.item;
-}
+/** The event's own row or its delivery exists already. */
+const isRepeated = (error: unknown): boolean =>
+  error instanceof ConditionFailed &&
+  error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");
 
-/** Its first message may never have been sent. */
-function needsMessage(item: unknown): StoredDelivery | undefined {
+/** The first message of a delivery that exists may never have been sent. */
+function needingMessage(item: unknown): StoredDelivery | undefined {
   const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
   return delivery?.state === "waiting" && delivery.attempt === 1 ? delivery : undefined;
 }

@@ -1,72 +1,75 @@
 /**
- * Matches of events and registrations -> deliveries, or events that join a window -> first messages. Repeated, it makes nothing twice and
- * queues again what has not been tried.
+ * Makes deliveries of matches, or adds their events to debounce windows, and queues the first messages. A repeated match makes no second
+ * delivery and queues a delivery again that has not been tried.
  */
 import { allEnded, inTurn } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
 import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { tellInWindow, toldOtherwise, windowOf } from "#shared/webhooks/events/debounce.ts";
-import { deliveryFor, type KeptEvent, type Wanting } from "#shared/webhooks/events/matching.ts";
+import { deliveryId } from "#shared/webhooks/delivery-id.ts";
+import { debounce, wasPublishedWithOtherDelay, windowKeyOf } from "#shared/webhooks/events/debounce.ts";
+import type { Match } from "#shared/webhooks/events/matching.ts";
 import { ledgerWrites } from "#shared/webhooks/expected-deliveries.ts";
+import { newDelivery, sharingDelivery } from "#shared/webhooks/new-delivery.ts";
+import { delayMs } from "#shared/webhooks/retry-plan.ts";
 import { enqueue } from "#shared/webhooks/settle.ts";
 
-/** An event and a registration that wants it. */
-export interface Match {
-  readonly event: KeptEvent;
-  readonly registration: Wanting;
-}
-
-/** Reads and transactions on their way at once: more would only wait for a connection. */
+/** The limit of concurrent reads and transactions. More would only wait for a connection. */
 const PARALLEL = 12;
 
-/** `entry` names the entry of the ledger for matches of one event that are told in parts; else each event has its own. */
-export async function tell(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
-  const isTold = await inTurn(matches, PARALLEL, (match) =>
-    toldOtherwise(context.table, match.event, match.registration),
-  );
-  const untold = matches.filter((_, i) => isTold[i] === false);
-  const isDelayed = ({ registration }: Match): boolean => registration.delayMinutes > 0;
-  const waiting = [
-    ...(await tellAtOnce(
-      context,
-      untold.filter((match) => !isDelayed(match)),
-      entry,
-    )),
-    ...(await tellInWindows(context, untold.filter(isDelayed))),
+/** `entry` names the entry of expected deliveries if the matches are a part of one event's; without it, each event has its own. */
+export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
+  const isPublished = await inTurn(matches, PARALLEL, (match) => wasPublishedWithOtherDelay(context.table, match));
+  const unpublished = matches.filter((_, i) => isPublished[i] === false);
+  const isDelayed = ({ subscriber }: Match): boolean => subscriber.delayMinutes > 0;
+  const immediate = unpublished.filter((match) => !isDelayed(match));
+  const deliveries = [
+    ...(await createDeliveries(context, immediate, entry)),
+    ...(await addToWindows(context, unpublished.filter(isDelayed))),
   ];
-  await enqueue(context, waiting);
+  await enqueue(context, deliveries);
 }
 
-/** Gives the deliveries that still need their first message: of one that was there before, none may have been sent. */
-async function tellAtOnce(
+/** Gives the deliveries that need their first message. For one that existed before, the message may never have been sent. */
+async function createDeliveries(
   { table, timeScale }: EventContext,
   matches: readonly Match[],
   entry: string | undefined,
 ): Promise<StoredDelivery[]> {
-  const made = new Map(
-    matches.map(({ event, registration }) => {
-      const delivery = deliveryFor(event, registration, timeScale);
+  const byId = new Map(
+    matches.map((match) => {
+      const delivery = deliveryFor(match, timeScale);
       return [delivery.id, delivery] as const;
     }),
   );
-  const deliveries = [...made.values()];
-  const entered = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // Before the deliveries themselves: what is entered and not there has been lost. A window's is entered as it is opened.
-  await allEnded(ledgerWrites(entered).map((write) => table.write(write)));
-  const standing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
-  if (standing.length === 0) return deliveries;
-  for (const { id } of standing) made.delete(id);
-  const rows = (await table.batchGet(standing)).map((row) => StoredDelivery.parse(row));
-  return [...made.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
+  const deliveries = [...byId.values()];
+  const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
+  // Written before the deliveries, so that an expected delivery without a row is known to be lost. Windows write theirs when opened.
+  await allEnded(ledgerWrites(expected).map((write) => table.write(write)));
+  const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
+  if (existing.length === 0) return deliveries;
+  for (const { id } of existing) byId.delete(id);
+  const rows = (await table.batchGet(existing)).map((row) => StoredDelivery.parse(row));
+  return [...byId.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
 }
 
-/** Events of one window in their order, different windows at the same time. Gives likewise. */
-async function tellInWindows({ table, timeScale }: EventContext, matches: readonly Match[]): Promise<StoredDelivery[]> {
-  const windows = Map.groupBy(matches, ({ event, registration }) => windowOf(event, registration).sk);
-  const opened = await inTurn([...windows.values()], PARALLEL, async (events) => {
+/** The delivery of an event to a registration: the same each time the stream repeats the event. */
+function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDelivery {
+  const { companyId, webhookId, id: registrationId, delayMinutes } = subscriber;
+  const { id: eventId, createdAt, data } = event;
+  const id = deliveryId(eventId, registrationId, createdAt);
+  const about = { id, companyId, webhookId, registrationId, event: event.event, eventId, createdAt };
+  const dueMs = Date.parse(createdAt) + delayMs(delayMinutes, timeScale);
+  const input = { ...about, dueMs, trigger: "automatic", triggeredBy: null } as const;
+  return data.text === undefined ? sharingDelivery(input) : newDelivery(input, data.text);
+}
+
+/** Adds the events of one window in order, those of different windows concurrently. Gives the deliveries that need their first message. */
+async function addToWindows({ table, timeScale }: EventContext, matches: readonly Match[]): Promise<StoredDelivery[]> {
+  const windows = Map.groupBy(matches, (match) => windowKeyOf(match).sk);
+  const opened = await inTurn([...windows.values()], PARALLEL, async (ofOneWindow) => {
     const deliveries: StoredDelivery[] = [];
-    for (const { event, registration } of events) {
-      const delivery = await tellInWindow(table, event, registration, timeScale);
+    for (const match of ofOneWindow) {
+      const delivery = await debounce(table, match, timeScale);
       if (delivery !== undefined) deliveries.push(delivery);
     }
     return deliveries;

@@ -1,29 +1,32 @@
 /**
- * An event with many matches is one row, whatever their number: its matches as they were, and how to tell of it. The queue makes its
- * deliveries from that, in parts (expand.ts), while the stream goes on with other companies.
+ * Fans out events with many matches. The publisher writes one row with all matches of such an event; the delivery queue then makes the
+ * deliveries in parts, oldest event first, at a bounded rate, in one function at a time for each company.
  */
+import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { bothEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { ledgerKeys } from "#shared/db/expected-keys.ts";
-import { absent } from "#shared/db/expression.ts";
+import { absent, any, atMost, type Change, type Condition, equals, missing, present } from "#shared/db/expression.ts";
 import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
 import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
-import { Id, Timestamp } from "#shared/schema.ts";
+import { Bytes, Id, Timestamp } from "#shared/schema.ts";
+import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/delivery.ts";
 import { eventDataExpiry, keepEventData } from "#shared/webhooks/event-data.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
-import type { KeptEvent, Wanting } from "#shared/webhooks/events/matching.ts";
+import { emit } from "#shared/webhooks/events/emit.ts";
+import type { PublishedEvent, Subscriber } from "#shared/webhooks/events/matching.ts";
 import { FanOutEntry } from "#shared/webhooks/expected-deliveries.ts";
 
-/** Webhook, registration, its delay in minutes and since when it has that one: as they were when the event was published. */
+/** Webhook, registration, delay in minutes and time of the delay's last change, all as of the event's publication. */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
 
-/** No time to live: it goes when the deliveries are made. */
+/** Has no time to live: the row is removed once all deliveries are made. */
 export const StoredFanOut = z.object({
   type: z.literal("fanOut"),
   companyId: Id,
@@ -32,31 +35,46 @@ export const StoredFanOut = z.object({
   recordId: Id,
   version: z.int(),
   createdAt: Timestamp,
-  /** Of the event's data, which has a row of its own. */
+  /** Length of the event's data, which has a row of its own. */
   bytes: z.int(),
   count: z.int(),
-  matches: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+  matches: Bytes,
   dueShard: z.string(),
   dueAt: Timestamp,
 });
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
-/** Gives whether the event still needs somebody to make its deliveries. One that was begun before stays as it was then. */
-export async function beginFanOut(
+/** One row for each company: the lease of the function that makes deliveries, and its progress. */
+export const StoredProgress = z.object({
+  type: z.literal("fanOutProgress"),
+  companyId: Id,
+  owner: z.optional(z.string()),
+  /** No other function may start before this time: the owner is working, or the next message is on its way. */
+  until: z.optional(Timestamp),
+  /** Sort key of the event in progress. */
+  of: z.optional(z.string()),
+  /** Number of its matches whose deliveries are made. */
+  told: z._default(z.int(), 0),
+  movedAt: z.optional(Timestamp),
+});
+type StoredProgress = z.infer<typeof StoredProgress>;
+
+/** Gives whether the event still needs its deliveries. A repeated event keeps the matches of its first publication. */
+export async function startFanOut(
   { table, clock }: EventContext,
   event: DomainEvent,
-  registrations: readonly Wanting[],
+  subscribers: readonly Subscriber[],
 ): Promise<boolean> {
   const { id: eventId, companyId, createdAt, recordId, version, data } = event;
   const now = clock.now();
-  const count = registrations.length;
+  const count = subscribers.length;
   const expiresAt = eventDataExpiry(createdAt, now);
   const entry = { type: "fanOut", companyId, eventId, createdAt, count, expiresAt };
-  const enter = putWhereNone(table, { ...ledgerKeys.fanOut(companyId, createdAt.slice(0, 10), eventId), ...entry });
-  // Both before the row itself: what is entered and neither there nor done has been lost.
-  const [bytes, standing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), enter);
-  if (standing !== undefined && FanOutEntry.parse(standing).doneAt !== undefined) return false;
-  const matches = registrations.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
+  const writeEntry = putIfAbsent(table, { ...ledgerKeys.fanOut(companyId, createdAt.slice(0, 10), eventId), ...entry });
+  // Both are written before the fan-out row: an entry that is not done and has no fan-out row shows a loss.
+  const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
+  if (existing !== undefined && FanOutEntry.parse(existing).doneAt !== undefined) return false;
+  const matches = subscribers.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
     webhookId,
     id,
     delayMinutes,
@@ -76,12 +94,12 @@ export async function beginFanOut(
     dueShard: keys.dueShard(`fan-out-${eventId}`),
     dueAt: iso(now),
   };
-  await putWhereNone(table, { ...fanOutKeys.fanOut(companyId, createdAt, eventId), ...row });
+  await putIfAbsent(table, { ...fanOutKeys.fanOut(companyId, createdAt, eventId), ...row });
   return true;
 }
 
-/** Gives what stands there. */
-async function putWhereNone(table: Table, put: Key & Item): Promise<Item | undefined> {
+/** Gives the row that exists already, if any. */
+async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefined> {
   try {
     await table.write({ put, when: absent });
     return undefined;
@@ -91,7 +109,129 @@ async function putWhereNone(table: Table, put: Key & Item): Promise<Item | undef
   }
 }
 
-export const wantingOf = ({ companyId, matches }: StoredFanOut): Wanting[] =>
+/** Matches whose deliveries are made between two updates of the progress. */
+const PART = 100;
+/** The limits of one message: matches, fewer for an event with much data, and the time after which it starts no further part. */
+export const MATCHES_PER_MESSAGE = 500;
+export const BYTES_PER_MESSAGE = 16_000_000;
+const START_WITHIN_MS = 1_000;
+/** Delay of the next message. It bounds the rate: a message's matches in this time and the time it takes. */
+const PAUSE_SECONDS = 1;
+/** A message may arrive so much before its time. */
+const EARLY_MS = 100;
+/** Longer than the function's time-out: its owner is dead when the lease expires. */
+const LEASE_MS = 20_000;
+
+/** Makes the next deliveries of the company's fan-outs. Changes nothing while another function has the lease. */
+export async function expand(context: EventContext, { companyId }: FanOutMessage): Promise<void> {
+  const lease = await acquire(context, companyId);
+  if (lease === undefined) return;
+  const release = (change: Change) => update(context.table, companyId, change, equals("owner", lease.owner));
+  const free: Change = { remove: ["owner", "until"] };
+  let isLeft: boolean;
+  try {
+    isLeft = await makeDeliveries(context, lease);
+  } catch (error) {
+    // The message returns soon and needs the lease.
+    await release(free).catch(() => undefined);
+    throw error;
+  }
+  const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
+  if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
+  // Read after the release: the message of an event that arrived before it found the lease taken and ended.
+  if (!isLeft && (await oldestFanOut(context.table, companyId)) === undefined) return;
+  await context.queue.send([{ message: fanOutMessage(companyId), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
+}
+
+interface Lease {
+  readonly companyId: number;
+  readonly owner: string;
+  readonly progress: StoredProgress;
+}
+
+/** Undefined while another function has the lease or the next message is on its way. */
+async function acquire(context: EventContext, companyId: number): Promise<Lease | undefined> {
+  const owner = randomUUID();
+  const now = context.clock.now();
+  const change = { set: { type: "fanOutProgress", companyId, owner, until: iso(now + LEASE_MS) } };
+  const item = await update(context.table, companyId, change, any(missing("until"), atMost("until", iso(now))));
+  return item === undefined ? undefined : { companyId, owner, progress: StoredProgress.parse(item) };
+}
+
+/** Gives whether the message's limits left matches without deliveries. */
+async function makeDeliveries(context: EventContext, { companyId, owner, progress }: Lease): Promise<boolean> {
+  const { table, clock } = context;
+  const startedAt = clock.now();
+  // The share of the message's limits that is left. Senders and receivers need about a second for a whole message.
+  let budget = 1;
+  let { of, told } = progress;
+  for (
+    let fanOut = await oldestFanOut(table, companyId);
+    fanOut !== undefined;
+    fanOut = await oldestFanOut(table, companyId)
+  ) {
+    const { sk } = keyOf(fanOut);
+    const event = eventIn(fanOut);
+    const subscribers = subscribersIn(fanOut);
+    const weight = Math.min(1, Math.max(1 / MATCHES_PER_MESSAGE, fanOut.bytes / BYTES_PER_MESSAGE));
+    if (of !== sk) [of, told] = [sk, 0];
+    while (told < subscribers.length) {
+      const room = Math.floor(budget / weight);
+      if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
+      const part = subscribers.slice(told, told + Math.min(PART, room));
+      // The part names its entry of expected deliveries, so that a repeated part writes the same entry.
+      await emit(
+        context,
+        part.map((subscriber) => ({ event, subscriber })),
+        `${event.id}#${told}`,
+      );
+      budget -= part.length * weight;
+      told += part.length;
+      const now = clock.now();
+      const moved = { set: { of, told, movedAt: iso(now), until: iso(now + LEASE_MS) } };
+      // Another function has the lease now and continues from the stored progress.
+      if ((await update(table, companyId, moved, equals("owner", owner))) === undefined) return false;
+    }
+    await finish(table, fanOut, iso(clock.now()));
+  }
+  return false;
+}
+
+async function oldestFanOut(table: Table, companyId: number): Promise<StoredFanOut | undefined> {
+  for await (const item of table.query({ ...fanOutKeys.waiting(companyId), pageItems: 1 })) {
+    return StoredFanOut.parse(item);
+  }
+  return undefined;
+}
+
+const keyOf = ({ companyId, createdAt, eventId }: StoredFanOut): Key =>
+  fanOutKeys.fanOut(companyId, createdAt, eventId);
+
+/** A former owner of the lease may have finished the event before. */
+async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
+  const { companyId, createdAt, eventId } = fanOut;
+  const entry = ledgerKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);
+  try {
+    await table.transact([
+      { remove: keyOf(fanOut), when: present },
+      { update: entry, change: { set: { doneAt } } },
+    ]);
+  } catch (error) {
+    if (!(error instanceof ConditionFailed)) throw error;
+  }
+}
+
+/** Updates the company's progress. Gives the row after the update, or undefined if the condition did not hold. */
+async function update(table: Table, companyId: number, change: Change, when: Condition): Promise<Item | undefined> {
+  try {
+    return await table.write({ update: fanOutKeys.progress(companyId), change, when });
+  } catch (error) {
+    if (error instanceof ConditionFailed) return undefined;
+    throw error;
+  }
+}
+
+const subscribersIn = ({ companyId, matches }: StoredFanOut): Subscriber[] =>
   unpacked(Matches, matches).map(([webhookId, id, delayMinutes, delayChangedAt]) => ({
     companyId,
     webhookId,
@@ -100,12 +240,12 @@ export const wantingOf = ({ companyId, matches }: StoredFanOut): Wanting[] =>
     ...(delayChangedAt !== null && { delayChangedAt }),
   }));
 
-export const eventOfFanOut = ({ eventId, bytes, ...told }: StoredFanOut): KeptEvent => ({
+const eventIn = ({ eventId, event, companyId, recordId, version, createdAt, bytes }: StoredFanOut): PublishedEvent => ({
   id: eventId,
-  event: told.event,
-  companyId: told.companyId,
-  recordId: told.recordId,
-  version: told.version,
-  createdAt: told.createdAt,
+  event,
+  companyId,
+  recordId,
+  version,
+  createdAt,
   data: { bytes, text: undefined },
 });

@@ -1,4 +1,4 @@
-/** Buttons of manual registrations: which ones a caller may press for a prospect, and what a press sends. */
+/** Deliveries that a user triggers: a manual registration's button for a prospect, and the test delivery of a webhook. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -16,25 +16,25 @@ import { presentProspect } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
-import { userSummary } from "#shared/reference/users.ts";
+import { getUser, userSummary } from "#shared/reference/users.ts";
 import { Id } from "#shared/schema.ts";
 import { deliveryItem, messageFor, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { deliveryId } from "#shared/webhooks/delivery-id.ts";
 import type { Queued } from "#shared/webhooks/delivery-log-schema.ts";
-import { manualData } from "#shared/webhooks/events/catalogue.ts";
+import { catalogue, manualData } from "#shared/webhooks/events/catalogue.ts";
 import { ledgerPut } from "#shared/webhooks/expected-deliveries.ts";
 import { newDelivery } from "#shared/webhooks/new-delivery.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { filterOf, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Those whose filter the prospect meets, oldest first. A paused webhook has its buttons: it keeps what is for it. */
+/** The buttons whose filter the prospect meets, oldest first. A paused webhook keeps its buttons, because it keeps its deliveries. */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
-  const { prospect, registrations } = await readScene(context, caller, prospectId);
+  const { prospect, registrations } = await readActions(context, caller, prospectId);
   return registrations
     .filter(({ triggerMode }) => triggerMode === "manual")
-    .filter((registration) => isFor(registration, prospect))
+    .filter((registration) => isMet(registration, prospect))
     .map(({ id, event, manualTriggerButtonText }) => ({
       registrationId: id,
       label: manualTriggerButtonText ?? event,
@@ -42,58 +42,58 @@ export async function listActions(context: ApiContext, caller: Caller, prospectI
     }));
 }
 
-/** What a press needs of the deployment. */
-export interface Sending {
+/** The parts of the deployment that a manual trigger needs. */
+export interface TriggerContext {
   readonly queue: DeliveryQueue;
   /** Delays pass this many times faster. */
   readonly timeScale: number;
 }
 
 /**
- * One delivery with the whole plan of retries. Whoever presses again within ten seconds gets the same one. Should its
- * message be lost, the sweeper finds it. Throws not_found, and conflict where the button is none or not for this prospect.
+ * Makes one delivery with the whole retry plan. A second trigger within ten seconds gives the first delivery. If the message is lost, the
+ * sweeper queues the delivery. Throws not_found, and conflict if the registration is not manual or the prospect does not meet its filter.
  */
-export async function pressAction(
+export async function triggerAction(
   context: ApiContext,
-  { queue, timeScale }: Sending,
+  { queue, timeScale }: TriggerContext,
   caller: Caller,
   prospectId: number,
   registrationId: number,
 ): Promise<Queued> {
-  const { prospect, registrations, dictionary } = await readScene(context, caller, prospectId);
+  const { prospect, registrations, dictionary } = await readActions(context, caller, prospectId);
   const registration = registrations.find(({ id }) => id === registrationId);
   if (registration === undefined) throw notFound("action");
   if (registration.triggerMode !== "manual") {
-    throw new ApiError("conflict", "This registration is triggered by its events, and by no button.");
+    throw new ApiError("conflict", "This registration is automatic: only events trigger it.");
   }
-  if (!isFor(registration, prospect))
-    throw new ApiError("conflict", "The prospect does not meet this button's filter.");
+  if (!isMet(registration, prospect)) {
+    throw new ApiError("conflict", "The prospect does not meet the filter of this action.");
+  }
   const { companyId, webhookId, event, delayMinutes } = registration;
   const now = context.clock.now();
   const eventId = `manual-${randomUUID()}`;
   const id = deliveryId(eventId, registrationId, iso(now));
   const triggeredBy = userSummary(dictionary.users.get(caller.userId));
   const dueMs = now + delayMs(delayMinutes, timeScale);
-  const occasion = { id, companyId, webhookId, registrationId, event, eventId, createdAt: iso(now), dueMs };
+  const about = { id, companyId, webhookId, registrationId, event, eventId, createdAt: iso(now), dueMs };
   const delivery = newDelivery(
-    { ...occasion, trigger: "manual", triggeredBy },
+    { ...about, trigger: "manual", triggeredBy },
     JSON.stringify(manualData(event, prospect)),
   );
-  const standing = await commitPress(context, delivery, prospectId, registrationId, now);
-  if (standing !== undefined) return { deliveryId: standing };
-  const delaySeconds = delaySecondsUntil(dueMs, now);
-  await queue.send([{ message: messageFor(delivery), delaySeconds }]).catch(() => undefined);
+  const earlier = await commitTrigger(context, delivery, prospectId, registrationId, now);
+  if (earlier !== undefined) return { deliveryId: earlier };
+  await enqueue(queue, delivery, delaySecondsUntil(dueMs, now));
   return { deliveryId: id };
 }
 
-interface Scene {
+interface Actions {
   readonly prospect: Prospect;
   readonly registrations: readonly StoredRegistration[];
   readonly dictionary: Dictionary;
 }
 
-/** Throws not_found for a prospect that the caller may not see. */
-async function readScene(context: ApiContext, caller: Caller, prospectId: number): Promise<Scene> {
+/** Throws not_found if the caller may not see the prospect. */
+async function readActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Actions> {
   const [stored, webhooks, dictionary] = await Promise.all([
     readVisibleProspect(context, caller, prospectId),
     readWebhooks(context.table, caller.companyId),
@@ -104,13 +104,14 @@ async function readScene(context: ApiContext, caller: Caller, prospectId: number
   return { prospect: presentProspect(stored, upcoming, dictionary), registrations, dictionary };
 }
 
-const isFor = (registration: StoredRegistration, prospect: Prospect): boolean =>
+const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-const StoredPress = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
+/** The last trigger of an action for a prospect. The stored names call it a press. */
+const StoredTrigger = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
 
-/** Press, delivery and its entry in the ledger are written together, while the registration exists. @returns the id of the delivery that an earlier press made, if one did. */
-async function commitPress(
+/** Writes the trigger with its delivery if the registration exists. Gives the id of the delivery that an earlier trigger made, if any. */
+async function commitTrigger(
   context: ApiContext,
   delivery: StoredDelivery,
   recordId: number,
@@ -118,12 +119,12 @@ async function commitPress(
   now: number,
 ): Promise<string | undefined> {
   const { id, companyId, webhookId, expiresAt } = delivery;
-  const press: z.infer<typeof StoredPress> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
+  const trigger: z.infer<typeof StoredTrigger> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
   const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
-  // A webhook that is deleted takes its registrations with it in the same transaction.
+  // Deleting a webhook removes its registrations in the same transaction.
   const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [
-    { put: { ...windowKeys.press({ companyId, webhookId, registrationId, recordId }), ...press }, when: isFirst },
+    { put: { ...windowKeys.press({ companyId, webhookId, registrationId, recordId }), ...trigger }, when: isFirst },
     { put: deliveryItem(delivery), when: absent },
     ledgerPut(delivery),
     isRegistered,
@@ -135,6 +136,39 @@ async function commitPress(
     if (failedAt(error, writes.indexOf(isRegistered)) !== undefined) throw notFound("action");
     const earlier = failedAt(error, 0);
     if (earlier === undefined) throw error;
-    return StoredPress.parse(earlier.item).deliveryId;
+    return StoredTrigger.parse(earlier.item).deliveryId;
   }
+}
+
+/** Makes a `webhook.test` delivery for one webhook. If the message is lost, the sweeper queues the delivery. Throws not_found. */
+export async function sendTestDelivery(
+  context: ApiContext,
+  queue: DeliveryQueue,
+  caller: Caller,
+  webhookId: number,
+): Promise<Queued> {
+  const { companyId, userId } = caller;
+  const [webhook, user] = await Promise.all([
+    getWebhook(context, companyId, webhookId),
+    getUser(context, companyId, userId),
+  ]);
+  const now = context.clock.now();
+  const event = "webhook.test";
+  const eventId = `test-${randomUUID()}`;
+  const id = deliveryId(eventId, webhookId, iso(now));
+  const about = { id, companyId, webhookId, registrationId: null, event, eventId, createdAt: iso(now), dueMs: now };
+  const data = catalogue[event].parse({ webhook: { id: webhook.id, name: webhook.name } });
+  const delivery = newDelivery({ ...about, trigger: "manual", triggeredBy: userSummary(user) }, JSON.stringify(data));
+  const webhookExists = { check: keys.webhook(companyId, webhookId), when: present };
+  const writes: Write[] = [{ put: deliveryItem(delivery), when: absent }, ledgerPut(delivery), webhookExists];
+  await context.commit(writes, { deliveryId: id }).catch((error: unknown) => {
+    throw failedAt(error, writes.indexOf(webhookExists)) === undefined ? error : notFound("webhook");
+  });
+  await enqueue(queue, delivery, 0);
+  return { deliveryId: id };
+}
+
+/** The delivery is committed, so a queue that fails does not fail the request: the sweeper queues the delivery later. */
+async function enqueue(queue: DeliveryQueue, delivery: StoredDelivery, delaySeconds: number): Promise<void> {
+  await queue.send([{ message: messageFor(delivery), delaySeconds }]).catch(() => undefined);
 }

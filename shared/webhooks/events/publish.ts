@@ -1,37 +1,91 @@
 /**
- * Records of the table's stream -> events -> deliveries -> queue messages, many at a time. Repeating a record, in whatever
- * company, changes nothing: ids are deterministic, rows are written once, and a second message finds its attempt already made.
+ * Publishes records of the table's stream: derives their events, matches these with subscriptions, and makes deliveries. A repeated
+ * record changes nothing: ids are deterministic, rows are written once, and a second message finds its attempt made already.
  */
+import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { allEnded, inTurn } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
-import type { Table } from "#shared/db/table.ts";
+import { itemOfImage } from "#shared/db/stream-image.ts";
+import { ConditionFailed, isTransient } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { log } from "#shared/log.ts";
+import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { Id } from "#shared/schema.ts";
-import { StoredTerritory } from "#shared/territories/territories.ts";
 import { fanOutMessage } from "#shared/webhooks/delivery.ts";
 import { keepEventData } from "#shared/webhooks/event-data.ts";
-import { appointmentEvents, noteEvents } from "#shared/webhooks/events/attached-events.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
-import { tell } from "#shared/webhooks/events/emit.ts";
-import { beginFanOut } from "#shared/webhooks/events/fan-out.ts";
-import { importEvents } from "#shared/webhooks/events/import-events.ts";
-import { type KeptEvent, matchingRegistrations } from "#shared/webhooks/events/matching.ts";
-import { prospectEvents } from "#shared/webhooks/events/prospect-events.ts";
-import type { RowChange } from "#shared/webhooks/events/row-change.ts";
+import { emit } from "#shared/webhooks/events/emit.ts";
+import { startFanOut } from "#shared/webhooks/events/fan-out.ts";
 import {
   currentSubscriptions,
+  matchingSubscriptions,
+  type PublishedEvent,
   type Subscription,
   type Subscriptions,
-} from "#shared/webhooks/events/subscriptions-cache.ts";
-import { territoryEvents } from "#shared/webhooks/events/territory-events.ts";
+} from "#shared/webhooks/events/matching.ts";
+import { eventsOf, publishedTypes, type RowChange } from "#shared/webhooks/events/row-events.ts";
 
-/** Types of rows that events come of: the stream leaves out all others. What a removed row meant was told when it was hidden. */
-export const publishedTypes = ["prospect", "note", "appointment", "territory", "import"] as const;
+/** Records that are published together: the number of new rows that one call of the table takes. */
+const TOGETHER = 25;
 
-/** What is read once per batch and company. Read after the batch was: no registration made before its events is missed. */
+/**
+ * Handles a batch of the stream in order. A transient fault stops the batch at its record, which starts the next batch. A record that no
+ * retry can publish is stored as a poison record and the batch continues, so one bad record delays no other.
+ */
+export function publishStream(
+  context: () => EventContext,
+): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
+  return async ({ Records }) => {
+    const reads = batchReads(context());
+    for (let first = 0; first < Records.length; first += TOGETHER) {
+      const failed = await publishTogether(context(), reads, Records.slice(first, first + TOGETHER));
+      if (failed !== undefined) return { batchItemFailures: [{ itemIdentifier: failed }] };
+    }
+    return { batchItemFailures: [] };
+  };
+}
+
+/** If the records fail together, publishes them one by one to find the faulty record; repeating the good ones changes nothing. */
+async function publishTogether(
+  context: EventContext,
+  reads: BatchReads,
+  records: readonly DynamoDBRecord[],
+): Promise<string | undefined> {
+  try {
+    await publishChanges(context, reads, records.map(changeOf));
+    return undefined;
+  } catch (error) {
+    log.warn("records failed together", { records: records.length, ...errorFields(error) });
+  }
+  for (const record of records) {
+    const sequenceNumber = record.dynamodb?.SequenceNumber ?? "";
+    try {
+      await withLogContext({ sequenceNumber }, () => publishOne(context, reads, record));
+    } catch (error) {
+      log.warn("record failed", { sequenceNumber, ...errorFields(error) });
+      return sequenceNumber;
+    }
+  }
+  return undefined;
+}
+
+async function publishOne(context: EventContext, reads: BatchReads, record: DynamoDBRecord): Promise<void> {
+  try {
+    await publishChanges(context, reads, [changeOf(record)]);
+  } catch (error) {
+    if (isTransient(error) || error instanceof ConditionFailed) throw error;
+    log.error("poison record stored", errorFields(error));
+    await context.park(record, error instanceof Error ? error.name : "unknown");
+  }
+}
+
+const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
+  before: dynamodb?.OldImage && itemOfImage(dynamodb.OldImage),
+  after: dynamodb?.NewImage && itemOfImage(dynamodb.NewImage),
+});
+
+/** The data read once for a batch and company. It is read after the batch arrived, so it contains every registration older than the events. */
 export interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
   readonly subscriptions: (companyId: number) => Promise<Subscriptions>;
@@ -44,66 +98,63 @@ export function batchReads(context: EventContext): BatchReads {
   };
 }
 
-/** What every published row says of itself. */
-const Owned = z.object({ companyId: Id, id: Id });
-
-type EventsOf = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
-
-const eventsOf: Record<(typeof publishedTypes)[number], EventsOf> = {
-  prospect: async (table, change, dictionary) => prospectEvents(table, change, await dictionary()),
-  note: async (table, change, dictionary) => noteEvents(table, change, await dictionary()),
-  appointment: async (table, change, dictionary) => appointmentEvents(table, change, await dictionary()),
-  territory: async (_, { before, after }) =>
-    territoryEvents(before === undefined ? undefined : StoredTerritory.parse(before), StoredTerritory.parse(after)),
-  import: async (_, { before, after }) => importEvents(before, after),
-};
-
-/** An event and all registrations that want it. */
-interface Wanted {
-  readonly event: DomainEvent;
-  readonly registrations: readonly Subscription[];
+/** A failed read is repeated by the next caller. */
+function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) => Promise<T> {
+  const loaded = new Map<number, Promise<T>>();
+  return (companyId) => {
+    const known = loaded.get(companyId) ?? load(companyId);
+    loaded.set(companyId, known);
+    known.catch(() => loaded.delete(companyId));
+    return known;
+  };
 }
 
-/** Events whose rows are on their way at once: the largest ones have a quarter of a megabyte. */
+/** An event and all subscriptions that want it. */
+interface MatchedEvent {
+  readonly event: DomainEvent;
+  readonly subscriptions: readonly Subscription[];
+}
+
+/** The limit of events written concurrently; the largest ones have a quarter of a megabyte. */
 const PARALLEL = 8;
 
 /**
- * What it writes for an event is bounded, however many registrations want it and however large it is: its data once, and either a
- * few deliveries or one row from which the queue makes them.
+ * The writes for an event are bounded, whatever its size and the number of its matches: its data once, and a few deliveries or one
+ * fan-out row.
  */
 export async function publishChanges(
   context: EventContext,
   reads: BatchReads,
   changes: readonly RowChange[],
 ): Promise<void> {
-  const wanted = (await allEnded(changes.map((change) => wantedOf(context, reads, change)))).flat();
-  const { direct, many } = divided(wanted);
-  const told = await inTurn(direct, PARALLEL, async ({ event, registrations }) => {
-    const kept = await keptEvent(context, event);
-    return registrations.map((registration) => ({ event: kept, registration }));
+  const matched = (await allEnded(changes.map((change) => matchedEvents(context, reads, change)))).flat();
+  const { direct, fannedOut } = divide(matched);
+  const matches = await inTurn(direct, PARALLEL, async ({ event, subscriptions }) => {
+    const published = await withStoredData(context, event);
+    return subscriptions.map((subscriber) => ({ event: published, subscriber }));
   });
-  await tell(context, told.flat());
-  const begun = await inTurn(many, PARALLEL, async ({ event, registrations }) =>
-    (await beginFanOut(context, event, registrations)) ? [event.companyId] : [],
+  await emit(context, matches.flat());
+  const started = await inTurn(fannedOut, PARALLEL, async ({ event, subscriptions }) =>
+    (await startFanOut(context, event, subscriptions)) ? [event.companyId] : [],
   );
-  const messages = [...new Set(begun.flat())].map((companyId) => fanOutMessage(companyId));
+  const messages = [...new Set(started.flat())].map((companyId) => fanOutMessage(companyId));
   if (messages.length > 0) await context.queue.send(messages.map((message) => ({ message, delaySeconds: 0 })));
 }
 
-/** Events with few matches are told at once, as far as their company has room for them; `many`: the others. */
-function divided(wanted: readonly Wanted[]): { direct: Wanted[]; many: Wanted[] } {
+/** Events with few matches get their deliveries directly, up to a limit for each company. All other events are fanned out. */
+function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fannedOut: MatchedEvent[] } {
   const room = new Map<number, number>();
-  const { direct = [], many = [] } = Object.groupBy(wanted, ({ event: { companyId }, registrations }) => {
+  const { direct = [], fannedOut = [] } = Object.groupBy(matched, ({ event: { companyId }, subscriptions }) => {
     const left = room.get(companyId) ?? limits.directMatchesTogether;
-    if (registrations.length > Math.min(limits.directMatches, left)) return "many";
-    room.set(companyId, left - registrations.length);
+    if (subscriptions.length > Math.min(limits.directMatches, left)) return "fannedOut";
+    room.set(companyId, left - subscriptions.length);
     return "direct";
   });
-  return { direct, many };
+  return { direct, fannedOut };
 }
 
-/** Much data is kept in a row of its own. */
-async function keptEvent({ table, clock }: EventContext, event: DomainEvent): Promise<KeptEvent> {
+/** Stores large data in a row of its own. */
+async function withStoredData({ table, clock }: EventContext, event: DomainEvent): Promise<PublishedEvent> {
   const text = JSON.stringify(event.data);
   const bytes = Buffer.byteLength(text);
   const data =
@@ -113,28 +164,20 @@ async function keptEvent({ table, clock }: EventContext, event: DomainEvent): Pr
   return { ...event, data };
 }
 
-async function wantedOf(context: EventContext, reads: BatchReads, change: RowChange): Promise<Wanted[]> {
+/** The fields that every published row has. */
+const Owned = z.object({ companyId: Id, id: Id });
+
+async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<MatchedEvent[]> {
   const type = publishedTypes.find((published) => published === change.after?.type);
   if (type === undefined) return [];
   const { companyId, id } = Owned.parse(change.after);
   const subscriptions = await reads.subscriptions(companyId);
   if (subscriptions.size === 0) return [];
   const events = await eventsOf[type](context.table, change, () => reads.dictionary(companyId));
-  const wanted = events
-    .map((event) => ({ event, registrations: matchingRegistrations(event, subscriptions) }))
-    .filter(({ registrations }) => registrations.length > 0);
-  const matches = wanted.reduce((sum, { registrations }) => sum + registrations.length, 0);
+  const matched = events
+    .map((event) => ({ event, subscriptions: matchingSubscriptions(event, subscriptions) }))
+    .filter(({ subscriptions }) => subscriptions.length > 0);
+  const matches = matched.reduce((sum, { subscriptions }) => sum + subscriptions.length, 0);
   if (matches > 0) log.info("published", { companyId, type, id, matches });
-  return wanted;
-}
-
-/** A read that failed is not remembered. */
-function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) => Promise<T> {
-  const loaded = new Map<number, Promise<T>>();
-  return (companyId) => {
-    const known = loaded.get(companyId) ?? load(companyId);
-    loaded.set(companyId, known);
-    known.catch(() => loaded.delete(companyId));
-    return known;
-  };
+  return matched;
 }

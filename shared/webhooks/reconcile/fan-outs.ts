@@ -2,8 +2,7 @@
 import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { StoredProgress } from "#shared/webhooks/events/expand.ts";
-import { StoredFanOut } from "#shared/webhooks/events/fan-out.ts";
+import { StoredFanOut, StoredProgress } from "#shared/webhooks/events/fan-out.ts";
 import type { FanOutEntry } from "#shared/webhooks/expected-deliveries.ts";
 import { isOver } from "#shared/webhooks/reconcile/company-state.ts";
 import { SWEPT_MS } from "#shared/webhooks/reconcile/rules.ts";

@@ -1,4 +1,4 @@
-/** A registration's filter: criteria that an event's `data` must meet. Data only; nothing is evaluated. */
+/** A registration's filter: criteria that an event's `data` must meet. A filter is data; no part of it is evaluated as code. */
 
 import * as z from "zod/mini";
 import { finiteNumbers, isObject } from "#shared/json.ts";
@@ -6,20 +6,20 @@ import { limits } from "#shared/limits.ts";
 
 type Json = z.infer<ReturnType<typeof z.json>>;
 
-/** Every key must match. Keys are dot paths or nested objects; a list means any of its values, null means is null. */
+/** Every key must match. A key is a dot path or has a nested object. A list matches any of its values, null matches null. */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
   .check(
     z.refine((filter) => measure(filter).depth <= limits.filterDepth, {
-      error: `must not be deeper than ${limits.filterDepth} levels, dots included`,
+      error: `must have at most ${limits.filterDepth} levels, counting dots`,
       abort: true,
     }),
     z.refine((filter) => measure(filter).keys <= limits.filterKeys, {
-      error: `must have at most ${limits.filterKeys} keys in all`,
+      error: `must have at most ${limits.filterKeys} keys on all levels together`,
       abort: true,
     }),
     z.refine((filter) => Buffer.byteLength(JSON.stringify(filter)) <= limits.filterBytes, {
-      error: `must take at most ${limits.filterBytes} bytes as JSON`,
+      error: `must have at most ${limits.filterBytes} bytes as JSON`,
       abort: true,
     }),
     finiteNumbers,
@@ -27,7 +27,7 @@ export const EventFilter = z
   );
 export type EventFilter = z.infer<typeof EventFilter>;
 
-/** Stops a level past the limit, so that a hostile depth costs nothing. */
+/** Stops one level past the limit, so that a hostile depth is cheap. */
 function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
   let keys = 0;
   let deepest = 0;
@@ -50,7 +50,7 @@ function measure(filter: Record<string, unknown>): { depth: number; keys: number
   return { depth: deepest, keys };
 }
 
-/** Does the event's data meet every criterion? A key that the data lacks never matches. */
+/** Whether the event's data meets every criterion. A key that the data lacks never matches. */
 export function matchesFilter(filter: EventFilter | null, data: unknown): boolean {
   return filter === null || meets(filter, data);
 }
@@ -64,7 +64,7 @@ function meets(criteria: Record<string, unknown>, data: unknown): boolean {
   });
 }
 
-/** Own properties of objects only: `__proto__`, `constructor` and a list's `length` name nothing. */
+/** Reads own properties of objects only, so `__proto__`, `constructor` and a list's `length` never match. */
 function valueAt(data: unknown, path: readonly string[]): unknown {
   let at: unknown = data;
   for (const step of path) {

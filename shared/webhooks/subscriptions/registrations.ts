@@ -5,11 +5,16 @@ import { all, below, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { registrationsChange } from "#shared/webhooks/subscriptions/registrations-version.ts";
-import type { NewRegistration, Registration } from "#shared/webhooks/subscriptions/schema.ts";
+import {
+  type NewRegistration,
+  type Registration,
+  type RegistrationPatch,
+  StoredRegistration,
+} from "#shared/webhooks/subscriptions/schema.ts";
 import {
   presentRegistration,
   readWebhook,
+  registrationsChange,
   registrationWrite,
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
@@ -22,7 +27,7 @@ export async function listRegistrations(
   return (await readWebhook(context, companyId, webhookId)).registrations.map(presentRegistration);
 }
 
-/** Counted on the webhook's row in the same transaction: it exists, and its limit holds. */
+/** Counted on the webhook's row in the same transaction, which checks that the webhook exists and enforces the limit. */
 export async function createRegistration(
   context: ApiContext,
   companyId: number,
@@ -36,15 +41,65 @@ export async function createRegistration(
     change: { add: { registrationCount: 1 } },
     when: all(present, below("registrationCount", limits.registrationsPerWebhook)),
   };
-  const made = presentRegistration(registration);
+  const created = presentRegistration(registration);
   const writes = [counted, registrationWrite(registration), registrationsChange(companyId, now)];
-  await context.commit(writes, made).catch((error: unknown) => {
+  await context.commit(writes, created).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
     if (error.failed.some(({ item }) => item === undefined)) throw notFound("webhook");
-    const limit = limits.registrationsPerWebhook;
-    throw new ApiError("conflict", `A webhook may have at most ${limit} registrations.`);
+    throw new ApiError("conflict", `A webhook can have at most ${limits.registrationsPerWebhook} registrations.`);
   });
-  return made;
+  return created;
+}
+
+/** Throws not_found also if the webhook does not exist. */
+export async function getRegistration(
+  context: ApiContext,
+  companyId: number,
+  webhookId: number,
+  id: number,
+): Promise<Registration> {
+  return presentRegistration(await readRegistration(context, companyId, webhookId, id));
+}
+
+async function readRegistration(
+  { table }: ApiContext,
+  companyId: number,
+  webhookId: number,
+  id: number,
+): Promise<StoredRegistration> {
+  const [webhook, item] = await Promise.all([
+    table.get(keys.webhook(companyId, webhookId)),
+    table.get(keys.registration(companyId, webhookId, id)),
+  ]);
+  if (webhook === undefined || item === undefined) throw notFound("registration");
+  return StoredRegistration.parse(item);
+}
+
+/**
+ * Only sent fields change; a patch without a difference writes nothing. Waiting deliveries keep their body and time, and open debounce
+ * windows their end.
+ */
+export async function updateRegistration(
+  context: ApiContext,
+  companyId: number,
+  webhookId: number,
+  id: number,
+  { filter, ...fields }: RegistrationPatch,
+): Promise<Registration> {
+  const current = await readRegistration(context, companyId, webhookId, id);
+  const isNewDelay = fields.delayMinutes !== undefined && fields.delayMinutes !== current.delayMinutes;
+  const set = {
+    ...fields,
+    ...(filter !== undefined && { filter: filter === null ? null : JSON.stringify(filter) }),
+    ...(isNewDelay && { delayChangedAt: iso(context.clock.now()) }),
+  };
+  const next = StoredRegistration.parse({ ...current, ...set });
+  if (JSON.stringify(next) !== JSON.stringify(StoredRegistration.parse(current))) {
+    const update = { update: keys.registration(companyId, webhookId, id), change: { set }, when: present };
+    const writes = [update, registrationsChange(companyId, context.clock.now())];
+    await context.table.transact(writes).catch(throwNotFound);
+  }
+  return presentRegistration(next);
 }
 
 export async function deleteRegistration(
@@ -60,7 +115,9 @@ export async function deleteRegistration(
   };
   const removed = { remove: keys.registration(companyId, webhookId, id), when: present };
   const change = registrationsChange(companyId, context.clock.now());
-  await context.table.transact([uncounted, removed, change]).catch((error: unknown) => {
-    throw error instanceof ConditionFailed ? notFound("registration") : error;
-  });
+  await context.table.transact([uncounted, removed, change]).catch(throwNotFound);
+}
+
+function throwNotFound(error: unknown): never {
+  throw error instanceof ConditionFailed ? notFound("registration") : error;
 }

@@ -1,10 +1,25 @@
-/** Webhooks and their registrations: where events go, which ones, when and by whom they are triggered. */
+/** Schemas of webhooks and their registrations, as requests, answers and stored rows. */
 
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
 import { Bytes, Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
-import { Secret } from "#shared/webhooks/subscriptions/secret.ts";
+
+/** The prefix of secrets in the format of Standard Webhooks; the rest is base64. */
+export const STANDARD_PREFIX = "whsec_";
+
+/** Receivers decode the part after the prefix. A part that is empty or not base64 cannot sign. */
+const isStandardKey = (secret: string): boolean => {
+  const encoded = secret.slice(STANDARD_PREFIX.length);
+  return encoded !== "" && Buffer.from(encoded, "base64").toString("base64") === encoded;
+};
+
+const Secret = text(limits.secretKey, limits.secretKeyMin).check(
+  z.regex(/\S/, "must not consist of blanks only"),
+  z.refine((secret) => !secret.startsWith(STANDARD_PREFIX) || isStandardKey(secret), {
+    error: `must be base64 after ${STANDARD_PREFIX}`,
+  }),
+);
 
 export const TriggerMode = z.enum(["automatic", "manual"]);
 
@@ -50,7 +65,7 @@ export type RegistrationPatch = z.output<typeof RegistrationPatch>;
 export const Action = named(
   "Action",
   z.object({ registrationId: Id, label: z.string(), event: z.string() }),
-  "A button that the caller may press for a prospect.",
+  "A button by which the caller can trigger a delivery for a prospect.",
 );
 export type Action = z.infer<typeof Action>;
 
@@ -60,7 +75,7 @@ export const Webhook = named(
     id: Id,
     name: z.string(),
     url: z.string(),
-    /** In full only in the answer that made it; elsewhere masked. */
+    /** Masked, except in the answer that creates it. */
     secretKey: z.string(),
     status: z.enum(["active", "paused"]),
     companyId: Id,
@@ -68,7 +83,7 @@ export const Webhook = named(
     updatedAt: Timestamp,
     registrations: z.array(Registration),
   }),
-  "A receiver of events. `secretKey` is shown in full only when it is made.",
+  "A receiver of events. Only the answer that creates `secretKey` shows it in full.",
 );
 export type Webhook = z.infer<typeof Webhook>;
 
@@ -97,19 +112,19 @@ export const StoredWebhook = z.object({
   companyId: Id,
   name: z.string(),
   url: z.string(),
-  /** Encrypted for this row, and what is shown of it. */
+  /** The secret, encrypted for this row, and its mask. */
   sealedSecret: z.optional(Bytes),
   secretMask: z.optional(z.string()),
-  /** In place of these, in rows of before encryption that `npm run webhooks -- encrypt-secrets` has not come to. */
+  /** Replaces both in rows written before encryption, until `npm run webhooks -- encrypt-secrets` encrypts them. */
   secretKey: z.optional(z.string()),
-  /** Signs too, until then. */
+  /** Also signs until the given time. */
   previousSecret: z.optional(
     z.object({ sealed: z.optional(Bytes), secretKey: z.optional(z.string()), until: Timestamp }),
   ),
   status: z.enum(["active", "paused"]),
-  /** Since then no attempt has succeeded. */
+  /** No attempt has succeeded since this time. */
   failingSince: z.optional(Timestamp),
-  /** While what was kept is being sent: stands in the due index, so that the sweeper sees that it goes on. While paused: among the paused. */
+  /** The row's entry in the due index: during the drain of a paused backlog for the sweeper, and among the paused webhooks while paused. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
   registrationCount: z.int(),
@@ -121,12 +136,12 @@ export type StoredWebhook = z.infer<typeof StoredWebhook>;
 export const StoredRegistration = z.object({
   ...registrationFields,
   type: z.literal("registration"),
-  /** JSON text: kept exactly, whatever its keys and numbers. */
+  /** JSON text, because the table would change some keys and numbers. */
   filter: z.nullable(z.string()),
   companyId: Id,
   webhookId: Id,
   createdAt: Timestamp,
-  /** Events before this time may have been told with another delay. */
+  /** Events before this time may have been published with another delay. */
   delayChangedAt: z.optional(Timestamp),
 });
 export type StoredRegistration = z.infer<typeof StoredRegistration>;

@@ -1,8 +1,8 @@
-/** Reads and writes the webhooks of a company and their registrations. */
-
+/** Reads, shows and deletes a company's webhooks with their registrations. */
+import * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, all, equals, present } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
@@ -11,29 +11,25 @@ import { notFound } from "#shared/errors.ts";
 import { markedGate } from "#shared/webhooks/limiter/backlog-mark.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import {
-  type RegistrationsVersion,
-  registrationsChange,
-  registrationsVersionOf,
-} from "#shared/webhooks/subscriptions/registrations-version.ts";
-import {
   type NewRegistration,
   type Registration,
   StoredRegistration,
   StoredWebhook,
   type Webhook,
 } from "#shared/webhooks/subscriptions/schema.ts";
-import { maskIn } from "#shared/webhooks/subscriptions/sealed-secret.ts";
+import { storedMask } from "#shared/webhooks/subscriptions/secret.ts";
 
+/** The rows of one webhook. */
 export interface WebhookRows {
   readonly webhook: StoredWebhook;
   readonly registrations: StoredRegistration[];
 }
 
-/** All webhooks of the company with their registrations: one Query. Newest first. */
+/** All webhooks of the company with their registrations in one Query, newest first. */
 export const readWebhooks = async (table: Table, companyId: number): Promise<WebhookRows[]> =>
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
-/** The row of the version is the first in the order of keys: the registrations are no older than it. */
+/** The row with the version sorts first, so the registrations are no older than the version. */
 export async function readWebhooksAtVersion(
   table: Table,
   companyId: number,
@@ -80,9 +76,9 @@ export async function readWebhook({ table }: ApiContext, companyId: number, id: 
 }
 
 /**
- * Removes the webhook with its registrations; what waits for delivery is cancelled when its time comes. What was kept for it
- * has no such time: its gate is marked, so that the sweeper has it looked after. A registration that is made or deleted after
- * the rows were read fails one of the conditions, and the rows are read again: none is left behind.
+ * Removes the webhook with its registrations. Each waiting delivery is cancelled at its due time. Deliveries in the throttled backlog have
+ * no due time, so the limiter's row is marked for the sweeper. A registration that is created or deleted after the read fails one of the
+ * conditions and the rows are read again, so no registration is left behind.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
@@ -98,6 +94,37 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
   });
 }
 
+/** The version of a company's registrations. Each write that changes one of them raises it in the same transaction. */
+export interface RegistrationsVersion {
+  /** 0 before the first change. */
+  readonly number: number;
+  /** Time of the last change, milliseconds since the epoch. */
+  readonly changedAt: number;
+}
+
+const CountRow = z.object({
+  registrationsVersion: z._default(z.int(), 0),
+  registrationsChangedAt: z._default(z.int(), 0),
+});
+
+/** `row`: the row that counts the company's webhooks, or undefined if the company never had one. */
+export function registrationsVersionOf(row: Item | undefined): RegistrationsVersion {
+  const { registrationsVersion: number, registrationsChangedAt: changedAt } = CountRow.parse(row ?? {});
+  return { number, changedAt };
+}
+
+/**
+ * Belongs in the transaction of each write that adds, changes or removes registrations. `webhooks` is the number of webhooks that the
+ * transaction adds: the same row counts them, and a transaction can write a row only once.
+ */
+export const registrationsChange = (companyId: number, nowMs: number, webhooks?: 1 | -1) => ({
+  update: keys.webhookCount(companyId),
+  change: {
+    set: { registrationsChangedAt: nowMs },
+    add: { registrationsVersion: 1, ...(webhooks !== undefined && { webhooks }) },
+  },
+});
+
 export function storedRegistration(
   companyId: number,
   webhookId: number,
@@ -109,18 +136,23 @@ export function storedRegistration(
   return { type: "registration", id, companyId, webhookId, ...input, filter, createdAt };
 }
 
+export const registrationWrite = (registration: StoredRegistration): Write => {
+  const { companyId, webhookId, id } = registration;
+  return { put: { ...keys.registration(companyId, webhookId, id), ...registration }, when: absent };
+};
+
 type Filtered = Pick<StoredRegistration, "filter">;
 
 const filters = new WeakMap<Filtered, EventFilter | null>();
 
-/** The criteria of a registration as they were sent; read once, though many events are held against them. */
+/** The parsed filter of a registration. Parsed once, because many events are compared with it. */
 export function filterOf(registration: Filtered): EventFilter | null {
   const known = filters.get(registration);
   if (known !== undefined) return known;
   const { filter } = registration;
-  const read = filter === null ? null : EventFilter.parse(JSON.parse(filter));
-  filters.set(registration, read);
-  return read;
+  const parsed = filter === null ? null : EventFilter.parse(JSON.parse(filter));
+  filters.set(registration, parsed);
+  return parsed;
 }
 
 export const presentRegistration = (registration: StoredRegistration): Registration => ({
@@ -128,16 +160,10 @@ export const presentRegistration = (registration: StoredRegistration): Registrat
   filter: filterOf(registration),
 });
 
-export const registrationWrite = (registration: StoredRegistration): Write => {
-  const { companyId, webhookId, id } = registration;
-  return { put: { ...keys.registration(companyId, webhookId, id), ...registration }, when: absent };
-};
-
-/** With its secret in full where it was just made. */
+/** `secretKey` is the full secret only in the answer that creates it. */
 export function presentWebhook({ webhook, registrations }: WebhookRows, secretKey: string): Webhook {
   const { sealedSecret: _, secretMask: __, previousSecret: ___, ...shown } = webhook;
   return { ...shown, secretKey, registrations: registrations.map(presentRegistration) };
 }
 
-/** As every answer shows a webhook but those that made its secret. */
-export const maskedWebhook = (rows: WebhookRows): Webhook => presentWebhook(rows, maskIn(rows.webhook));
+export const maskedWebhook = (rows: WebhookRows): Webhook => presentWebhook(rows, storedMask(rows.webhook));

@@ -1,0 +1,209 @@
+/** Derives events from changed rows: the stream gives a row before and after a write, and this file says what happened. */
+import * as z from "zod/mini";
+import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { unpacked } from "#shared/db/packed.ts";
+import type { Table } from "#shared/db/table.ts";
+import { RowFault, StoredImport } from "#shared/jobs/import/schema.ts";
+import { upcomingOf } from "#shared/prospects/agenda.ts";
+import { presentAppointment, presentNote, presentProspect, statusSummary } from "#shared/prospects/present.ts";
+import type { Prospect } from "#shared/prospects/schema.ts";
+import { StoredAppointment, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { userSummary } from "#shared/reference/users.ts";
+import { presentTerritory, StoredTerritory } from "#shared/territories/territories.ts";
+import {
+  type ChangedField,
+  type catalogue,
+  type DomainEvent,
+  type EventName,
+  eventOf,
+} from "#shared/webhooks/events/catalogue.ts";
+
+/** One record of the table's stream. `before` is absent for a new row, `after` for a removed one. */
+export interface RowChange {
+  readonly before: Item | undefined;
+  readonly after: Item | undefined;
+}
+
+/** The types of rows that have events; the stream's filter drops all others. Physical deletes emit nothing; the soft delete did. */
+export const publishedTypes = ["prospect", "note", "appointment", "territory", "import"] as const;
+export type PublishedType = (typeof publishedTypes)[number];
+
+type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
+
+/** How each type of row gives its events, in the order in which they are published. */
+export const eventsOf: Record<PublishedType, Derive> = {
+  prospect: prospectEvents,
+  note: noteEvents,
+  appointment: appointmentEvents,
+  territory: async (_, { before, after }) =>
+    territoryEvents(before === undefined ? undefined : StoredTerritory.parse(before), StoredTerritory.parse(after)),
+  import: async (_, { before, after }) => importEvents(before, after),
+};
+
+/** Reads the table only if the prospect has more upcoming appointments than its row has room for. */
+async function prospectEvents(
+  table: Table,
+  change: RowChange,
+  dictionary: () => Promise<Dictionary>,
+): Promise<DomainEvent[]> {
+  const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
+  const after = StoredProspect.parse(change.after);
+  const upcoming = await upcomingOf(table, after, Date.parse(after.updatedAt));
+  return prospectEventsBetween(before, after, upcoming, await dictionary());
+}
+
+/** Rows of an import emit nothing: the import has one event for the whole file. */
+function prospectEventsBetween(
+  before: StoredProspect | undefined,
+  after: StoredProspect,
+  upcoming: StoredAppointment | undefined,
+  dictionary: Dictionary,
+): DomainEvent[] {
+  const prospect = presentProspect(after, upcoming, dictionary);
+  const event = <Name extends EventName>(name: Name, data: z.input<(typeof catalogue)[Name]>): DomainEvent =>
+    eventOf(after, name, data);
+
+  if (before === undefined) return after.importId === undefined ? [event("prospect.created", { prospect })] : [];
+  if (after.deletedAt !== undefined) {
+    return before.deletedAt === undefined ? [event("prospect.deleted", { prospect })] : [];
+  }
+  const changedFields = prospectFields
+    .filter(([, field]) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+    .map(([name]) => name);
+  if (changedFields.length === 0) return [];
+  const events: DomainEvent[] = [];
+  const { statuses, users } = dictionary;
+  if (changedFields.includes("currentStatus")) {
+    const status = (id: number | null) => (id === null ? null : statusSummary(statuses.get(id)));
+    events.push(
+      event("prospect.status_changed", {
+        prospect,
+        previousStatus: status(before.statusId),
+        newStatus: status(after.statusId),
+        statusHistoryId: after.lastStatusChange?.id ?? null,
+        changedBy: userSummary(users.get(after.updatedBy)),
+      }),
+    );
+  }
+  if (changedFields.includes("assignedTo")) {
+    const user = (id: number | null) => (id === null ? null : userSummary(users.get(id)));
+    events.push(
+      event("prospect.assigned", {
+        prospect,
+        previousAssignee: user(before.assignedToUserId),
+        newAssignee: user(after.assignedToUserId),
+      }),
+    );
+  }
+  events.push(event("prospect.updated", { prospect, changedFields }));
+  return events;
+}
+
+/** Name in `changedFields` -> field of the row. */
+const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect]> = [
+  ["name", "name"],
+  ["phoneNumber", "phoneNumber"],
+  ["secondaryPhoneNumber", "secondaryPhoneNumber"],
+  ["emailAddress", "emailAddress"],
+  ["lat", "lat"],
+  ["lng", "lng"],
+  ["address", "address"],
+  ["currentStatus", "statusId"],
+  ["assignedTo", "assignedToUserId"],
+  ["tags", "tagIds"],
+  ["source", "source"],
+  ["sourceId", "sourceId"],
+  ["customFieldData", "customFieldData"],
+];
+
+/** Only the creation of a note is an event. */
+async function noteEvents(
+  table: Table,
+  change: RowChange,
+  dictionary: () => Promise<Dictionary>,
+): Promise<DomainEvent[]> {
+  const note = StoredNote.parse(change.after);
+  if (change.before !== undefined || note.importId !== undefined) return [];
+  const names = await dictionary();
+  const prospect = await prospectOf(table, note, names);
+  return [eventOf(note, "note.created", { note: presentNote(note, names), prospect })];
+}
+
+async function appointmentEvents(
+  table: Table,
+  change: RowChange,
+  dictionary: () => Promise<Dictionary>,
+): Promise<DomainEvent[]> {
+  const after = StoredAppointment.parse(change.after);
+  const before = change.before === undefined ? undefined : StoredAppointment.parse(change.before);
+  const name = appointmentEvent(before, after);
+  if (name === undefined) return [];
+  const names = await dictionary();
+  const prospect = await prospectOf(table, after, names);
+  return [eventOf(after, name, { appointment: presentAppointment(after, names), prospect })];
+}
+
+function appointmentEvent(before: StoredAppointment | undefined, after: StoredAppointment) {
+  // A soft delete moves the row to another key, so it arrives as a new row.
+  if (after.deletedAt !== undefined) return "appointment.cancelled";
+  if (before === undefined) return after.importId === undefined ? "appointment.created" : undefined;
+  if (before.version === after.version) return undefined;
+  const cancelled = after.status === "cancelled" && before.status !== "cancelled";
+  return cancelled ? "appointment.cancelled" : "appointment.updated";
+}
+
+interface Attached {
+  readonly companyId: number;
+  readonly prospectId: number;
+  readonly updatedAt: string;
+}
+
+/** The prospect of a note or appointment at the time of publishing, deleted or not. */
+async function prospectOf(
+  table: Table,
+  { companyId, prospectId, updatedAt }: Attached,
+  dictionary: Dictionary,
+): Promise<Prospect> {
+  const item = await table.get(keys.prospect(companyId, prospectId));
+  if (item === undefined) throw new Error("a note or appointment without a prospect");
+  const prospect = StoredProspect.parse(item);
+  return presentProspect(prospect, await upcomingOf(table, prospect, Date.parse(updatedAt)), dictionary);
+}
+
+/** At most one event: each write that raises the version of the row creates, changes or hides the territory. */
+function territoryEvents(before: StoredTerritory | undefined, after: StoredTerritory): DomainEvent[] {
+  if (before !== undefined && (before.deletedAt !== undefined || before.version === after.version)) return [];
+  return [eventOf(after, territoryEvent(before, after), { territory: presentTerritory(after) })];
+}
+
+function territoryEvent(before: StoredTerritory | undefined, after: StoredTerritory) {
+  // A soft delete moves the row to another key, so it arrives as a new row.
+  if (after.deletedAt !== undefined) return "territory.deleted";
+  return before === undefined ? "territory.created" : "territory.updated";
+}
+
+/** The limit of errors in an event: a delivery with its body is one row of the table. */
+const IMPORT_ERRORS = 100;
+
+/** Bytes in the table; base64 text in records of the stream. */
+const Bytes = z.union([
+  z.instanceof(Uint8Array),
+  z.pipe(
+    z.string(),
+    z.transform((base64) => Buffer.from(base64, "base64")),
+  ),
+]);
+const ImportRow = z.extend(StoredImport, { errors: Bytes });
+const State = z.object({ state: z.string() });
+
+/** One event when an import completes. A dry run emits nothing. */
+function importEvents(before: unknown, after: unknown): DomainEvent[] {
+  const row = ImportRow.parse(after);
+  const was = before === undefined ? undefined : State.parse(before).state;
+  if (row.state !== "completed" || was === "completed" || row.dryRun === true) return [];
+  const { id, imported, skipped } = row;
+  const errors = unpacked(z.array(RowFault), row.errors).slice(0, IMPORT_ERRORS);
+  return [eventOf(row, "prospect.import_completed", { id, imported, skipped, errors })];
+}

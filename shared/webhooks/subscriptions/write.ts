@@ -1,0 +1,153 @@
+/** Creates and changes webhooks. Apart from webhooks.ts, because only these writes need the rules for URLs and new secrets. */
+import { randomUUID } from "node:crypto";
+import { iso } from "#shared/clock.ts";
+import { setting } from "#shared/config.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { absent, all, any, below, missing, present } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { assertTarget } from "#shared/outbound/public-url.ts";
+import type { Secrets } from "#shared/secrets/secrets.ts";
+import {
+  type NewWebhook,
+  type SecretChoice,
+  StoredWebhook,
+  type Webhook,
+  type WebhookPatch,
+} from "#shared/webhooks/subscriptions/schema.ts";
+import { asPreviousSecret, hasSecretOf, sealedSecret } from "#shared/webhooks/subscriptions/secret.ts";
+import {
+  maskedWebhook,
+  presentWebhook,
+  readWebhook,
+  readWebhooks,
+  registrationsChange,
+  registrationWrite,
+  storedRegistration,
+} from "#shared/webhooks/subscriptions/webhooks.ts";
+
+/** The answer holds the full secret; no later answer does. */
+export async function createWebhook(context: ApiContext, companyId: number, input: NewWebhook): Promise<Webhook> {
+  const [id] = await Promise.all([context.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
+  const nowMs = context.clock.now();
+  const now = iso(nowMs);
+  const secretKey = input.secretKey ?? randomUUID();
+  const registrations = await Promise.all(
+    input.registrations.map(async (entry) => storedRegistration(companyId, id, await context.ids.next(), entry, now)),
+  );
+  const webhook: StoredWebhook = {
+    type: "webhook",
+    id,
+    companyId,
+    name: input.name,
+    url: input.url,
+    ...(await sealedSecret(context.secrets, { companyId, id }, secretKey)),
+    status: "active",
+    registrationCount: registrations.length,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const counted: Write = {
+    ...registrationsChange(companyId, nowMs, 1),
+    when: any(missing("webhooks"), below("webhooks", limits.webhooksPerCompany)),
+  };
+  const writes: Write[] = [counted, { put: { ...keys.webhook(companyId, id), ...webhook }, when: absent }];
+  const created = presentWebhook({ webhook, registrations }, secretKey);
+  await context.commit([...writes, ...registrations.map(registrationWrite)], created).catch((error: unknown) => {
+    if (!(error instanceof ConditionFailed)) throw error;
+    throw new ApiError("conflict", `A company can have at most ${limits.webhooksPerCompany} webhooks.`);
+  });
+  return created;
+}
+
+/** Only sent fields change; a patch without a difference writes nothing. Waiting deliveries go to the new URL. */
+export async function updateWebhook(
+  context: ApiContext,
+  companyId: number,
+  id: number,
+  patch: WebhookPatch,
+): Promise<Webhook> {
+  const rows = await readWebhook(context, companyId, id);
+  const { name = rows.webhook.name, url = rows.webhook.url } = patch;
+  const isNewName = name !== rows.webhook.name;
+  const isNewUrl = url !== rows.webhook.url;
+  if (!isNewName && !isNewUrl) return maskedWebhook(rows);
+  if (isNewUrl) await assertTarget(url, setting("WEBHOOK_URL_POLICY"));
+  const updatedAt = iso(context.clock.now());
+  const set = { ...(isNewName && { name }), ...(isNewUrl && { url }), updatedAt };
+  const write = { update: keys.webhook(companyId, id), change: { set }, when: present };
+  await context.table.write(write).catch((error: unknown) => {
+    throw error instanceof ConditionFailed ? notFound("webhook") : error;
+  });
+  return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
+}
+
+/** The answer holds the full new secret; no later answer does. The previous secret also signs for a day. */
+export function rotateSecret(
+  context: ApiContext,
+  companyId: number,
+  id: number,
+  choice: SecretChoice,
+): Promise<Webhook> {
+  return optimistic(async () => {
+    const rows = await readWebhook(context, companyId, id);
+    const { webhook } = rows;
+    const secretKey = choice.secretKey ?? randomUUID();
+    const now = context.clock.now();
+    const set = {
+      ...(await sealedSecret(context.secrets, webhook, secretKey)),
+      previousSecret: await asPreviousSecret(context.secrets, webhook, iso(now + limits.secretOverlapMs)),
+      updatedAt: iso(now),
+    };
+    const rotated = presentWebhook({ ...rows, webhook: { ...webhook, ...set } }, secretKey);
+    const when = all(present, hasSecretOf(webhook));
+    const change = { set, remove: ["secretKey"] };
+    await context.commit([{ update: keys.webhook(companyId, id), change, when }], rotated);
+    return rotated;
+  });
+}
+
+/** The number of the company's webhooks, and of those whose secrets this run encrypted. */
+export interface Encrypted {
+  readonly webhooks: number;
+  readonly encrypted: number;
+}
+
+/** Encrypts secrets stored by versions without encryption. Each webhook is a write of its own, so the run can be interrupted and repeated. */
+export async function encryptSecrets(table: Table, secrets: Secrets, companyId: number): Promise<Encrypted> {
+  const webhooks = await readWebhooks(table, companyId);
+  let encrypted = 0;
+  for (const { webhook } of webhooks) if (await encryptOne(table, secrets, webhook)) encrypted++;
+  return { webhooks: webhooks.length, encrypted };
+}
+
+const isPlain = ({ secretKey, previousSecret }: StoredWebhook): boolean =>
+  secretKey !== undefined || previousSecret?.secretKey !== undefined;
+
+/** Gives whether a secret was encrypted. A concurrent rotation wins. */
+function encryptOne(table: Table, secrets: Secrets, { companyId, id }: StoredWebhook): Promise<boolean> {
+  const key = keys.webhook(companyId, id);
+  return optimistic(async () => {
+    const item = await table.get(key);
+    const webhook = item === undefined ? undefined : StoredWebhook.parse(item);
+    if (webhook === undefined || !isPlain(webhook)) return false;
+    const { secretKey, previousSecret: previous } = webhook;
+    const set = {
+      ...(secretKey !== undefined && (await sealedSecret(secrets, webhook, secretKey))),
+      ...(previous?.secretKey !== undefined && {
+        previousSecret: await asPreviousSecret(
+          secrets,
+          { companyId, id, secretKey: previous.secretKey },
+          previous.until,
+        ),
+      }),
+    };
+    const when = all(present, hasSecretOf(webhook));
+    await table.write({ update: key, change: { set, remove: ["secretKey"] }, when });
+    return true;
+  });
+}
