@@ -1,4 +1,7 @@
-/** A million rows into a fresh on-demand table: 4 partitions of 1 000 write units a second refuse most of what a fast writer sends. */
+/**
+ * A million rows into a table of 4 partitions, as a fresh on-demand table has. A partition of DynamoDB takes 1 000 write units a second;
+ * these take 250, because the writer and the table share the processors of one machine and reach some 2 000 rows a second.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { importThrottled } from "./throttled-import.ts";
@@ -12,9 +15,9 @@ afterAll(() => db.stop());
 const HOUR_MS = 3_600_000;
 
 test.each([
-  [1_000_000, 4, 1_000],
-  [50_000, 4, 1_000],
-  [50_000, 2, 500],
+  [1_000_000, 4, 250],
+  [50_000, 4, 250],
+  [20_000, 2, 50],
 ])(
   "an import of %i rows completes on %i partitions of %i write units a second",
   { timeout: HOUR_MS },
