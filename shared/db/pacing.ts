@@ -52,7 +52,9 @@ export class Pace {
       assertTimeLeft(progress.atMs, left.length);
       fruitless = left.length === pending.length ? fruitless + 1 : 0;
       pending = left;
-      await sleep(Math.random() * Math.min(PAUSE_MS, 25 * 2 ** fruitless));
+      const pauseMs = Math.random() * Math.min(PAUSE_MS, 25 * 2 ** fruitless);
+      await sleep(Math.min(pauseMs, msUntilReserve()));
+      assertTimeLeft(progress.atMs, left.length);
     }
   }
 
@@ -63,6 +65,8 @@ export class Pace {
         : Math.max(1, this.#slots * Math.max(0.5, (sent - left) / sent));
   }
 }
+
+const msUntilReserve = (): number => Math.max(0, (msUntilDeadline() ?? Number.POSITIVE_INFINITY) - RESERVE_MS + 1);
 
 function assertTimeLeft(progressAtMs: number, left: number): void {
   const remaining = msUntilDeadline();

@@ -2,6 +2,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
+import { withDeadline } from "#shared/deadline.ts";
 import { answer } from "#shared/http/answer.ts";
 import { assertCarried, committingCarried } from "#shared/http/carried.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
@@ -44,7 +45,12 @@ export function endpoint<
     return answered;
   });
   const handle = (event: APIGatewayProxyEvent, context: Context): Promise<APIGatewayProxyResult> =>
-    answering(event, (received) => chain(received, context));
+    answering(event, (received) =>
+      withDeadline(
+        () => context.getRemainingTimeInMillis(),
+        () => chain(received, context),
+      ),
+    );
   return Object.assign(handle, { contract });
 }
 

@@ -16,8 +16,9 @@ const RUN_MS = 900_000;
 
 const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
 
-export const tableOn = ({ endpoint }: ThrottledDynamoDb): Table =>
-  openTable(TABLE, dynamoClient({ ...local, ...patient, endpoint, attempts: 5 }));
+/** `attempts` of the SDK for one call. */
+export const tableOn = ({ endpoint }: ThrottledDynamoDb, attempts = 5): Table =>
+  openTable(TABLE, dynamoClient({ ...local, ...patient, endpoint, attempts }));
 
 export interface Throttled {
   readonly rows: number;
