@@ -323,7 +323,7 @@ export interface paths {
         };
         /**
          * Export prospects as CSV
-         * @description Takes the filters of the list and no paging: every match in the order of the list, streamed in batches of 500, gzipped when accepted. Lines end in CRLF and the header is always there. A cell that a spreadsheet would take for a formula begins with `'`; the import takes it off again. Which prospects are in the file is decided when the export begins; each is written as it is when its turn comes. A file that ends early is a broken connection.
+         * @description Takes the filters of the list and streams every match in list order, in batches of 500, gzipped if the client accepts it. Lines end in CRLF, and the first one is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. The export selects its prospects when it begins, and writes each one as it is when its batch is read. A file that ends early means a broken connection.
          *
          *     For every signed-in user.
          */
@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * Import prospects from CSV
-         * @description One file of at most 10000 data rows and 4000000 bytes, in UTF-8, or in UTF-16 with a byte order mark; cells separated by commas, semicolons or tabs. The first row names the columns, without case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. Every column of an export is accepted; `id`, `createdBy` and `createdAt` are not looked at. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`, of at most 250 characters: it names the first faults of the row and how many more there are. All prospects appear at the same moment. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to be able to repeat the request safely; `GET /api/prospects/imports/{id}` tells the result again.
+         * @description Takes one file of at most 10000 data rows and 4000000 bytes, in UTF-8, or in UTF-16 with a byte order mark, with cells separated by commas, semicolons or tabs. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` (an e-mail address), `tags` (separated by semicolons), `notes`. It may hold every column of an export; `id`, `createdBy` and `createdAt` are ignored. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. All prospects become visible at once. With `dryRun=true` the file is only checked. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -367,7 +367,7 @@ export interface paths {
         };
         /**
          * List imports
-         * @description Newest first, without their errors. `nextCursor` leads to the next part until it is null.
+         * @description Newest first, without their errors. `nextCursor` gives the next page; it is null on the last.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -375,7 +375,7 @@ export interface paths {
         put?: never;
         /**
          * Begin an import
-         * @description For files of up to 1000000 rows and 200000000 bytes, of the form that `POST /api/prospects/import` takes. Send the file to `upload`, with its method and exactly its headers, before `upload.expiresAt`: the link takes one file, once. The import then begins by itself; `GET /api/prospects/imports/{id}` tells how far it is. The whole file is checked before anything is written, and all prospects appear at the same moment. With `bytes` or `sha256` the bucket itself refuses any other file. A dry run checks the file, tells what would become of it, and makes nothing.
+         * @description For files of up to 1000000 rows and 200000000 bytes, in the format of `POST /api/prospects/import`. Send the file to `upload` with its method and exactly its headers before `upload.expiresAt`. The link takes one file, once. The import then starts by itself, and `GET /api/prospects/imports/{id}` shows its progress. It checks the whole file before it writes anything, and all prospects become visible at once. With `bytes` or `sha256`, the bucket refuses any other file. A dry run checks the file, reports the result and writes nothing.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -395,7 +395,7 @@ export interface paths {
         };
         /**
          * Get an import
-         * @description How far it is and what came of it. `errors` holds all errors of an import by `POST /api/prospects/import`, and the first 100 of an import by an upload; where there are more, `errorReport` leads to a CSV file of all. While it waits for its file, `upload` is a link to send it to, shown to the user who began it and to nobody else.
+         * @description Its progress and result. `errors` holds all errors of an import by `POST /api/prospects/import`, and the first 100 of an import by upload; if there are more, `errorReport` links to a CSV file of all errors. While the import waits for its file, `upload` is the link to send it to; only the user who began the import gets it.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -421,7 +421,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an import
-         * @description Nothing of the file will be there. What was written already is removed within minutes; nobody has seen it. An import that is completed or has failed is 409, one that is cancelled stays so. An import by `POST /api/prospects/import` cannot be cancelled: 409.
+         * @description No row of the file becomes visible; rows that are already written are removed within minutes. Cancelling a cancelled import again changes nothing. 409 if the import is completed, has failed, or was made by `POST /api/prospects/import`.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -445,7 +445,7 @@ export interface paths {
         put?: never;
         /**
          * Begin an export
-         * @description The file that `GET /api/prospects/export` streams, made for downloading; of any size. The body holds the filters of the list, as texts. `GET /api/prospects/exports/{id}` tells how far it is and gives the link. The file is kept for 7 days.
+         * @description Writes the file that `GET /api/prospects/export` streams into the bucket, at any size. The body holds the filters of the list, as texts. `GET /api/prospects/exports/{id}` shows the progress and then the download link. The file is kept for 7 days.
          *
          *     For every signed-in user.
          */
@@ -465,7 +465,7 @@ export interface paths {
         };
         /**
          * Get an export
-         * @description For its maker, and for admins and owners. A maker who sees less of the company now than then gets 404. The file behind `file.url` is gzipped, and says so (`Content-Encoding`): browsers, `fetch` and `curl --compressed` save it as it is meant.
+         * @description For the user who began it, and for admins and owners. A user who may see fewer prospects now than at the beginning gets 404. The file at `file.url` is served with `Content-Encoding: gzip`: browsers, `fetch` and `curl --compressed` decompress it.
          *
          *     A record of another company, one that the caller may not see and one that was deleted are all 404.
          *
@@ -1445,7 +1445,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description An export into a file. It holds what its maker may see. */
+        /** @description An export into a file. The file holds the prospects that the user who began it may see. */
         Export: {
             /** @description Unique in the whole service. */
             id: number;
@@ -1490,7 +1490,7 @@ export interface components {
              */
             expiresAt: string;
         };
-        /** @description What became of a file, or would become of it: each data row is either imported or skipped with one error. */
+        /** @description The result of an import or of a dry run: each data row is either imported or skipped with one error. */
         FileResult: {
             /** @description Null for a dry run, of which nothing is kept. */
             id: number | null;
@@ -1503,7 +1503,7 @@ export interface components {
             /** @description One for each row that was skipped, in the order of the file. */
             errors: components["schemas"]["RowFault"][];
         };
-        /** @description An import. Its prospects are there from the moment on at which it is completed, and none of them before. */
+        /** @description An import. All of its prospects become visible at once when it is completed. */
         Import: {
             /** @description Unique in the whole service. */
             id: number;
@@ -1996,7 +1996,7 @@ export interface components {
             /** @description How many deliveries are sent again. */
             count: number;
         };
-        /** @description Why a row was skipped. `row` is the row of a spreadsheet: the header is 1. */
+        /** @description Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1. */
         RowFault: {
             /** @description As a spreadsheet counts: the header is 1. */
             row: number;
@@ -2096,7 +2096,7 @@ export interface components {
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
         };
-        /** @description Where the file goes: one request with this method, exactly these headers and the file as its body. It is taken once. */
+        /** @description How to send the file: one request with this method, exactly these headers and the file as its body. The link takes one file. */
         Upload: {
             /**
              * @description Of the request that brings the file.
@@ -4011,7 +4011,7 @@ export interface operations {
                      *       "errors": [
                      *         {
                      *           "row": 3,
-                     *           "message": "status: no active status is called so"
+                     *           "message": "status: must be the value of an active status"
                      *         }
                      *       ]
                      *     }
@@ -4210,7 +4210,7 @@ export interface operations {
                      *       "errors": [
                      *         {
                      *           "row": 3,
-                     *           "message": "status: no active status is called so"
+                     *           "message": "status: must be the value of an active status"
                      *         }
                      *       ],
                      *       "errorReport": null,

@@ -1,7 +1,7 @@
 /** Every minute: deliveries that are due and have no message are queued again, and so are imports and exports that nobody works on. */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/job-queue.ts";
-import { sweepJobs } from "#shared/jobs/sweep-jobs.ts";
+import { sweepJobs } from "#shared/jobs/lease.ts";
 import { log } from "#shared/log.ts";
 import { eventContext } from "#shared/webhooks/context.ts";
 import { SweepInput, sweep } from "#shared/webhooks/reconcile/sweep.ts";

@@ -1,8 +1,8 @@
-/** POST /api/prospects/exports: an export into a file, for those that outgrow a streamed answer. */
+/** POST /api/prospects/exports: begins an export into a file, for companies too large for a streamed answer. */
 
 import { openJobQueues } from "#shared/aws/job-queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { beginExport } from "#shared/jobs/export/begin.ts";
+import { beginExport } from "#shared/jobs/export/requests.ts";
 import { Export, NewExport } from "#shared/jobs/export/schema.ts";
 import { limits } from "#shared/limits.ts";
 
@@ -11,7 +11,7 @@ const queue = openJobQueues();
 export const handler = endpoint(
   {
     summary: "Begin an export",
-    description: `The file that \`GET /api/prospects/export\` streams, made for downloading; of any size. The body holds the filters of the list, as texts. \`GET /api/prospects/exports/{id}\` tells how far it is and gives the link. The file is kept for ${limits.exportKeptDays} days.`,
+    description: `Writes the file that \`GET /api/prospects/export\` streams into the bucket, at any size. The body holds the filters of the list, as texts. \`GET /api/prospects/exports/{id}\` shows the progress and then the download link. The file is kept for ${limits.exportKeptDays} days.`,
     tag: "Prospects",
     allow: "everyone",
     body: NewExport,

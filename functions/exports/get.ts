@@ -1,9 +1,9 @@
-/** GET /api/prospects/exports/{id}: how far an export is, and the link to its file. */
+/** GET /api/prospects/exports/{id}: the progress of an export and the link to its file. */
 
 import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { readExport } from "#shared/jobs/export/read.ts";
+import { readExport } from "#shared/jobs/export/requests.ts";
 import { Export } from "#shared/jobs/export/schema.ts";
 
 const links = openLinks();
@@ -12,7 +12,7 @@ export const handler = endpoint(
   {
     summary: "Get an export",
     description:
-      "For its maker, and for admins and owners. A maker who sees less of the company now than then gets 404. The file behind `file.url` is gzipped, and says so (`Content-Encoding`): browsers, `fetch` and `curl --compressed` save it as it is meant.",
+      "For the user who began it, and for admins and owners. A user who may see fewer prospects now than at the beginning gets 404. The file at `file.url` is served with `Content-Encoding: gzip`: browsers, `fetch` and `curl --compressed` decompress it.",
     tag: "Prospects",
     allow: "everyone",
     path: IdPath,

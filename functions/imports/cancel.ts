@@ -1,14 +1,14 @@
-/** POST /api/prospects/imports/{id}/cancel: an import that is not over comes to nothing. */
+/** POST /api/prospects/imports/{id}/cancel: cancels an import that has not ended. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { cancelImport } from "#shared/jobs/import/cancel.ts";
+import { cancelImport } from "#shared/jobs/import/requests.ts";
 import { ImportSummary } from "#shared/jobs/import/schema.ts";
 
 export const handler = endpoint(
   {
     summary: "Cancel an import",
     description:
-      "Nothing of the file will be there. What was written already is removed within minutes; nobody has seen it. An import that is completed or has failed is 409, one that is cancelled stays so. An import by `POST /api/prospects/import` cannot be cancelled: 409.",
+      "No row of the file becomes visible; rows that are already written are removed within minutes. Cancelling a cancelled import again changes nothing. 409 if the import is completed, has failed, or was made by `POST /api/prospects/import`.",
     tag: "Prospects",
     allow: "canManageProspects",
     path: IdPath,

@@ -1,12 +1,12 @@
 /** GET /api/prospects/imports: the imports of the company. */
 import { endpoint } from "#shared/http/endpoint.ts";
-import { listImports } from "#shared/jobs/import/list.ts";
+import { listImports } from "#shared/jobs/import/requests.ts";
 import { ImportPage, ImportQuery } from "#shared/jobs/import/schema.ts";
 
 export const handler = endpoint(
   {
     summary: "List imports",
-    description: "Newest first, without their errors. `nextCursor` leads to the next part until it is null.",
+    description: "Newest first, without their errors. `nextCursor` gives the next page; it is null on the last.",
     tag: "Prospects",
     allow: "canManageProspects",
     query: ImportQuery,

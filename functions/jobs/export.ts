@@ -1,7 +1,5 @@
-/** The queue of exports -> one run of an export. */
-
+/** Consumes the queue of exports: one run of an export for each message. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
-import { runExport } from "#shared/jobs/export/job.ts";
-import { ExportMessage } from "#shared/jobs/export/message.ts";
+import { ExportMessage, runExport } from "#shared/jobs/export/job.ts";
 
 export const handler = jobConsumer("export", ExportMessage, runExport);

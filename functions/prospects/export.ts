@@ -1,4 +1,4 @@
-/** GET /api/prospects/export: all prospects as a CSV file, filtered as the list is. */
+/** GET /api/prospects/export: streams all prospects that the filters match as a CSV file. */
 import * as z from "zod/mini";
 import { streamFile } from "#shared/http/stream-endpoint.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
@@ -8,7 +8,7 @@ export const handler = streamFile(
   {
     summary: "Export prospects as CSV",
     description:
-      "Takes the filters of the list and no paging: every match in the order of the list, streamed in batches of 500, gzipped when accepted. Lines end in CRLF and the header is always there. A cell that a spreadsheet would take for a formula begins with `'`; the import takes it off again. Which prospects are in the file is decided when the export begins; each is written as it is when its turn comes. A file that ends early is a broken connection.",
+      "Takes the filters of the list and streams every match in list order, in batches of 500, gzipped if the client accepts it. Lines end in CRLF, and the first one is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. The export selects its prospects when it begins, and writes each one as it is when its batch is read. A file that ends early means a broken connection.",
     tag: "Prospects",
     allow: "everyone",
     query: ProspectFilter,

@@ -1,15 +1,33 @@
-/** One queue of work on files: each job that a message names gets one run. */
+/** The queue consumer of import and export jobs: one run for each job that a message names. */
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
-import type { JobMessage, JobPlace } from "#shared/aws/job-queue.ts";
-import type { JobContext } from "#shared/context.ts";
-import { jobContext } from "#shared/jobs/context.ts";
-import { JobLost } from "#shared/jobs/lease.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { type JobMessage, type JobPlace, openJobQueues } from "#shared/aws/job-queue.ts";
+import { openObjects } from "#shared/aws/objects.ts";
+import { setting } from "#shared/config.ts";
+import { contextOn, type JobContext } from "#shared/context.ts";
+import { openTable } from "#shared/db/table.ts";
+import { LeaseLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
-type Run = (context: JobContext, place: JobPlace, remainingMs: () => number) => Promise<void>;
+/** No client waits for an answer, so a throttled write is retried for up to 15 seconds. */
+const ATTEMPTS = 5;
 
-/** `messages` reads a message into the jobs that it names: mostly one. */
+let opened: JobContext | undefined;
+
+/** Opens nothing before the first message. */
+function jobContext(): JobContext {
+  opened ??= {
+    ...contextOn(openTable(setting("TABLE_NAME"), dynamoClient({ attempts: ATTEMPTS }))),
+    objects: openObjects(),
+    jobs: openJobQueues(),
+  };
+  return opened;
+}
+
+type Run = (context: JobContext, key: JobPlace, remainingMs: () => number) => Promise<void>;
+
+/** `messages` parses a message into the keys of its jobs, usually one. */
 export const jobConsumer = (
   kind: JobMessage["kind"],
   messages: z.ZodMiniType<JobPlace[]>,
@@ -18,16 +36,16 @@ export const jobConsumer = (
   queueConsumer(
     messages,
     eachAlone(async ({ message, remainingMs }) => {
-      for (const place of message) await unlessLost(run(jobContext(), place, remainingMs));
+      for (const key of message) await unlessLost(run(jobContext(), key, remainingMs));
     }),
     (receiptHandle, seconds) => jobContext().jobs.returnIn(kind, receiptHandle, seconds),
   );
 
-/** A job that somebody else has, or has ended, needs nobody. */
+/** A lost lease settles the message: another run has the job, or has ended it. */
 async function unlessLost(work: Promise<void>): Promise<void> {
   try {
     await work;
   } catch (error) {
-    if (!(error instanceof JobLost)) throw error;
+    if (!(error instanceof LeaseLost)) throw error;
   }
 }

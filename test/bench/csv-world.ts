@@ -6,10 +6,10 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { beginImport } from "#shared/jobs/import/begin.ts";
 import { runImport } from "#shared/jobs/import/job.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
+import { beginImport } from "#shared/jobs/import/requests.ts";
 import { StoredImport } from "#shared/jobs/import/schema.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { folderBucket } from "./folder-bucket.ts";
 import { openBenchTable } from "./table.ts";
 
@@ -43,7 +43,7 @@ const link = async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T0
 export async function uploaded(context: JobContext, job: CsvJob): Promise<{ companyId: number; id: number }> {
   const { companyId, folder } = job;
   const { id } = await beginImport(context, { upload: link, download: link }, callerOf(job), {});
-  const key = fileKeys.uploaded(companyId, id);
+  const key = importKeys.uploaded(companyId, id);
   await context.objects.put(key, new Uint8Array(), "text/csv");
   await copyFile(join(folder, "in.csv"), join(folder, key));
   return { companyId, id };

@@ -4,7 +4,7 @@ import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { withDeadline } from "#shared/deadline.ts";
-import { findImport, summaryOf } from "#shared/jobs/import/read.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import { type FaultyDynamoDb, patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { startThrottledDynamoDb, type ThrottledDynamoDb } from "../harness/throttled-dynamodb.ts";

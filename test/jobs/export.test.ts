@@ -4,14 +4,14 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/job-queue.ts";
 import { keys } from "#shared/db/keys.ts";
-import { beginExport } from "#shared/jobs/export/begin.ts";
 import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
 import { runExport } from "#shared/jobs/export/job.ts";
-import { exportKeys } from "#shared/jobs/export/s3-keys.ts";
+import { beginExport } from "#shared/jobs/export/requests.ts";
 import type { NewExport } from "#shared/jobs/export/schema.ts";
-import { StoredExport } from "#shared/jobs/export/stored.ts";
+import { StoredExport } from "#shared/jobs/export/schema.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
-import { HOLD_MS } from "#shared/jobs/lease.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { createProspect } from "#shared/prospects/write.ts";
@@ -77,7 +77,7 @@ test("a bucket that refuses every call for hours ends no export", async () => {
   const job = await begun(company.caller);
   scene.bucket.plan = () => "before";
   for (let run = 0; run < 25; run++) {
-    now.ms += HOLD_MS + 300_000;
+    now.ms += LEASE_MS + 300_000;
     expect(await scene.run(scene.sound(), job)).toBe(false);
   }
   scene.bucket.plan = () => undefined;

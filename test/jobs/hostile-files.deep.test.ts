@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
-import { BadFile } from "#shared/prospects/csv/bad-file.ts";
+import { BadFile } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
@@ -58,10 +58,10 @@ test.each([
   ["a gzip bomb", () => [gzipSync(Buffer.alloc(100 * MB))], "not text"],
   ["a zip", () => [Buffer.from("PK\u0003\u0004"), Buffer.from([0x14, 0, 0xff, 0xfe, 0x80])], "not text"],
   ["latin-1", () => [Buffer.from(`${header}Jos\xe9,1,2\n`, "latin1")], "not text"],
-  ["UTF-16 without a mark", () => [Buffer.from(header, "utf16le")], "names none"],
+  ["UTF-16 without a mark", () => [Buffer.from(header, "utf16le")], "must name at least one"],
   ["half of a UTF-16 character", () => [Buffer.from([0xff, 0xfe, 0x61])], "not text"],
-  ["NULs", () => [Buffer.alloc(100)], "names none"],
-  ["quotes that do not end", () => [Buffer.from(`${header}"a,1,2\n`)], "quotes"],
+  ["NULs", () => [Buffer.alloc(100)], "must name at least one"],
+  ["quotes that do not end", () => [Buffer.from(`${header}"a,1,2\n`)], "quoted cell"],
 ])("%s", async (_, bytes, reason) => {
   const { rows, taken, peak, failure } = await read(bytes());
   expect(failure).toContain(reason);

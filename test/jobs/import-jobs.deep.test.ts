@@ -6,13 +6,10 @@ import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { BucketUnavailable } from "#shared/errors.ts";
-import { LOOK_MS } from "#shared/jobs/import/begin.ts";
-import { cancelImport } from "#shared/jobs/import/cancel.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
-import { findImport, summaryOf } from "#shared/jobs/import/read.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
-import { HOLD_MS } from "#shared/jobs/lease.ts";
-import { sweepJobs } from "#shared/jobs/sweep-jobs.ts";
+import { cancelImport, findImport, LOOK_MS, summaryOf } from "#shared/jobs/import/requests.ts";
+import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
@@ -100,7 +97,7 @@ test(`${MANY} rows become prospects in their order, within 1.1 write units each 
   expect(await told(job)).toMatchObject({ state: "completed", processed: MANY + 150, imported: MANY, skipped: 150 });
   await expectOnce(company, MANY);
   expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * MANY + Math.ceil(MANY / 3));
-  const report = Buffer.from(scene.bucket.files.get(fileKeys.report(job.companyId, job.id)) ?? []).toString();
+  const report = Buffer.from(scene.bucket.files.get(importKeys.report(job.companyId, job.id)) ?? []).toString();
   expect(report.split("\r\n")).toHaveLength(152);
   expect(report).toContain(`${MANY + 2},`);
   expect([...scene.bucket.files.keys()].filter((key) => key.includes("rows-"))).toEqual([]);
@@ -177,11 +174,11 @@ test("a bucket that refuses every call for hours ends no import and removes no u
   const job = await scene.uploaded(company.caller, fileOf(40));
   scene.bucket.plan = () => "before";
   for (let run = 0; run < 25; run++) {
-    now.ms += HOLD_MS + 300_000;
+    now.ms += LEASE_MS + 300_000;
     expect(await scene.run(scene.sound(), job)).toBe(false);
   }
   scene.bucket.plan = () => undefined;
-  expect(scene.bucket.files.has(fileKeys.uploaded(job.companyId, job.id))).toBe(true);
+  expect(scene.bucket.files.has(importKeys.uploaded(job.companyId, job.id))).toBe(true);
   await scene.settle();
   expect(await told(job)).toMatchObject({ state: "completed", imported: 40 });
   await expectOnce(company, 40);
@@ -217,7 +214,7 @@ describe("hand-over", () => {
       const id = Number(sk.split("#").at(-1));
       expect(await getNote(scene.sound(), company.caller, id)).toMatchObject({ id });
     }
-    const report = Buffer.from(scene.bucket.files.get(fileKeys.report(job.companyId, job.id)) ?? []).toString();
+    const report = Buffer.from(scene.bucket.files.get(importKeys.report(job.companyId, job.id)) ?? []).toString();
     expect(new Set(report.split("\r\n")).size).toBe(132);
   });
 
@@ -268,7 +265,7 @@ test("the run of an upload dies before it has written anything, and its message 
 test("an upload that takes its time is asked after now and then, and taken whenever it comes", async () => {
   const company = await newCompany(scene.sound());
   const job = await scene.uploaded(company.caller, fileOf(10));
-  const file = fileKeys.uploaded(job.companyId, job.id);
+  const file = importKeys.uploaded(job.companyId, job.id);
   const bytes = scene.bucket.files.get(file) ?? Buffer.alloc(0);
   scene.bucket.files.delete(file);
   for (let look = 0; look < 3; look++) {
@@ -302,7 +299,7 @@ describe("events that come twice, late or for nobody", () => {
       return {
         kind: "late",
         meanwhile: async () => {
-          now.ms += HOLD_MS + 1;
+          now.ms += LEASE_MS + 1;
           await scene.run(scene.sound(), job);
         },
       };
@@ -318,7 +315,7 @@ describe("events that come twice, late or for nobody", () => {
   test("before there is a file, and of an import that is not there", async () => {
     const company = await newCompany(scene.sound());
     const job = await scene.uploaded(company.caller, fileOf(3));
-    const file = fileKeys.uploaded(job.companyId, job.id);
+    const file = importKeys.uploaded(job.companyId, job.id);
     const bytes = scene.bucket.files.get(file) ?? Buffer.alloc(0);
     scene.bucket.files.delete(file);
     await scene.run(scene.sound(), job);
@@ -349,7 +346,7 @@ describe("an import that comes to nothing", () => {
   test("for nobody sends a file, or it is gone", async () => {
     const company = await newCompany(scene.sound());
     const job = await scene.uploaded(company.caller, fileOf(3));
-    scene.bucket.files.delete(fileKeys.uploaded(job.companyId, job.id));
+    scene.bucket.files.delete(importKeys.uploaded(job.companyId, job.id));
     now.ms += 2 * 3_600_000;
     await scene.settle();
     expect(await told(job)).toMatchObject({ state: "failed", failure: "The file was not uploaded in time." });
@@ -371,7 +368,10 @@ describe("an import that comes to nothing", () => {
       const job = await scene.uploaded(rep, fileOf(3));
       await change(to);
       await scene.run(scene.sound(), job);
-      expect(await told(job)).toMatchObject({ state: "failed", failure: expect.stringContaining("may not import") });
+      expect(await told(job)).toMatchObject({
+        state: "failed",
+        failure: expect.stringContaining("may no longer import"),
+      });
       expect((await list(scene.sound(), company)).total).toBe(1);
       expect([...scene.bucket.files.keys()].filter((key) => key.includes(`/${job.id}`))).toEqual([]);
     }

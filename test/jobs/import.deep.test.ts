@@ -12,7 +12,7 @@ import { metered } from "#shared/db/meter.ts";
 import { BucketUnavailable } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import { type ImportContext, importFile } from "#shared/jobs/import/import.ts";
-import { readImport } from "#shared/jobs/import/read.ts";
+import { readImport } from "#shared/jobs/import/requests.ts";
 import { limits } from "#shared/limits.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";

@@ -9,12 +9,11 @@ import type { JobContext } from "#shared/context.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { runExport } from "#shared/jobs/export/job.ts";
-import { beginImport } from "#shared/jobs/import/begin.ts";
 import { runImport } from "#shared/jobs/import/job.ts";
-import type { NewImport } from "#shared/jobs/import/new-import.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
-import { HOLD_MS, JobLost } from "#shared/jobs/lease.ts";
-import { sweepJobs } from "#shared/jobs/sweep-jobs.ts";
+import type { NewImport } from "#shared/jobs/import/requests.ts";
+import { beginImport } from "#shared/jobs/import/requests.ts";
+import { LEASE_MS, LeaseLost, sweepJobs } from "#shared/jobs/lease.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
 import { warmFunction } from "../harness/warm-function.ts";
 
@@ -134,7 +133,7 @@ export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
       await (job.kind === "import" ? runImport : runExport)(context, job, remainingMs);
       return true;
     } catch (error) {
-      if (error instanceof JobLost) return true;
+      if (error instanceof LeaseLost) return true;
       queue.push(job);
       return false;
     }
@@ -148,7 +147,7 @@ export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
     run,
     uploaded: async (caller, bytes, input = {}) => {
       const { id } = await beginImport(sound(), links, caller, input);
-      bucket.files.set(fileKeys.uploaded(caller.companyId, id), Uint8Array.from(bytes));
+      bucket.files.set(importKeys.uploaded(caller.companyId, id), Uint8Array.from(bytes));
       return { kind: "import", companyId: caller.companyId, id };
     },
     settle: async () => {
@@ -156,7 +155,7 @@ export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
       bucket.plan = () => undefined;
       for (let idle = 0, left = 60; idle < 3; ) {
         if (left-- === 0) throw new Error("a job never ends");
-        now.ms += HOLD_MS + 600_000;
+        now.ms += LEASE_MS + 600_000;
         await sweepJobs({ ...sound(), jobs });
         const message = queue.shift();
         idle = message === undefined ? idle + 1 : 0;

@@ -1,7 +1,7 @@
 /** What the queues of imports and exports may hold, and which jobs it names. */
 import { expect, test } from "vitest";
-import { ExportMessage } from "#shared/jobs/export/message.ts";
-import { ImportMessage } from "#shared/jobs/import/message.ts";
+import { ExportMessage } from "#shared/jobs/export/job.ts";
+import { ImportMessage } from "#shared/jobs/import/job.ts";
 
 const uploaded = (...keys: string[]) => ({
   Records: keys.map((key) => ({ eventSource: "aws:s3", eventName: "ObjectCreated:Put", s3: { object: { key } } })),

@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { packed } from "#shared/db/packed.ts";
 import { carriedBytes } from "#shared/http/carried.ts";
-import { readFile } from "#shared/jobs/import/read-file.ts";
+import { readFile } from "#shared/jobs/import/import.ts";
 import { limits } from "#shared/limits.ts";
-import { importColumns } from "#shared/prospects/csv/columns.ts";
+import { importColumns } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 const nobody: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
@@ -24,7 +24,7 @@ test("a fault is short, and repeats nothing of the cells", async () => {
   const row = fc.array(cell, { minLength: 1, maxLength: importColumns.length + 1 });
   await fc.assert(
     fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 5 }), async (rows) => {
-      const { errors } = await readFile(fileOf(rows), nobody);
+      const { faults: errors } = await readFile(fileOf(rows), nobody);
       for (const { message } of errors) {
         expect(message.length).toBeLessThanOrEqual(limits.rowFault);
         // A byte each, and none that JSON escapes.
@@ -48,7 +48,7 @@ test("of more faults than fit, each once, it says how many more there are", asyn
     tags,
     source: long,
   };
-  const { errors } = await readFile(fileOf([importColumns.map((column) => cells[column] ?? "")]), nobody);
+  const { faults: errors } = await readFile(fileOf([importColumns.map((column) => cells[column] ?? "")]), nobody);
   const [{ message } = expect.fail("no error")] = errors;
   const told = message.split("; ");
   const more = Number(/^and (\d+) more$/.exec(told.at(-1) ?? "")?.[1]);
@@ -90,7 +90,7 @@ test("faults of as many rows as there may be, as varied as a file of 4 MB makes 
     [importColumns.join(","), ...rows].map((row) => row + "\n".repeat(1 + Math.floor(next() * 9))).join(""),
   );
   expect(file.length).toBeLessThanOrEqual(limits.importBytes);
-  const { errors } = await readFile(file, nobody);
+  const { faults: errors } = await readFile(file, nobody);
   expect(errors).toHaveLength(limits.importRows);
   const TABLE_ROW_BYTES = 400 * 1024;
   expect(packed(errors).length).toBeLessThan(TABLE_ROW_BYTES / 2);

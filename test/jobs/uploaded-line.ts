@@ -5,10 +5,9 @@ import { promisify } from "node:util";
 import * as z from "zod/mini";
 import type { Links } from "#shared/aws/links.ts";
 import { systemClock } from "#shared/clock.ts";
-import { beginImport } from "#shared/jobs/import/begin.ts";
-import { findImport, summaryOf } from "#shared/jobs/import/read.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
+import { beginImport, findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import type { ImportSummary } from "#shared/jobs/import/schema.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { startQueues } from "../../infra/local/queues.ts";
 import { startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
@@ -42,7 +41,7 @@ export async function importOneLine(megabytes: number): Promise<Outcome> {
     const company = await newCompany(context);
     const { companyId } = company.caller;
     const { id } = await beginImport(context, links, company.caller, {});
-    const key = fileKeys.uploaded(companyId, id);
+    const key = importKeys.uploaded(companyId, id);
     await call(`${queues.endpoint}/${BUCKET}`, "PUT");
     await upload(`${queues.endpoint}/${BUCKET}/${key}`, megabytes * MB);
 

@@ -3,13 +3,9 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import Papa from "papaparse";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BadFile } from "#shared/prospects/csv/bad-file.ts";
-import { exportColumns } from "#shared/prospects/csv/columns.ts";
-import { decoded } from "#shared/prospects/csv/decode.ts";
 import { draftOf } from "#shared/prospects/csv/draft.ts";
-import { guarded, unguarded } from "#shared/prospects/csv/formula.ts";
-import { readHeader } from "#shared/prospects/csv/header.ts";
-import { type CsvRow, csvRows, delimiterOf } from "#shared/prospects/csv/read.ts";
+import { BadFile, exportColumns, guarded, readHeader, unguarded } from "#shared/prospects/csv/format.ts";
+import { type CsvRow, csvRows, decoded, delimiterOf } from "#shared/prospects/csv/read.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
@@ -228,18 +224,20 @@ describe("a row", () => {
 
   test.each([
     [[[2, "north"]], "lat: must be a number"],
-    [[[2, "91"]], "lat: Too big: expected number to be <=90"],
+    [[[2, "91"]], "lat: must be at most 90"],
+    [[[3, "-180.5"]], "lng: must be at least -180"],
+    [[[3, "1e999"]], "lng: must be a number"],
     [[[1, "bo@"]], "email: must be a valid e-mail address"],
-    [[[8, "Sold"]], "status: no active status is called so"],
-    [[[9, "Ravi Rep"]], "assignedTo: no active user is called so"],
-    [[[3, ""]], "needs address1, city, state and zip, or lat and lng"],
+    [[[8, "Sold"]], "status: must be the value of an active status"],
+    [[[9, "Ravi Rep"]], "assignedTo: must be the e-mail of an active user"],
+    [[[3, ""]], "must have address1, city, state and zip, or both lat and lng"],
     [[[0, "x".repeat(256)]], "name: must have at most 255 characters"],
     [
       [
         [2, "x"],
         [8, "Sold"],
       ],
-      "lat: must be a number; status: no active status is called so",
+      "lat: must be a number; status: must be the value of an active status",
     ],
   ] satisfies [[number, string][], string][])("with %j says why it cannot be", (changes, fault) => {
     expect(draft(...changes)).toEqual({ fault });
@@ -247,7 +245,7 @@ describe("a row", () => {
 
   test.each([9, 11])("of %i cells under a header of 10 is refused", (count) => {
     const cells = Array.from({ length: count }, (_, i) => located[i] ?? "");
-    expect(draftOf(cells, header, names)).toEqual({ fault: `has ${count} cells where the header has 10` });
+    expect(draftOf(cells, header, names)).toEqual({ fault: `must have 10 cells like the header, but has ${count}` });
   });
 
   test("takes the assignee's e-mail address from its own column where that is filled", () => {

@@ -4,7 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { exportColumns } from "#shared/prospects/csv/columns.ts";
+import { exportColumns } from "#shared/prospects/csv/format.ts";
 import { at, baseUrl, type Client, tokenOf } from "../harness/client.ts";
 import { bodyOf, dataOf, Identified, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";

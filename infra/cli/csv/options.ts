@@ -1,7 +1,7 @@
 /** What the command is told. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { MappingText } from "#shared/prospects/csv/mapping.ts";
+import { MappingText } from "#shared/prospects/csv/format.ts";
 import { serviceUrl } from "../../local/address.ts";
 import { messageOf, WrongUsage } from "./fault.ts";
 

@@ -1,14 +1,14 @@
 /**
- * A gzip file made in parts, any of which may be the last that one run makes: each is packed for itself, and yet the whole is one
- * member, since some readers look at no second one. RFC 1951 and 1952.
+ * Compresses a gzip file in parts that different runs can make. Each part is compressed on its own, but the parts together form
+ * one gzip member, because some readers ignore a second one. See RFC 1951 and RFC 1952.
  */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-/** An empty block that says it is the last. */
+/** An empty last block. */
 const end = Buffer.from([3, 0]);
 
-/** Of all parts so far. */
+/** The checksum and length of the text of all parts so far. */
 export interface GzipState {
   readonly crc: number;
   readonly textBytes: number;
@@ -16,20 +16,19 @@ export interface GzipState {
 
 export const gzipBegin: GzipState = { crc: 0, textBytes: 0 };
 
-/** One part. Its size is told as it grows. */
 export class GzipPart {
   readonly #deflate: DeflateRaw = createDeflateRaw({ level: 6 });
   readonly #chunks: Buffer[] = [];
   #crc: number;
   #textBytes: number;
-  /** Packed so far; what waits inside comes with the end. */
+  /** The compressed bytes so far. The compressor buffers more, which `finish` adds. */
   bytes = 0;
 
   constructor({ crc, textBytes }: GzipState) {
     this.#crc = crc;
     this.#textBytes = textBytes;
-    if (textBytes === 0) this.#keep(header);
-    this.#deflate.on("data", (chunk: Buffer) => this.#keep(chunk));
+    if (textBytes === 0) this.#push(header);
+    this.#deflate.on("data", (chunk: Buffer) => this.#push(chunk));
   }
 
   get state(): GzipState {
@@ -45,7 +44,7 @@ export class GzipPart {
     });
   }
 
-  /** The bytes of the part. Its blocks end at a whole byte, and the next part's look back at none of them. */
+  /** Returns the bytes of the part. A full flush ends at a whole byte, and the next part refers back to nothing before it. */
   async finish(isLast: boolean): Promise<Buffer> {
     await new Promise<void>((resolve) => this.#deflate.flush(constants.Z_FULL_FLUSH, resolve));
     this.#deflate.destroy();
@@ -53,13 +52,13 @@ export class GzipPart {
       const trailer = Buffer.alloc(8);
       trailer.writeUInt32LE(this.#crc, 0);
       trailer.writeUInt32LE(this.#textBytes % 2 ** 32, 4);
-      this.#keep(end);
-      this.#keep(trailer);
+      this.#push(end);
+      this.#push(trailer);
     }
     return Buffer.concat(this.#chunks);
   }
 
-  #keep(chunk: Buffer): void {
+  #push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.bytes += chunk.length;
   }

@@ -1,4 +1,4 @@
-/** Exports into the bucket: as the interface shows them and as the table holds them. */
+/** The shapes of exports into a file: the interface's and the table's. */
 import * as z from "zod/mini";
 import { FileLink } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";
@@ -20,13 +20,13 @@ export const Export = named(
     createdAt: Timestamp,
     updatedAt: Timestamp,
   }),
-  "An export into a file. It holds what its maker may see.",
+  "An export into a file. The file holds the prospects that the user who began it may see.",
 );
 export type Export = z.infer<typeof Export>;
 
 const Parameter = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
 
-/** The filters of the list as texts, in the words of a query: they are kept so, and read by each run of the work. */
+/** The filters of the list as query texts. The table stores them as they were sent, and the first run parses them. */
 export const NewExport = named(
   "NewExport",
   z.object({
@@ -42,3 +42,42 @@ export const NewExport = named(
   }),
 );
 export type NewExport = z.infer<typeof NewExport>;
+
+/** The parts of the file that are in the bucket, with the state of its gzip stream after them. */
+const Parts = z.object({
+  /** The id of the multipart upload. */
+  upload: z.string(),
+  tags: z.array(z.string()),
+  /** The checksum and length of the uncompressed text so far. A gzip file ends with them. */
+  crc: z.number(),
+  textBytes: z.number(),
+  fileBytes: z.int(),
+});
+export type Parts = z.infer<typeof Parts>;
+
+export const StoredExport = z.object({
+  type: z.literal("export"),
+  id: Id,
+  companyId: Id,
+  state,
+  filter: z.record(z.string(), z.string()),
+  createdBy: Id,
+  /** The file holds prospects of this assignee only; null: of the whole company. */
+  assignee: z.nullable(Id),
+  /** Null until the first run has selected the prospects. */
+  total: z.nullable(z.int()),
+  /** Prospects in finished parts. A new run continues after them. */
+  processed: z.int(),
+  /** Prospects read so far, for the progress of clients. Some may not be in a part yet. */
+  read: z.optional(z.int()),
+  parts: z.nullable(Parts),
+  failure: z.optional(z.string()),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  version: z.int(),
+  /** The end of the lease, in milliseconds since the epoch. */
+  runsUntil: z.int(),
+  /** Runs since the last progress. */
+  runs: z.int(),
+});
+export type StoredExport = z.infer<typeof StoredExport>;

@@ -1,35 +1,34 @@
-/** The first reading of an uploaded file: all of it is checked, and counted, before anything is written. */
-
+/** The check of an uploaded file, before anything is written: finds every error, counts the records, and writes the error report. */
 import * as z from "zod/mini";
+import type { JobPlace } from "#shared/aws/job-queue.ts";
+import type { Objects } from "#shared/aws/objects.ts";
 import type { JobContext } from "#shared/context.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
-import { batchesOf, plus } from "#shared/jobs/import/batches.ts";
-import type { HeldImport } from "#shared/jobs/import/lease.ts";
-import type { KnownNames } from "#shared/jobs/import/names.ts";
-import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
-import { Report } from "#shared/jobs/import/report.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
-import { RowFault } from "#shared/jobs/import/schema.ts";
+import type { ImportLease } from "#shared/jobs/import/lease.ts";
+import type { ImportNames } from "#shared/jobs/import/names.ts";
+import { batchesOf, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import { beginningOf, type Progress, RowFault } from "#shared/jobs/import/schema.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { limits } from "#shared/limits.ts";
-import { BadFile } from "#shared/prospects/csv/bad-file.ts";
+import { BadFile } from "#shared/prospects/csv/format.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** False: it was handed over. Throws BadFile. */
+/** Returns false if the run must hand over before the end of the file. Throws BadFile. */
 export async function checkFile(
   { objects }: JobContext,
-  held: HeldImport,
-  { dictionary }: KnownNames,
+  lease: ImportLease,
+  { dictionary }: ImportNames,
 ): Promise<boolean> {
-  const { companyId, id } = held.stored;
-  const { job } = held;
-  const place = { companyId, id };
+  const { companyId, id } = lease.stored;
+  const { job } = lease;
   const tags = new NewTags(dictionary, job.progress.newTags);
-  const report = await Report.open(objects, place, job.progress.report);
-  const shown = unpacked(z.array(RowFault), held.stored.errors);
-  // The row's own counts may be ahead of where this run goes on: they are shown meanwhile.
+  const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
+  const shown = unpacked(z.array(RowFault), lease.stored.errors);
+  // Counts continue at the checkpoint. Those of the row may be ahead of it, because heartbeats update them.
   let { done, row, skipped } = job.progress;
   let processed = done.prospect + skipped;
-  const bytes = objects.read(fileKeys.uploaded(companyId, id), job.etag ?? "");
-  const reading = { dictionary, tags, mapping: held.mapping, after: row };
+  const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
+  const reading = { dictionary, tags, mapping: lease.mapping, after: row };
   const counts = () => ({ processed, skipped, errors: packed(shown) });
   for await (const batch of batchesOf(readRows(bytes, reading))) {
     done = plus(done, batch);
@@ -39,17 +38,96 @@ export async function checkFile(
     if (processed > limits.jobRows) throw new BadFile(`The file may hold at most ${limits.jobRows} rows.`);
     shown.push(...batch.faults.slice(0, limits.jobErrors - shown.length));
     await report.add(batch.faults);
-    if (held.isLate()) {
+    if (lease.isLate()) {
       const paused = await report.pause(row);
       const progress = { ...job.progress, done, row, skipped, newTags: tags.values, report: paused };
-      await held.release({ ...counts(), job: { ...job, progress } });
+      await lease.release({ ...counts(), job: { ...job, progress } });
       return false;
     }
-    await held.keep({ processed, skipped });
+    await lease.heartbeat({ processed, skipped });
   }
   const hasReport = skipped > shown.length;
   if (hasReport) await report.finish();
-  const progress = { ...held.begun("write"), newTags: tags.values };
-  await held.save({ ...counts(), imported: done.prospect, job: { ...job, total: done, hasReport, runs: 0, progress } });
+  const progress = { ...beginningOf("write"), newTags: tags.values };
+  const checked = { ...job, total: done, hasReport, runs: 0, progress };
+  await lease.save({ ...counts(), imported: done.prospect, job: checked });
   return true;
+}
+
+/** S3 demands 5 MB for every part but the last. */
+const PART_BYTES = 6_000_000;
+
+type ReportState = NonNullable<Progress["report"]>;
+
+const headers = {
+  contentType: "text/csv; charset=utf-8",
+  contentDisposition: 'attachment; filename="errors.csv"',
+};
+
+/** A CSV file of all errors. It is written in parts, because their number is not bounded by memory. */
+class ErrorReport {
+  readonly #objects: Objects;
+  readonly #job: JobPlace;
+  readonly #key: string;
+  #upload: string | null;
+  readonly #tags: string[];
+  /** The text of the next part. */
+  #pending: string[] = [];
+  #bytes = 0;
+
+  private constructor(objects: Objects, job: JobPlace, { upload, tags }: Pick<ReportState, "upload" | "tags">) {
+    this.#objects = objects;
+    this.#job = job;
+    this.#key = importKeys.report(job.companyId, job.id);
+    this.#upload = upload;
+    this.#tags = [...tags];
+  }
+
+  /** Continues a report that `pause` interrupted. */
+  static async open(objects: Objects, job: JobPlace, state: ReportState | null): Promise<ErrorReport> {
+    const report = new ErrorReport(objects, job, state ?? { upload: null, tags: [] });
+    if (state === null) report.#push(csvText([["row", "message"]]));
+    else report.#push(Buffer.from(await objects.get(state.rest)).toString("utf8"));
+    return report;
+  }
+
+  async add(faults: readonly RowFault[]): Promise<void> {
+    if (faults.length === 0) return;
+    this.#push(csvText(faults.map(({ row, message }) => [String(row), message])));
+    if (this.#bytes >= PART_BYTES) await this.#putPart();
+  }
+
+  /** Stores the pending text, so that another run can continue after this row. */
+  async pause(row: number): Promise<ReportState> {
+    const { companyId, id } = this.#job;
+    const rest = importKeys.faults(companyId, id, row);
+    await this.#objects.put(rest, this.#takePending(), "text/csv");
+    return { upload: this.#upload, tags: this.#tags, rest };
+  }
+
+  async finish(): Promise<void> {
+    if (this.#upload === null) {
+      await this.#objects.put(this.#key, this.#takePending(), headers.contentType);
+      return;
+    }
+    await this.#putPart();
+    await this.#objects.completeParts(this.#key, this.#upload, this.#tags);
+  }
+
+  #push(text: string): void {
+    this.#pending.push(text);
+    this.#bytes += Buffer.byteLength(text);
+  }
+
+  #takePending(): Buffer {
+    const bytes = Buffer.from(this.#pending.join(""));
+    this.#pending = [];
+    this.#bytes = 0;
+    return bytes;
+  }
+
+  async #putPart(): Promise<void> {
+    this.#upload ??= await this.#objects.beginParts(this.#key, headers);
+    this.#tags.push(await this.#objects.putPart(this.#key, this.#upload, this.#tags.length + 1, this.#takePending()));
+  }
 }

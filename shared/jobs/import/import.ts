@@ -1,42 +1,45 @@
 /**
- * Imports a file within one request. Its rows are written under ids that nobody knows yet; then one transaction moves the head of
- * the company index, completes the import and takes the mark off its ranges of ids. Before it nothing of the file is seen.
+ * Imports a file within one request. Its rows are written under ids that no reader looks at. One transaction then moves the head of
+ * the company index, completes the import and unmarks the ids, so that all rows become visible at once.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/objects.ts";
-import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { absent, equals } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
-import { keys } from "#shared/db/keys.ts";
 import { packed } from "#shared/db/packed.ts";
-import { abandon, clearAbandoned, piecesNamed } from "#shared/jobs/import/abandon.ts";
-import { countsOf } from "#shared/jobs/import/batches.ts";
-import { blocksOf, leaseForImport } from "#shared/jobs/import/ids.ts";
-import { beginning, closing, listed } from "#shared/jobs/import/opening.ts";
-import { type ReadFile, readFile } from "#shared/jobs/import/read-file.ts";
-import { importRows, type Plan } from "#shared/jobs/import/rows.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
-import type { FileResult, StoredImport } from "#shared/jobs/import/schema.ts";
+import { ApiError } from "#shared/errors.ts";
+import {
+  abandon,
+  clearAbandoned,
+  completion,
+  opening,
+  openingCompleted,
+  pieceNames,
+} from "#shared/jobs/import/lifecycle.ts";
+import { importNames } from "#shared/jobs/import/names.ts";
+import { NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import { type LeasedIds, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
+import { type FileResult, none, type RowFault, type StoredImport } from "#shared/jobs/import/schema.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { limits } from "#shared/limits.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
-import type { Mapping } from "#shared/prospects/csv/mapping.ts";
+import { BadFile, type Mapping } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 
-/** The file itself is kept in the bucket as well. */
+/** The bucket keeps a copy of the file. */
 export type ImportContext = ApiContext & { readonly objects: Pick<Objects, "put"> };
 
 export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
-  /** The file is checked, and nothing else. */
+  /** Only checks the file. */
   readonly dryRun?: boolean | undefined;
 }
 
-/** Throws what `readFile` throws before anything is written. */
+/** Throws payload_too_large or validation_failed before it writes anything. */
 export async function importFile(
   context: ImportContext,
   caller: Caller,
@@ -49,12 +52,44 @@ export async function importFile(
   return writeFile(context, caller, bytes, dictionary, file);
 }
 
-const resultOf = (id: number | null, { drafts, errors }: ReadFile): FileResult => ({
+export interface ReadFile {
+  readonly drafts: readonly Draft[];
+  readonly faults: readonly RowFault[];
+  /** The tags that the company lacks. */
+  readonly newTags: readonly string[];
+}
+
+/** Throws payload_too_large for too many rows, and validation_failed for a file that is not CSV. */
+export async function readFile(bytes: Uint8Array, dictionary: Dictionary, mapping?: Mapping): Promise<ReadFile> {
+  const tags = new NewTags(dictionary);
+  const drafts: Draft[] = [];
+  const faults: RowFault[] = [];
+  try {
+    for await (const read of readRows([bytes], { dictionary, tags, mapping })) {
+      if (drafts.length + faults.length === limits.importRows) throw tooManyRows();
+      if ("draft" in read) drafts.push(read.draft);
+      else faults.push({ row: read.row, message: read.fault });
+    }
+  } catch (error) {
+    if (!(error instanceof BadFile)) throw error;
+    const faults = [{ pointer: "/file", code: "invalid_file", message: error.message }];
+    throw new ApiError("validation_failed", error.message, { faults });
+  }
+  return { drafts, faults, newTags: tags.values };
+}
+
+const tooManyRows = (): ApiError =>
+  new ApiError(
+    "payload_too_large",
+    `The file may hold at most ${limits.importRows} rows. For larger ones make an import job: POST /api/prospects/imports.`,
+  );
+
+const resultOf = (id: number | null, { drafts, faults }: ReadFile): FileResult => ({
   id,
   dryRun: id === null,
   imported: drafts.length,
-  skipped: errors.length,
-  errors: [...errors],
+  skipped: faults.length,
+  errors: [...faults],
 });
 
 async function writeFile(
@@ -67,51 +102,49 @@ async function writeFile(
   const { companyId } = caller;
   await clearAbandoned(context, companyId);
   const id = await context.ids.next();
-  await context.objects.put(fileKeys.sent(companyId, id), bytes, "text/csv");
-  const tags = await ensureTags(context, companyId, file.newTags);
-  const known = [...dictionary.tags.values()].map((tag) => [folded(tag.value), tag.id] as const);
-  const names = { dictionary, tagIds: new Map([...known, ...tags]) };
-  const { plan, stored } = await planned(context, caller, id, names, file);
+  await context.objects.put(importKeys.sent(companyId, id), bytes, "text/csv");
+  const names = importNames(dictionary, await ensureTags(context, companyId, file.newTags));
+  const total = plus(none, file);
+  const { first, ...blocks } = await leaseImportIds(context.ids, companyId, id, total);
+  const stored = newImport(context, caller, id, file, blocks);
   const result = resultOf(id, file);
   if (file.drafts.length === 0) {
-    await context.commit(putCompleted(stored), result);
+    await context.commit(openingCompleted(stored), result);
     return result;
   }
-  await context.table.transact(beginning(stored, stored.runsUntil));
+  await context.table.transact(opening(stored, stored.runsUntil));
   try {
-    const { items, indexed } = importRows(caller, plan, file.drafts);
+    const plan = { importId: id, names, now: stored.createdAt, first, total };
+    const { items, indexed } = rowsOf(caller, plan, none, file.drafts);
     await context.table.batchPut(items);
-    const commit = (move: Write) => context.commit([move, ...completion(stored, iso(context.clock.now()))], result);
-    await addImported(context, companyId, indexed, { newId: piecesNamed(id), commit });
+    const commit = (move: Write) => context.commit([move, ...completion(stored, {}, context.clock.now())], result);
+    await addImported(context, companyId, indexed, { newId: pieceNames(id), commit });
   } catch (error) {
-    // What was completed although its reply was lost is a success; anything else is taken back as far as the table lets it.
+    // The commit may have succeeded although its reply was lost. Otherwise remove what the table lets us remove now.
     const isCompleted = await abandon(context, stored).catch(() => false);
     if (!isCompleted) throw error;
   }
   return result;
 }
 
-/** Everything that is decided once: ids, time, names. */
-async function planned(
-  context: ApiContext,
+function newImport(
+  { clock }: ApiContext,
   { companyId, userId }: Caller,
   id: number,
-  names: Pick<Plan, "dictionary" | "tagIds">,
-  { drafts, errors }: ReadFile,
-): Promise<{ plan: Plan; stored: StoredImport }> {
-  const importId = String(id);
-  const { first, blocks } = await leased(context, companyId, id, drafts);
-  const nowMs = context.clock.now();
+  { drafts, faults }: ReadFile,
+  blocks: Omit<LeasedIds, "first">,
+): StoredImport {
+  const nowMs = clock.now();
   const now = iso(nowMs);
-  const stored: StoredImport = {
+  return {
     type: "import",
     id,
     companyId,
     state: "running",
-    processed: drafts.length + errors.length,
+    processed: drafts.length + faults.length,
     imported: drafts.length,
-    skipped: errors.length,
-    errors: packed(errors),
+    skipped: faults.length,
+    errors: packed(faults),
     ...blocks,
     createdBy: userId,
     createdAt: now,
@@ -119,34 +152,4 @@ async function planned(
     version: 1,
     runsUntil: nowMs + limits.idempotentRunMs,
   };
-  return { plan: { importId, now, ...names, first }, stored };
 }
-
-/** Ids for everything that the drafts will become. */
-async function leased({ ids }: ApiContext, companyId: number, importId: number, drafts: readonly Draft[]) {
-  const count = countsOf(drafts);
-  const first = await leaseForImport(ids, companyId, importId, count);
-  return {
-    first,
-    blocks: {
-      prospectBlocks: blocksOf(first.prospect, count.prospect),
-      addressBlocks: blocksOf(first.address, count.address),
-      noteBlocks: blocksOf(first.note, count.note),
-    },
-  };
-}
-
-const putCompleted = (stored: StoredImport): Write[] => [
-  { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
-  listed(stored),
-];
-
-/** What becomes true with the move of the head. */
-const completion = (stored: StoredImport, now: string): Write[] => [
-  {
-    update: keys.import(stored.companyId, stored.id),
-    change: { set: { state: "completed", updatedAt: now }, remove: ["dueShard", "dueAt"], add: { version: 1 } },
-    when: equals("version", stored.version),
-  },
-  ...closing(stored),
-];

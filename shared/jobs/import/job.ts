@@ -1,136 +1,187 @@
-/** One run of the work on an import by an upload: begins it, goes on where another run ended, or removes what it has left. */
+/** One run of an import by upload: takes the file, checks it, writes and publishes its rows, or clears a failed import. */
+import * as z from "zod/mini";
 import { may } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
-import { iso } from "#shared/clock.ts";
+import { type JobPlace, oneJob } from "#shared/aws/job-queue.ts";
+import { addRun, storeAside, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { JobContext } from "#shared/context.ts";
+import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import { FileGone, isTransient } from "#shared/errors.ts";
-import { abandon, clear } from "#shared/jobs/import/abandon.ts";
+import { FileGone } from "#shared/errors.ts";
 import { checkFile } from "#shared/jobs/import/check.ts";
-import { HeldImport } from "#shared/jobs/import/lease.ts";
-import { knownNames } from "#shared/jobs/import/names.ts";
-import { completeWithout, PUBLISH_MS, publishRows, tidy } from "#shared/jobs/import/publish.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
-import { StoredImport, type StoredJob } from "#shared/jobs/import/schema.ts";
-import { planRows, writeRows } from "#shared/jobs/import/write.ts";
-import { JobLost } from "#shared/jobs/lease.ts";
+import { ImportLease } from "#shared/jobs/import/lease.ts";
+import { abandon, clear, completion, pieceNames } from "#shared/jobs/import/lifecycle.ts";
+import { jobNames } from "#shared/jobs/import/names.ts";
+import { beginningOf, StoredImport, type StoredJob } from "#shared/jobs/import/schema.ts";
+import { planRows, rowsAlongCurve, writeRows } from "#shared/jobs/import/write.ts";
+import { fruitlessRuns, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { limits } from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
-import { BadFile } from "#shared/prospects/csv/bad-file.ts";
+import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/** Runs in a row that died, or failed by a fault of our own code, without progress: then the import is given up. */
-const FRUITLESS_RUNS = 10;
+/** S3's notification of an upload. */
+const Uploaded = z.pipe(
+  z.object({
+    Records: z.array(
+      z.object({ eventSource: z.literal("aws:s3"), s3: z.object({ object: z.object({ key: z.string() }) }) }),
+    ),
+  }),
+  z.transform(({ Records }) => Records.flatMap(({ s3 }) => jobOfUpload(s3.object.key))),
+);
 
-interface Place {
-  readonly companyId: number;
-  readonly id: number;
+/** S3 sends this once, when the notification is configured. */
+const TestEvent = z.pipe(
+  z.object({ Event: z.literal("s3:TestEvent") }),
+  z.transform((): JobPlace[] => []),
+);
+
+/** The messages of the import queue: from S3, from a run that hands over, and from the sweep. */
+export const ImportMessage = z.union([oneJob("import"), Uploaded, TestEvent]);
+
+function jobOfUpload(key: string): JobPlace[] {
+  // S3 encodes the key like a form value: a plus sign is a blank.
+  const found = importKeys.uploadAt(decodeURIComponent(key.replaceAll("+", " ")));
+  if (found === undefined) log.warn("upload without an import");
+  return found === undefined ? [] : [found];
 }
 
-/** Safe to repeat, to kill at any point and to run twice at once. Throws JobLost. */
+/** Safe to repeat, to kill at any point and to run twice at once. Throws LeaseLost. */
 export async function runImport(
   context: JobContext,
-  { companyId, id }: Place,
+  { companyId, id }: JobPlace,
   remainingMs: () => number,
 ): Promise<void> {
   const item = await context.table.get(keys.import(companyId, id));
   if (item === undefined) return;
   const stored = StoredImport.parse(item);
-  const held = new HeldImport(context, stored, remainingMs);
-  if (stored.state === "completed") return item.dueAt === undefined ? undefined : held.end({});
+  const lease = new ImportLease(context, stored, remainingMs);
+  if (stored.state === "completed") return item.dueAt === undefined ? undefined : lease.end({});
   if (stored.runsUntil > context.clock.now()) return;
-  if (stored.state === "failed" || stored.state === "cancelled") return clearAway(context, held);
+  if (stored.state === "failed" || stored.state === "cancelled") return clearJob(context, lease);
   if (stored.job === undefined) return void (await abandon(context, stored));
-  if (stored.state === "awaiting_upload" && !(await take(context, held, stored.job))) return;
-  if (held.stored.state === "failed") return clearAway(context, held);
-  await work(context, held);
+  if (stored.state === "awaiting_upload" && !(await takeUpload(context, lease, stored.job))) return;
+  if (lease.stored.state === "failed") return clearJob(context, lease);
+  await work(context, lease);
 }
 
-/** False: there is nothing to be done yet. */
-async function take({ objects, clock }: JobContext, held: HeldImport, job: StoredJob): Promise<boolean> {
-  const { companyId, id } = held.stored;
-  const file = await objects.info(fileKeys.uploaded(companyId, id));
+/** Returns false if the upload may still come. */
+async function takeUpload({ objects, clock }: JobContext, lease: ImportLease, job: StoredJob): Promise<boolean> {
+  const { companyId, id } = lease.stored;
+  const file = await objects.info(importKeys.uploaded(companyId, id));
   if (file === undefined) {
     if (clock.now() < job.uploadUntil + limits.uploadMs) return false;
-    await fail(held, "The file was not uploaded in time.");
+    await fail(lease, "The file was not uploaded in time.");
   } else if (file.bytes > limits.jobBytes) {
-    await fail(held, `The file may hold at most ${limits.jobBytes} bytes.`);
+    await fail(lease, `The file may hold at most ${limits.jobBytes} bytes.`);
   } else {
-    await held.save({ state: "running", job: { ...job, etag: file.etag } });
+    await lease.save({ state: "running", job: { ...job, etag: file.etag } });
   }
   return true;
 }
 
-const fail = (held: HeldImport, failure: string): Promise<void> => held.release({ state: "failed", failure });
+const fail = (lease: ImportLease, failure: string): Promise<void> => lease.release({ state: "failed", failure });
 
-async function work(context: JobContext, held: HeldImport): Promise<void> {
-  if (held.job.runs >= FRUITLESS_RUNS) {
-    await fail(held, "The import could not be completed.");
-    return clearAway(context, held);
+async function work(context: JobContext, lease: ImportLease): Promise<void> {
+  const failAndClear = async (failure: string): Promise<void> => {
+    await fail(lease, failure);
+    await clearJob(context, lease);
+  };
+  if (lease.job.runs >= MAX_FRUITLESS_RUNS) return failAndClear("The import could not be completed.");
+  if (!(await mayImport(context, lease.stored))) {
+    return failAndClear("The user who began the import may no longer import.");
   }
-  if (!(await mayBeDone(context, held.stored))) {
-    await fail(held, "Whoever began the import may not import any more.");
-    return clearAway(context, held);
-  }
-  await held.save({ job: { ...held.job, runs: held.job.runs + 1 } });
+  await lease.save({ job: { ...lease.job, runs: lease.job.runs + 1 } });
   try {
-    await step(context, held);
+    await runSteps(context, lease);
   } catch (error) {
-    if (error instanceof JobLost) throw error;
+    if (error instanceof LeaseLost) throw error;
     if (!(error instanceof BadFile || error instanceof FileGone)) {
-      // The next run need not wait until this one is taken for dead. A passing fault of AWS does not count against the import.
-      const runs = isTransient(error) ? Math.max(0, held.job.runs - 1) : held.job.runs;
-      await held.release({ job: { ...held.job, runs } }).catch(() => undefined);
+      // Released, so that the next run does not wait until the lease expires.
+      await lease.release({ job: { ...lease.job, runs: fruitlessRuns(lease.job.runs, error) } }).catch(() => undefined);
       throw error;
     }
-    log.warn("import refused", { id: held.stored.id, ...errorFields(error) });
-    await fail(held, error instanceof BadFile ? error.message : "The file is not there any more, or was replaced.");
-    await clearAway(context, held);
+    log.warn("import refused", { id: lease.stored.id, ...errorFields(error) });
+    await failAndClear(error instanceof BadFile ? error.message : "The uploaded file was removed or replaced.");
   }
 }
 
-/** The link alone is no right: it may be used an hour after its maker was disabled. */
-async function mayBeDone({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<boolean> {
+/** Checks the user's present rights: the upload link outlives them by up to an hour. */
+async function mayImport({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<boolean> {
   const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
   return user.isActive && may({ ...user, userId: user.id }, "canManageProspects");
 }
 
-/** As many steps as there is time for. */
-async function step(context: JobContext, held: HeldImport): Promise<void> {
-  const { companyId, id } = held.stored;
-  const names = await knownNames(context, companyId, id);
-  if (held.job.progress.step === "check" && !(await checkFile(context, held, names))) return handOver(context, held);
-  if (held.stored.dryRun === true || held.job.total?.prospect === 0) {
-    await completeWithout(context, held);
-    return tidy(context, held.stored);
+/** Runs as many steps as there is time for. */
+async function runSteps(context: JobContext, lease: ImportLease): Promise<void> {
+  const names = await jobNames(context, lease.stored);
+  if (lease.job.progress.step === "check" && !(await checkFile(context, lease, names))) return handOver(context, lease);
+  if (lease.stored.dryRun === true || lease.job.total?.prospect === 0) {
+    await context.table.transact(completed(context, lease, lease.stored.imported));
+    return removeWorkFiles(context, lease.stored);
   }
-  if (held.job.progress.step === "write") {
-    const known = await planRows(context, held, names);
-    if (!(await writeRows(context, held, known))) return handOver(context, held);
-    const progress = { ...held.job.progress, step: "publish" as const };
-    await held.save({ job: { ...held.job, progress } });
+  if (lease.job.progress.step === "write") {
+    const plan = await planRows(context, lease, names);
+    if (!(await writeRows(context, lease, plan))) return handOver(context, lease);
+    const progress = { ...lease.job.progress, step: "publish" as const };
+    await lease.save({ job: { ...lease.job, progress } });
   }
-  if (held.isLate(PUBLISH_MS)) {
-    await held.release({});
-    return handOver(context, held);
+  if (lease.isLate(PUBLISH_MS)) {
+    await lease.release({});
+    return handOver(context, lease);
   }
-  await publishRows(context, held);
-  await tidy(context, held.stored);
+  await publishRows(context, lease);
+  await removeWorkFiles(context, lease.stored);
 }
 
-/** What is lost here is found by the sweeper. */
-async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: HeldImport): Promise<void> {
+/** The sweep replaces a lost message. */
+async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: ImportLease): Promise<void> {
   await jobs.send({ kind: "import", companyId, id });
 }
 
-/** Of an import that nobody completes any more. */
-async function clearAway(context: JobContext, held: HeldImport): Promise<void> {
-  const { companyId, id, job } = held.stored;
-  await clear(context.table, held.stored);
+/** Longer than it takes to sort and store a million index rows. */
+const PUBLISH_MS = 300_000;
+
+/** Turns the chunks into a run of the company index, and makes all rows visible with one transaction. */
+async function publishRows(context: JobContext, lease: ImportLease): Promise<void> {
+  const { companyId, id } = lease.stored;
+  const { total, progress } = lease.job;
+  if (total === null) throw new Error("rows cannot be published before they are counted");
+  const newId = pieceNames(id);
+  const rows = await rowsAlongCurve(context.objects, { companyId, id }, progress.stretches);
+  const segments = await storeSegments(context.table, companyId, rows, newId, () => lease.heartbeat({}));
+  const noOverrides = { prospects: [], notes: [], looseNotes: [] };
+  const run = await storeAside(context.table, companyId, segments, noOverrides, newId);
+  // A run that takes over from here stores the same pieces under the same names.
+  await lease.heartbeat({});
+  const commit = (move: Write) => context.table.transact([move, ...completed(context, lease, total.prospect)]);
+  await addRun(context, companyId, run, commit);
+}
+
+function completed({ clock }: JobContext, { stored, job }: ImportLease, imported: number): Write[] {
+  const progress = { ...beginningOf("publish"), stretches: job.progress.stretches };
+  return completion(stored, { imported, job: { ...job, progress } }, clock.now());
+}
+
+/** Removes the chunks and the names. The bucket's lifecycle rule removes a file that stays, after a month. */
+async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: StoredImport): Promise<void> {
+  const chunks = Array.from({ length: job?.progress.stretches ?? 0 }, (_, n) => importKeys.chunk(companyId, id, n));
+  try {
+    for (const key of [...chunks, importKeys.names(companyId, id)]) await objects.remove(key);
+  } catch (error) {
+    log.warn("files of an import not removed", { id, ...errorFields(error) });
+  }
+}
+
+/** Removes everything of an import that failed or was cancelled, and ends the job. */
+async function clearJob(context: JobContext, lease: ImportLease): Promise<void> {
+  const { companyId, id, job } = lease.stored;
+  await clear(context.table, lease.stored);
   if (job !== undefined) {
     const { upload } = job.progress.report ?? { upload: null };
-    if (upload !== null) await context.objects.abortParts(fileKeys.report(companyId, id), upload);
-    await context.objects.remove(fileKeys.uploaded(companyId, id));
-    await tidy(context, held.stored);
+    if (upload !== null) await context.objects.abortParts(importKeys.report(companyId, id), upload);
+    await context.objects.remove(importKeys.uploaded(companyId, id));
+    await removeWorkFiles(context, lease.stored);
   }
-  await held.end({ updatedAt: iso(context.clock.now()) });
+  await lease.end({});
 }

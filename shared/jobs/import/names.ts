@@ -1,75 +1,75 @@
-/** The names of a company as an import knows them: kept in the bucket, so that each of its runs reads rows alike. */
+/** The names that an import resolves: statuses, users and tags of the company. A job keeps them in the bucket, so that all its runs agree. */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
+import type { JobPlace } from "#shared/aws/job-queue.ts";
 import { folded } from "#shared/caseless.ts";
 import type { JobContext } from "#shared/context.ts";
 import { FileGone } from "#shared/errors.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 
-const Kept = z.object({
+export interface ImportNames {
+  readonly dictionary: Dictionary;
+  /** By folded value. Holds the tags that the import created, too. */
+  readonly tagIds: ReadonlyMap<string, number>;
+}
+
+/** `created` holds the ids of new tags by folded value. */
+export function importNames(dictionary: Dictionary, created: Iterable<readonly [string, number]> = []): ImportNames {
+  const known = [...dictionary.tags.values()].map(({ id, value }) => [folded(value), id] as const);
+  return { dictionary, tagIds: new Map([...known, ...created]) };
+}
+
+const StoredNames = z.object({
   version: z.int(),
   statuses: z.array(StoredStatus),
   tags: z.array(StoredTag),
   users: z.array(StoredUser),
-  /** Tags that were made for the import: folded value and id. */
+  /** Tags that the import created: folded value and id. */
   made: z.array(z.tuple([z.string(), z.int()])),
 });
 
-export interface KnownNames {
-  readonly dictionary: Dictionary;
-  /** By folded value, those that were made for the import included. */
-  readonly tagIds: ReadonlyMap<string, number>;
-}
-
-/** Those of the import's beginning. */
-export async function knownNames(context: JobContext, companyId: number, id: number): Promise<KnownNames> {
-  const key = fileKeys.names(companyId, id);
+/** Reads the names of the job. The first run stores them. */
+export async function jobNames(context: JobContext, { companyId, id }: JobPlace): Promise<ImportNames> {
   try {
-    return namesFrom(Kept.parse(JSON.parse(Buffer.from(await context.objects.get(key)).toString("utf8"))));
+    const bytes = await context.objects.get(importKeys.names(companyId, id));
+    const stored = StoredNames.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
+    const byId = <T extends { readonly id: number }>(entries: readonly T[]) => new Map(entries.map((e) => [e.id, e]));
+    const { version, statuses, tags, users, made } = stored;
+    return importNames({ version, statuses: byId(statuses), tags: byId(tags), users: byId(users) }, made);
   } catch (error) {
     if (!(error instanceof FileGone)) throw error;
   }
-  return keepNames(context, companyId, id, await freshDictionary(context, companyId), new Map());
+  return storeNames(context, { companyId, id }, await freshDictionary(context, companyId), []);
 }
 
-/** Makes the tags that the file names and the company does not have. */
-export async function nameTags(
+/** Creates the tags that the file names and the company lacks, and stores their ids with the names of the job. */
+export async function addTags(
   context: JobContext,
-  companyId: number,
-  id: number,
-  { dictionary }: KnownNames,
+  job: JobPlace,
+  { dictionary }: ImportNames,
   newTags: readonly string[],
-): Promise<KnownNames> {
-  return keepNames(context, companyId, id, dictionary, await ensureTags(context, companyId, newTags));
+): Promise<ImportNames> {
+  return storeNames(context, job, dictionary, [...(await ensureTags(context, job.companyId, newTags))]);
 }
 
-async function keepNames(
+async function storeNames(
   { objects }: JobContext,
-  companyId: number,
-  id: number,
-  { version, statuses, tags, users }: Dictionary,
-  made: ReadonlyMap<string, number>,
-): Promise<KnownNames> {
-  const kept: z.infer<typeof Kept> = {
+  { companyId, id }: JobPlace,
+  dictionary: Dictionary,
+  made: [string, number][],
+): Promise<ImportNames> {
+  const { version, statuses, tags, users } = dictionary;
+  const stored: z.infer<typeof StoredNames> = {
     version,
     statuses: [...statuses.values()],
     tags: [...tags.values()],
     users: [...users.values()],
-    made: [...made],
+    made,
   };
-  await objects.put(fileKeys.names(companyId, id), Buffer.from(JSON.stringify(kept)), "application/json");
-  return namesFrom(kept);
-}
-
-function namesFrom({ version, statuses, tags, users, made }: z.infer<typeof Kept>): KnownNames {
-  const byId = <T extends { readonly id: number }>(entries: readonly T[]) => new Map(entries.map((e) => [e.id, e]));
-  const known = tags.map(({ id, value }) => [folded(value), id] as const);
-  return {
-    dictionary: { version, statuses: byId(statuses), tags: byId(tags), users: byId(users) },
-    tagIds: new Map([...known, ...made]),
-  };
+  await objects.put(importKeys.names(companyId, id), Buffer.from(JSON.stringify(stored)), "application/json");
+  return importNames(dictionary, made);
 }

@@ -1,35 +1,29 @@
-/** The bytes of a file -> what becomes of each of its rows, while they come. */
+/** Reads the file of an import: each data row becomes a draft or a fault. Both kinds of import decide about rows here. */
 import { folded } from "#shared/caseless.ts";
-import { ApiError } from "#shared/errors.ts";
-import type { RowFault } from "#shared/jobs/import/schema.ts";
+import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
+import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { BadFile } from "#shared/prospects/csv/bad-file.ts";
-import { decoded } from "#shared/prospects/csv/decode.ts";
 import { type Draft, draftOf, type Names } from "#shared/prospects/csv/draft.ts";
-import { type Header, readHeader } from "#shared/prospects/csv/header.ts";
-import type { Mapping } from "#shared/prospects/csv/mapping.ts";
-import { csvRows } from "#shared/prospects/csv/read.ts";
+import { BadFile, type Header, type Mapping, readHeader } from "#shared/prospects/csv/format.ts";
+import { csvRows, decoded } from "#shared/prospects/csv/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** Each row is one of both. */
-export type ReadRow =
-  | { readonly row: number; readonly draft: Draft }
-  | { readonly row: number; readonly fault: string };
+type ReadRow = { readonly row: number; readonly draft: Draft } | { readonly row: number; readonly fault: string };
 
 export interface Reading {
   readonly dictionary: Dictionary;
   readonly tags: NewTags;
   readonly mapping?: Mapping | undefined;
-  /** Rows up to this one were read before. */
+  /** Skips the rows up to this one. */
   readonly after?: number;
 }
 
-/** Data rows in their order. Throws BadFile for what is no CSV, some of it after rows that were. */
+/** Yields data rows in their order. Throws BadFile at the first part of the file that is not CSV. */
 export async function* readRows(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { dictionary, tags, mapping, after = 0 }: Reading,
 ): AsyncGenerator<ReadRow, void, undefined> {
-  const names = namesIn(dictionary);
+  const names = activeNames(dictionary);
   let header: Header | undefined;
   for await (const { row, cells } of csvRows(decoded(bytes))) {
     if (header === undefined) header = readHeader(cells, mapping);
@@ -37,40 +31,13 @@ export async function* readRows(
       const draft = draftOf(cells, header, names);
       if ("fault" in draft) yield { row, fault: draft.fault };
       else if (tags.take(draft.tags)) yield { row, draft };
-      else yield { row, fault: `tags: more than ${limits.tagsPerCompany} in the company` };
+      else yield { row, fault: `tags: the company can have at most ${limits.tagsPerCompany} tags` };
     }
   }
   if (header === undefined) throw new BadFile("The file is empty.");
 }
 
-export interface ReadFile {
-  readonly drafts: readonly Draft[];
-  readonly errors: readonly RowFault[];
-  /** Tags that the company does not have yet, each once, as they are first written. */
-  readonly newTags: readonly string[];
-}
-
-/** A whole file in memory. Throws payload_too_large beyond the limit of rows, and validation_failed for what is no CSV. */
-export async function readFile(bytes: Uint8Array, dictionary: Dictionary, mapping?: Mapping): Promise<ReadFile> {
-  const tags = new NewTags(dictionary);
-  const drafts: Draft[] = [];
-  const errors: RowFault[] = [];
-  try {
-    for await (const read of readRows([bytes], { dictionary, tags, mapping })) {
-      if (drafts.length + errors.length === limits.importRows) throw tooManyRows();
-      if ("draft" in read) drafts.push(read.draft);
-      else errors.push({ row: read.row, message: read.fault });
-    }
-  } catch (error) {
-    if (!(error instanceof BadFile)) throw error;
-    const faults = [{ pointer: "/file", code: "invalid_file", message: error.message }];
-    throw new ApiError("validation_failed", error.message, { faults });
-  }
-  return { drafts, errors, newTags: tags.values };
-}
-
-/** What is active can be named. */
-function namesIn({ statuses, users }: Dictionary): Names {
+function activeNames({ statuses, users }: Dictionary): Names {
   const active = <T extends { isActive: boolean }>(entries: Iterable<T>): T[] =>
     [...entries].filter(({ isActive }) => isActive);
   return {
@@ -79,32 +46,73 @@ function namesIn({ statuses, users }: Dictionary): Names {
   };
 }
 
-/** Keeps the company within its number of tags. */
+/** Collects the tags that the rows name and the company lacks, within the company's limit. */
 export class NewTags {
   readonly #known: Set<string>;
-  readonly #made: Map<string, string>;
+  readonly #added: Map<string, string>;
 
-  /** `made` were taken before. */
-  constructor({ tags }: Dictionary, made: readonly string[] = []) {
+  /** `added` are the tags that an earlier run collected. */
+  constructor({ tags }: Dictionary, added: readonly string[] = []) {
     this.#known = new Set([...tags.values()].map(({ value }) => folded(value)));
-    this.#made = new Map(made.map((value) => [folded(value), value]));
+    this.#added = new Map(added.map((value) => [folded(value), value]));
   }
 
   get values(): string[] {
-    return [...this.#made.values()];
+    return [...this.#added.values()];
   }
 
-  /** False: there is no room for all of them, and none is taken. */
+  /** Takes all of the tags or none. Returns false if the limit leaves no room for all. */
   take(tags: readonly string[]): boolean {
-    const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#made.has(folded(value)));
-    if (fresh.length > 0 && this.#known.size + this.#made.size + fresh.length > limits.tagsPerCompany) return false;
-    for (const value of fresh) this.#made.set(folded(value), value);
+    const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
+    if (fresh.length > 0 && this.#known.size + this.#added.size + fresh.length > limits.tagsPerCompany) return false;
+    for (const value of fresh) this.#added.set(folded(value), value);
     return true;
   }
 }
 
-const tooManyRows = (): ApiError =>
-  new ApiError(
-    "payload_too_large",
-    `The file may hold at most ${limits.importRows} rows. For larger ones make an import job: POST /api/prospects/imports.`,
-  );
+/** A job writes this many rows at once, unless their notes have this many characters before. */
+const BATCH_ROWS = 2_048;
+const BATCH_TEXT = 1_000_000;
+
+export interface Batch {
+  readonly drafts: readonly Draft[];
+  readonly faults: readonly RowFault[];
+  /** The last row of the file in the batch. */
+  readonly row: number;
+}
+
+/** The end of a batch depends on the file alone, so that each run cuts the same batches. */
+export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<Batch, void, undefined> {
+  let drafts: Draft[] = [];
+  let faults: RowFault[] = [];
+  let text = 0;
+  let last = 0;
+  for await (const read of rows) {
+    last = read.row;
+    if ("fault" in read) faults.push({ row: read.row, message: read.fault });
+    else {
+      drafts.push(read.draft);
+      text += read.draft.note?.length ?? 0;
+    }
+    if (drafts.length + faults.length < BATCH_ROWS && text < BATCH_TEXT) continue;
+    yield { drafts, faults, row: last };
+    [drafts, faults, text] = [[], [], 0];
+  }
+  if (drafts.length + faults.length > 0) yield { drafts, faults, row: last };
+}
+
+/**
+ * Adds the records that the batch becomes. The table packs addresses and note positions by block of ids. Each batch therefore gets
+ * whole blocks of its own, and a batch that is written again produces the same rows.
+ */
+export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
+  const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;
+  return {
+    prospect: done.prospect + drafts.length,
+    address: done.address + wholeBlocks(count(({ address }) => address !== null)),
+    note: done.note + wholeBlocks(count(({ note }) => note !== null)),
+    change: done.change + count(({ statusId }) => statusId !== null),
+  };
+}
+
+const wholeBlocks = (ids: number): number => Math.ceil(ids / IDS_PER_PARTITION) * IDS_PER_PARTITION;

@@ -1,11 +1,13 @@
-/** Accepted rows of a file -> everything that the table and the company index will hold of them. */
-
+/** Turns the drafts of an import into rows of the table and of the company index, under ids that are leased once for the whole file. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Ids } from "#shared/db/ids.ts";
 import type { Item } from "#shared/db/item.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import { blockOf, type Key, keys } from "#shared/db/keys.ts";
+import type { ImportNames } from "#shared/jobs/import/names.ts";
+import type { Blocks, Counts, StoredImport } from "#shared/jobs/import/schema.ts";
 import { addressFrom, type PackedAddress, packAddresses } from "#shared/prospects/address.ts";
 import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
@@ -13,43 +15,70 @@ import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import { packPlaces } from "#shared/prospects/rows.ts";
 import type { LastStatusChange, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
-import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 const DEFAULT_SOURCE = "csv-import";
 
-/** What is decided once for the whole file. */
-export interface Plan {
-  readonly importId: string;
+/** The decisions that hold for the whole file. */
+export interface ImportPlan {
+  readonly importId: number;
+  readonly names: ImportNames;
+  /** The creation time of all records. */
   readonly now: string;
-  readonly dictionary: Dictionary;
-  /** By folded value. */
-  readonly tagIds: ReadonlyMap<string, number>;
-  /** First of as many ids as there are drafts that need one. */
-  readonly first: {
-    readonly prospect: number;
-    readonly address: number;
-    readonly note: number;
-    readonly change: number;
+  /** The first id of each kind, and the number of leased ids. */
+  readonly first: Counts;
+  readonly total: Counts;
+}
+
+export type LeasedIds = Pick<StoredImport, "prospectBlocks" | "addressBlocks" | "noteBlocks"> & {
+  readonly first: Counts;
+};
+
+/** Leases ids for all records that the file becomes. */
+export async function leaseImportIds(ids: Ids, companyId: number, importId: number, total: Counts): Promise<LeasedIds> {
+  const mark = String(importId);
+  const [prospect, address, note, change] = await Promise.all([
+    total.prospect > 0 ? ids.takeForImport("prospect", companyId, total.prospect, mark) : 0,
+    total.address > 0 ? ids.takeForImport("address", companyId, total.address, mark) : 0,
+    total.note > 0 ? ids.take(total.note) : 0,
+    total.change > 0 ? ids.take(total.change) : 0,
+  ]);
+  return {
+    first: { prospect, address, note, change },
+    prospectBlocks: blocksOf(prospect, total.prospect),
+    addressBlocks: blocksOf(address, total.address),
+    noteBlocks: blocksOf(note, total.note),
   };
 }
+
+const blocksOf = (first: number, count: number): Blocks | null =>
+  count === 0 ? null : { from: blockOf(first), to: blockOf(first + count - 1) };
 
 export interface ImportRows {
   readonly items: readonly (Key & Item)[];
   readonly indexed: readonly RowWithNotes[];
 }
 
-/** The first draft gets the highest id: of one instant, lists show the highest first, and so keep the order of the file. */
-export function importRows(caller: Caller, plan: Plan, drafts: readonly Draft[]): ImportRows {
+/**
+ * The rows of a batch, after the records in `done`. The first row of the file gets the highest id: lists show higher ids of the
+ * same instant first, and so keep the order of the file.
+ */
+export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;
+  const { importId, names, now, first, total } = plan;
   const items: (Key & Item)[] = [];
   const indexed: RowWithNotes[] = [];
   const addresses: PackedAddress[] = [];
   const notes: StoredNote[] = [];
-  let { address: addressId, note: noteId, change: changeId } = plan.first;
+  const highest = first.prospect + total.prospect - done.prospect - 1;
+  let [addressId, noteId, changeId] = [
+    first.address + done.address,
+    first.note + done.note,
+    first.change + done.change,
+  ];
   for (const [i, draft] of drafts.entries()) {
-    const id = plan.first.prospect + drafts.length - 1 - i;
+    const id = highest - i;
     const prospect = prospectFrom(caller, plan, draft, id, draft.address === null ? 0 : addressId++);
-    if (draft.statusId !== null) prospect.lastStatusChange = firstStatus(changeId++, prospect, plan.dictionary);
+    if (draft.statusId !== null) prospect.lastStatusChange = firstStatus(changeId++, prospect, names);
     if (prospect.address !== null) addresses.push({ ...prospect.address, prospectId: id });
     const own = draft.note === null ? [] : [noteFrom(prospect, draft.note, noteId++)];
     notes.push(...own);
@@ -59,16 +88,19 @@ export function importRows(caller: Caller, plan: Plan, drafts: readonly Draft[])
   for (const note of notes) {
     items.push({ ...besideKeys.note(companyId, note.prospectId, note.createdAt, note.id), ...note });
   }
-  const { importId, now } = plan;
-  return {
-    items: [...items, ...packAddresses(companyId, importId, now, addresses), ...packPlaces(companyId, now, notes)],
-    indexed,
-  };
+  const packed = [...packAddresses(companyId, String(importId), now, addresses), ...packPlaces(companyId, now, notes)];
+  return { items: [...items, ...packed], indexed };
 }
 
-function prospectFrom(caller: Caller, plan: Plan, draft: Draft, id: number, addressId: number): StoredProspect {
+function prospectFrom(
+  caller: Caller,
+  { importId, names, now }: ImportPlan,
+  draft: Draft,
+  id: number,
+  addressId: number,
+): StoredProspect {
   const { companyId, userId } = caller;
-  // A rep who sees only own prospects would lose sight of one that nobody is assigned to.
+  // A rep who may see own prospects only could not see an unassigned one.
   const assignedToUserId = draft.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   return {
     type: "prospect",
@@ -86,24 +118,24 @@ function prospectFrom(caller: Caller, plan: Plan, draft: Draft, id: number, addr
     ...nothingUpcoming,
     assignedToUserId,
     assignedByUserId: assignedToUserId === null ? null : userId,
-    tagIds: draft.tags.flatMap((value) => plan.tagIds.get(folded(value)) ?? []),
+    tagIds: draft.tags.flatMap((value) => names.tagIds.get(folded(value)) ?? []),
     source: draft.source === undefined ? DEFAULT_SOURCE : draft.source,
     sourceId: null,
     sourceCreatedAt: null,
     customFieldData: null,
-    createdAt: plan.now,
-    updatedAt: plan.now,
+    createdAt: now,
+    updatedAt: now,
     createdBy: userId,
     updatedBy: userId,
     version: 1,
-    importId: plan.importId,
+    importId: String(importId),
   };
 }
 
 const firstStatus = (
   id: number,
   { statusId, createdBy, createdAt }: StoredProspect,
-  { statuses }: Dictionary,
+  { dictionary: { statuses } }: ImportNames,
 ): LastStatusChange => ({
   id,
   status: statusSummary(statusId === null ? undefined : statuses.get(statusId)),

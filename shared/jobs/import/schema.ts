@@ -1,4 +1,4 @@
-/** Imports: what became of a file, as the interface shows it and as the table holds it. */
+/** The shapes of imports: the interface's and the table's. */
 import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { limits } from "#shared/limits.ts";
@@ -7,7 +7,7 @@ import { Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
 export const RowFault = named(
   "RowFault",
   z.object({ row: z.int(), message: z.string() }),
-  "Why a row was skipped. `row` is the row of a spreadsheet: the header is 1.",
+  "Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1.",
 );
 export type RowFault = z.infer<typeof RowFault>;
 
@@ -16,21 +16,21 @@ const counts = { imported: z.int(), skipped: z.int() };
 export const ImportResult = named(
   "ImportResult",
   z.object({ id: Id, ...counts, errors: z.array(RowFault) }),
-  "What became of a file: each data row is either imported or skipped with one error.",
+  "The result of an import: each data row is either imported or skipped with one error.",
 );
 export type ImportResult = z.infer<typeof ImportResult>;
 
 export const FileResult = named(
   "FileResult",
   z.object({ id: z.nullable(Id), dryRun: z.boolean(), ...counts, errors: z.array(RowFault) }),
-  "What became of a file, or would become of it: each data row is either imported or skipped with one error.",
+  "The result of an import or of a dry run: each data row is either imported or skipped with one error.",
 );
 export type FileResult = z.infer<typeof FileResult>;
 
 const state = z.enum(["awaiting_upload", "running", "completed", "failed", "cancelled"]);
 export type ImportState = z.infer<typeof state>;
 
-/** A link to a file of the service, for whoever holds it. */
+/** A link to a file in the bucket. It needs no token. */
 export const FileLink = named("FileLink", z.object({ url: z.url(), expiresAt: Timestamp }));
 
 export const Upload = named(
@@ -41,7 +41,7 @@ export const Upload = named(
     headers: z.record(z.string(), z.string()),
     expiresAt: Timestamp,
   }),
-  "Where the file goes: one request with this method, exactly these headers and the file as its body. It is taken once.",
+  "How to send the file: one request with this method, exactly these headers and the file as its body. The link takes one file.",
 );
 export type Upload = z.infer<typeof Upload>;
 
@@ -68,7 +68,7 @@ export const Import = named(
     errorReport: z.nullable(FileLink),
     upload: z.nullable(Upload),
   }),
-  "An import. Its prospects are there from the moment on at which it is completed, and none of them before.",
+  "An import. All of its prospects become visible at once when it is completed.",
 );
 export type Import = z.infer<typeof Import>;
 
@@ -85,37 +85,48 @@ export const ImportQuery = z.object({
 });
 export type ImportQuery = z.infer<typeof ImportQuery>;
 
-/** Blocks of ids, both ends included. */
+/** A range of id blocks, both ends included. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
-/** How many of each the rows of a file become, and so the first id of each, once ids are leased. */
+/** One number for each kind of record that rows become: how many there are, or the first id of the kind. */
 const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), change: z.int() });
 export type Counts = z.infer<typeof Counts>;
-export const nothing: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
+export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** How far the work on an uploaded file has come. Whoever goes on begins here. */
+/** The checkpoint of an import by upload. The next run continues here. */
 const Progress = z.object({
-  /** The file is read once to check all of it, and once more to write its rows. */
+  /** The job reads the file once to check all of it, and once more to write its rows. */
   step: z.enum(["check", "write", "publish"]),
-  /** The last row of the file that is done in this step. */
+  /** The last row of the file that this step has finished. */
   row: z.int(),
-  /** What the accepted ones among them become. */
+  /** The records that the accepted rows up to there become. */
   done: Counts,
-  /** How many of them have an error, while the file is checked. Rows of the table that are older than this do not say. */
+  /** The faulty rows up to there, during the check. Older rows of the table lack the attribute. */
   skipped: z._default(z.int(), 0),
-  /** Stretches of sorted rows that wait in the bucket. */
+  /** The chunks of sorted rows in the bucket. The table calls them stretches. */
   stretches: z.int(),
-  /** The report of errors: its parts in the bucket, and what waits there for the next part. Null: there is none yet. */
+  /** The report of errors: its parts in the bucket, and the key of the errors for the next part. Null before the first. */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
-  /** Tags that the rows so far name and the company did not have. */
+  /** Tags that the rows up to there name and the company lacks. */
   newTags: z.array(z.string()),
 });
 export type Progress = z.infer<typeof Progress>;
 
-/** What an import has that came by an upload. */
+/** The checkpoint at the beginning of a step. */
+export const beginningOf = (step: Progress["step"]): Progress => ({
+  step,
+  row: 0,
+  done: none,
+  skipped: 0,
+  stretches: 0,
+  report: null,
+  newTags: [],
+});
+
+/** The part of an import by upload that an import within one request lacks. */
 export const StoredJob = z.object({
-  /** As it was sent. */
+  /** As sent. */
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
   /** The headers that the upload link demands. */
@@ -125,20 +136,20 @@ export const StoredJob = z.object({
     "content-length": z.optional(z.string()),
     "x-amz-checksum-sha256": z.optional(z.string()),
   }),
-  /** Milliseconds since the epoch at which the link ends. */
+  /** When the upload link expires, in milliseconds since the epoch. */
   uploadUntil: z.int(),
-  /** What was uploaded. */
+  /** The content that was uploaded. */
   etag: z.nullable(z.string()),
   progress: Progress,
-  /** All that the accepted rows become; null until the whole file is checked. */
+  /** The records that all accepted rows become; null until the whole file is checked. */
   total: z.nullable(Counts),
-  /** First ids, one for each; null until they are leased. */
+  /** The first id of each kind; null until the ids are leased. */
   first: z.nullable(Counts),
-  /** Instant of all rows. */
+  /** The creation time of all records. */
   startedAt: z.nullable(Timestamp),
-  /** Runs that have begun since there was progress. */
+  /** Runs since the last progress. */
   runs: z.int(),
-  /** The report of errors is in the bucket. */
+  /** Whether the report of errors is in the bucket. */
   hasReport: z.boolean(),
 });
 export type StoredJob = z.infer<typeof StoredJob>;
@@ -150,9 +161,9 @@ export const StoredImport = z.object({
   state,
   processed: z.int(),
   ...counts,
-  /** Packed. */
+  /** Row faults, compressed by `packed`. */
   errors: z.instanceof(Uint8Array),
-  /** What was leased for it, so that what it wrote can be removed; null where it needs none. */
+  /** The leased ids, by which a failed import is removed; null if the file needs none. */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),
   noteBlocks: z.nullable(Blocks),
@@ -160,11 +171,11 @@ export const StoredImport = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   version: z.int(),
-  /** Milliseconds since the epoch: who has not completed it until then is dead. */
+  /** The end of the lease, in milliseconds since the epoch. */
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
-  /** Rows that are in the table already, as was last told: mostly some after the last place to go on from. */
+  /** Rows in the table, for the progress of clients. Some may come after the checkpoint. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

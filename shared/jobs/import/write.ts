@@ -1,119 +1,118 @@
-/** The second reading of an uploaded file: its rows go into the table, under ids that nobody knows yet. */
-import type { Caller } from "#shared/auth/caller.ts";
+/** The second reading of an uploaded file: writes its rows, still invisible, and stores their index rows in chunks. */
+import type { JobPlace } from "#shared/aws/job-queue.ts";
+import type { Objects } from "#shared/aws/objects.ts";
 import { iso } from "#shared/clock.ts";
-import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/company-index/segment.ts";
+import { alongCurve, arranged, cutIntoSegments, unpacked } from "#shared/company-index/write/order.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
-import { type Batch, batchesOf, plus } from "#shared/jobs/import/batches.ts";
-import { keepStretch } from "#shared/jobs/import/chunk.ts";
-import { blocksOf, leaseForImport } from "#shared/jobs/import/ids.ts";
-import type { HeldImport } from "#shared/jobs/import/lease.ts";
-import { type KnownNames, nameTags } from "#shared/jobs/import/names.ts";
-import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
-import { type ImportRows, importRows } from "#shared/jobs/import/rows.ts";
-import { fileKeys } from "#shared/jobs/import/s3-keys.ts";
-import type { Counts, Progress } from "#shared/jobs/import/schema.ts";
+import type { ImportLease } from "#shared/jobs/import/lease.ts";
+import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
+import { batchesOf, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
+import type { Progress } from "#shared/jobs/import/schema.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
 
-/** Items that are written between two renewals of the lease: a throttled table may take four of them a second. */
+/** Items between two renewals of the lease. A throttled table may accept only four items a second. */
 const ITEMS_PER_RENEWAL = 200;
-/** Within a batch the lease is renewed this often: it ends after two minutes. */
+/** The interval of heartbeats within a batch; the lease ends after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
-/** Rows that are sorted at once, and the characters of what the search looks into. */
-const STRETCH_ROWS = 16_384;
-const STRETCH_TEXT = 8_000_000;
+/** A chunk is full at this many rows, or at this many characters of their search text. */
+const CHUNK_ROWS = 16_384;
+const CHUNK_TEXT = 8_000_000;
 
-/** Ids, instant and tags are decided once. */
-export async function planRows(context: JobContext, held: HeldImport, names: KnownNames): Promise<KnownNames> {
-  const { companyId, id } = held.stored;
-  const { job } = held;
-  if (job.first !== null) return names;
+/** The first run that writes leases the ids, sets the creation time and creates the new tags; later runs reuse them. */
+export async function planRows(context: JobContext, lease: ImportLease, names: ImportNames): Promise<ImportPlan> {
+  const { companyId, id: importId } = lease.stored;
+  const { job } = lease;
   const { total, progress } = job;
-  if (total === null) throw new Error("rows are written before they are counted");
-  const known = await nameTags(context, companyId, id, names, progress.newTags);
-  const first = await leaseForImport(context.ids, companyId, id, total);
-  await held.save({
-    prospectBlocks: blocksOf(first.prospect, total.prospect),
-    addressBlocks: blocksOf(first.address, total.address),
-    noteBlocks: blocksOf(first.note, total.note),
-    job: { ...job, first, startedAt: iso(context.clock.now()), progress: { ...progress, newTags: [] } },
-  });
-  return known;
+  if (total === null) throw new Error("rows cannot be written before they are counted");
+  if (job.first !== null && job.startedAt !== null) {
+    return { importId, names, now: job.startedAt, first: job.first, total };
+  }
+  const known = await addTags(context, { companyId, id: importId }, names, progress.newTags);
+  const { first, ...blocks } = await leaseImportIds(context.ids, companyId, importId, total);
+  const now = iso(context.clock.now());
+  await lease.save({ ...blocks, job: { ...job, first, startedAt: now, progress: { ...progress, newTags: [] } } });
+  return { importId, names: known, now, first, total };
 }
 
-/** False: it was handed over. While one batch is being written, the next is read. */
-export async function writeRows(context: JobContext, held: HeldImport, names: KnownNames): Promise<boolean> {
-  const { job } = held;
-  const tags = new NewTags(names.dictionary, job.progress.newTags);
+/** Returns false if the run must hand over before the end of the file. Reads the next batch while it writes one. */
+export async function writeRows(context: JobContext, lease: ImportLease, plan: ImportPlan): Promise<boolean> {
+  const { job } = lease;
+  const { companyId, id, createdBy: userId } = lease.stored;
+  const { dictionary } = plan.names;
+  const tags = new NewTags(dictionary, job.progress.newTags);
   let writing: Promise<void> = Promise.resolve();
-  const stretch = new Stretch(context, held);
+  const chunk = new Chunk(context, lease);
   let { done, row } = job.progress;
-  /** The longest that a batch took so far: a run hands over while another one would still fit. */
+  /** The longest time that a batch took. A run hands over while there is still time for another. */
   let longestMs = 0;
-  const bytes = context.objects.read(fileKeys.uploaded(held.stored.companyId, held.stored.id), job.etag ?? "");
-  const reading = { dictionary: names.dictionary, tags, mapping: held.mapping, after: row };
-  const keep = async (): Promise<void> => {
+  const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
+  const reading = { dictionary, tags, mapping: lease.mapping, after: row };
+  const checkpoint = async (): Promise<void> => {
     await writing;
-    await stretch.keep({ done, row, newTags: tags.values });
+    await chunk.store({ done, row, newTags: tags.values });
   };
   try {
     for await (const batch of batchesOf(readRows(bytes, reading))) {
-      const { items, indexed } = rowsOf(held, names, done, batch);
+      const { items, indexed } = rowsOf({ companyId, userId, ...job.caller }, plan, done, batch.drafts);
       await writing;
-      const written = Math.max(held.stored.written ?? 0, done.prospect);
-      await held.keep({ written });
+      const written = Math.max(lease.stored.written ?? 0, done.prospect);
+      await lease.heartbeat({ written });
       const begunAt = context.clock.now();
-      writing = writeItems(context, held, items, written).then(() => {
+      writing = writeItems(context, lease, items, written).then(() => {
         longestMs = Math.max(longestMs, context.clock.now() - begunAt);
       });
-      // Thrown where it is awaited.
+      // The next `await writing` throws the error.
       writing.catch(() => undefined);
       done = plus(done, batch);
       row = batch.row;
-      stretch.add(indexed);
-      if (!stretch.isFull && !held.isLate(longestMs)) continue;
-      await keep();
-      if (!held.isLate(longestMs)) continue;
-      await held.release({});
+      chunk.add(indexed);
+      if (!chunk.isFull && !lease.isLate(longestMs)) continue;
+      await checkpoint();
+      if (!lease.isLate(longestMs)) continue;
+      await lease.release({});
       return false;
     }
-    if (!stretch.isEmpty) await keep();
+    if (!chunk.isEmpty) await checkpoint();
     return true;
   } finally {
-    // Nothing is written any more when the run is over, however it ends.
+    // A run that has ended must not write any more.
     await writing.catch(() => undefined);
   }
 }
 
-/** A table that throttles takes its time: the lease is renewed meanwhile. Nobody else writes the job's row. */
+/** Renews the lease while a throttled table slows the writes down. */
 async function writeItems(
   context: JobContext,
-  held: HeldImport,
+  lease: ImportLease,
   items: readonly (Key & Item)[],
   written: number,
 ): Promise<void> {
   for (let at = 0; at < items.length; at += ITEMS_PER_RENEWAL) {
-    await held.keep({ written }, LEASE_RENEWAL_MS);
+    await lease.heartbeat({ written }, LEASE_RENEWAL_MS);
     await context.table.batchPut(items.slice(at, at + ITEMS_PER_RENEWAL));
   }
 }
 
-/** Rows that are in the table and wait to be sorted. */
-class Stretch {
+/** Index rows whose items are in the table, until there are enough of them for a chunk in the bucket. */
+class Chunk {
   readonly #context: JobContext;
-  readonly #held: HeldImport;
+  readonly #lease: ImportLease;
   #rows: RowWithNotes[] = [];
   #text = 0;
-  #stretches: number;
+  #number: number;
 
-  constructor(context: JobContext, held: HeldImport) {
+  constructor(context: JobContext, lease: ImportLease) {
     this.#context = context;
-    this.#held = held;
-    this.#stretches = held.job.progress.stretches;
+    this.#lease = lease;
+    this.#number = lease.job.progress.stretches;
   }
 
   get isFull(): boolean {
-    return this.#rows.length >= STRETCH_ROWS || this.#text >= STRETCH_TEXT;
+    return this.#rows.length >= CHUNK_ROWS || this.#text >= CHUNK_TEXT;
   }
 
   get isEmpty(): boolean {
@@ -127,30 +126,58 @@ class Stretch {
     }
   }
 
-  /** Sorted, into the bucket; whoever goes on begins after these. */
-  async keep(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
-    const { companyId, id } = this.#held.stored;
-    const { job } = this.#held;
-    await keepStretch(this.#context.objects, { companyId, id }, this.#stretches++, this.#rows);
+  /** Stores the chunk, then the checkpoint after it. */
+  async store(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
+    const { job } = this.#lease;
+    await storeChunk(this.#context.objects, this.#lease.stored, this.#number++, this.#rows);
     this.#rows = [];
     this.#text = 0;
-    const progress = { ...job.progress, ...at, stretches: this.#stretches };
-    await this.#held.save({ job: { ...job, runs: 0, progress } });
+    const progress = { ...job.progress, ...at, stretches: this.#number };
+    await this.#lease.save({ job: { ...job, runs: 0, progress } });
   }
 }
 
-/** Of ids in ascending order the first rows of the file get the highest. */
-function rowsOf(held: HeldImport, { dictionary, tagIds }: KnownNames, done: Counts, { drafts }: Batch): ImportRows {
-  const { companyId, id, createdBy: userId } = held.stored;
-  const { first, total, startedAt, caller } = held.job;
-  if (first === null || total === null || startedAt === null)
-    throw new Error("rows are written before they are planned");
-  const own: Caller = { companyId, userId, ...caller };
-  const ids = {
-    prospect: first.prospect + total.prospect - done.prospect - drafts.length,
-    address: first.address + done.address,
-    note: first.note + done.note,
-    change: first.change + done.change,
+const LENGTH_BYTES = 4;
+
+/** A chunk is a series of compressed segments, sorted along the geohash curve; each column group follows its length. */
+async function storeChunk(
+  objects: Objects,
+  { companyId, id }: JobPlace,
+  number: number,
+  rows: readonly RowWithNotes[],
+): Promise<void> {
+  const pieces = [...cutIntoSegments(arranged(rows))].map(encodeSegment).flatMap((segment) =>
+    groups.flatMap((group) => {
+      const length = Buffer.alloc(LENGTH_BYTES);
+      length.writeUInt32LE(segment[group].length);
+      return [length, segment[group]];
+    }),
+  );
+  await objects.put(importKeys.chunk(companyId, id, number), Buffer.concat(pieces), "application/octet-stream");
+}
+
+/** Merges the rows of all chunks along the curve, in memory for one segment of each chunk. The result can be read once. */
+export async function rowsAlongCurve(
+  objects: Objects,
+  { companyId, id }: JobPlace,
+  chunks: number,
+): Promise<Iterable<RowWithNotes>> {
+  const found = [];
+  for (let number = 0; number < chunks; number++) {
+    found.push(segmentsIn(await objects.get(importKeys.chunk(companyId, id, number))));
+  }
+  return alongCurve(found.map(unpacked));
+}
+
+function segmentsIn(bytes: Uint8Array): Record<Group, Uint8Array>[] {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const segments: Record<Group, Uint8Array>[] = [];
+  let at = 0;
+  const next = (): Uint8Array => {
+    const from = at + LENGTH_BYTES;
+    at = from + view.readUInt32LE(at);
+    return view.subarray(from, at);
   };
-  return importRows(own, { importId: String(id), now: startedAt, dictionary, tagIds, first: ids }, drafts);
+  while (at < view.length) segments.push({ main: next(), geo: next(), text: next() });
+  return segments;
 }

@@ -1,17 +1,12 @@
-/** A row of an imported file -> what will become of it: a prospect with its note, or the reason why not. */
+/** Turns the cells of one imported row into a draft of a prospect with its note, or into the row's faults. */
 import * as z from "zod/mini";
-import en from "zod/v4/locales/en.js";
 import { folded } from "#shared/caseless.ts";
 import { limits } from "#shared/limits.ts";
 import { NewAddress } from "#shared/prospects/address.ts";
-import { type Column, TAG_SEPARATOR } from "#shared/prospects/csv/columns.ts";
-import { unguarded } from "#shared/prospects/csv/formula.ts";
-import type { Header } from "#shared/prospects/csv/header.ts";
+import { type Column, type Header, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
 import { DisplayValue, degrees, Email, Id, text } from "#shared/schema.ts";
 
-z.config(en());
-
-/** What status and assignee of a row are looked up in, by folded value and e-mail address. */
+/** The names that a cell may use: ids by folded status value and by folded e-mail address. */
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
@@ -26,35 +21,37 @@ export const Draft = z.object({
   address: z.nullable(NewAddress),
   statusId: z.nullable(Id),
   assignedToUserId: z.nullable(Id),
-  /** Display values, each once. */
-  tags: z.array(DisplayValue).check(z.maxLength(limits.tagsPerProspect)),
+  /** Distinct display values. */
+  tags: z
+    .array(DisplayValue)
+    .check(z.maxLength(limits.tagsPerProspect, `must hold at most ${limits.tagsPerProspect} tags`)),
   note: z.nullable(text(limits.note)),
-  /** Undefined: the file has no such column. */
+  /** Undefined if the file has no such column. */
   source: z.optional(z.nullable(text(limits.source))),
 });
 export type Draft = z.infer<typeof Draft>;
 
-/** Column of a field whose column is called otherwise. */
+/** The columns whose names differ from their fields. */
 const columnOf: Readonly<Record<string, Column>> = {
   phoneNumber: "phone",
   emailAddress: "email",
   note: "notes",
 };
 
-/** The faults of the row joined into one text of at most `limits.rowFault` characters, which repeats nothing of the row. */
+/** A fault has at most `limits.rowFault` characters. It joins all faults of the row and repeats no cell. */
 export function draftOf(cells: readonly string[], header: Header, names: Names): Draft | { readonly fault: string } {
   if (cells.length !== header.width) {
-    return { fault: `has ${cells.length} cells where the header has ${header.width}` };
+    return { fault: `must have ${header.width} cells like the header, but has ${cells.length}` };
   }
   const faults: string[] = [];
-  const cell = (column: Column): string => unguarded(cells[header.places[column] ?? -1] ?? "");
-  const input = inputOf(cell, header.places.source !== undefined, names, faults);
+  const cell = (column: Column): string => unguarded(cells[header.positions[column] ?? -1] ?? "");
+  const input = inputOf(cell, header.positions.source !== undefined, names, faults);
   const parsed = z.safeParse(Draft, input);
   if (parsed.success && faults.length === 0) return parsed.data;
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/** Each once; as many as fit, and how many more there are. */
+/** Joins as many distinct faults as fit, and counts the rest. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -69,7 +66,7 @@ function joined(faults: readonly string[]): string {
 
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
-/** Fields from texts. An empty cell is no value; what names or counts is trimmed, texts stay as they are. */
+/** An empty cell is no value. Names and numbers are trimmed; texts stay as they are. */
 function inputOf(
   cell: (column: Column) => string,
   hasSource: boolean,
@@ -79,8 +76,9 @@ function inputOf(
   const exact = (column: Column): string | null => cell(column) || null;
   const [lat, lng] = [degreesOf("lat", cell("lat"), faults), degreesOf("lng", cell("lng"), faults)];
   const address = addressOf(cell);
-  const isPlaced = cell("lat").trim() !== "" && cell("lng").trim() !== "";
-  if (address === null && !isPlaced) faults.push("needs address1, city, state and zip, or lat and lng");
+  const hasPoint = cell("lat").trim() !== "" && cell("lng").trim() !== "";
+  if (address === null && !hasPoint) faults.push("must have address1, city, state and zip, or both lat and lng");
+  const assignee = assigneeColumn(cell);
   return {
     name: exact("name"),
     phoneNumber: exact("phone"),
@@ -88,8 +86,8 @@ function inputOf(
     lat,
     lng,
     address,
-    statusId: found("status", cell("status"), names.statuses, "no active status", faults),
-    assignedToUserId: assigneeOf(cell, names, faults),
+    statusId: idOf("status", cell("status"), names.statuses, "must be the value of an active status", faults),
+    assignedToUserId: idOf(assignee, cell(assignee), names.users, "must be the e-mail of an active user", faults),
     tags: tagsOf(cell("tags")),
     note: exact("notes"),
     ...(hasSource && { source: exact("source") }),
@@ -101,47 +99,53 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 function degreesOf(column: Column, cell: string, faults: string[]): number | null {
   const given = cell.trim();
   if (given === "") return null;
-  if (decimal.test(given)) return Number(given);
+  // A number above the largest double reads as Infinity, which zod calls no number.
+  if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
   faults.push(`${column}: must be a number`);
   return null;
 }
 
-/** Null where it is not whole: the row then stands by its coordinates. */
+/** Null if a part is missing: the row may have coordinates instead. */
 function addressOf(cell: (column: Column) => string): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;
   return { address1, address2: cell("address2") || null, city, state, zip };
 }
 
-/** An e-mail address of its own column wins: exports have the assignee's name in the other. */
-function assigneeOf(cell: (column: Column) => string, { users }: Names, faults: string[]): number | null {
-  const column = cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
-  return found(column, cell(column), users, "no active user", faults);
-}
+/** Exports write the assignee's name in `assignedTo` and the e-mail address in a column of its own, which wins. */
+const assigneeColumn = (cell: (column: Column) => string): Column =>
+  cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
 
-function found(
+function idOf(
   column: Column,
   cell: string,
   ids: ReadonlyMap<string, number>,
-  none: string,
+  fault: string,
   faults: string[],
 ): number | null {
   const name = folded(cell);
   if (name === "") return null;
   const id = ids.get(name);
-  if (id === undefined) faults.push(`${column}: ${none} is called so`);
+  if (id === undefined) faults.push(`${column}: ${fault}`);
   return id ?? null;
 }
 
-/** Each once, whatever its case. Of too many as few as show that they are: each at fault would be an object of its own. */
+/** Distinct without regard to case. Of too many, one above the limit is enough: zod makes an object for each faulty tag. */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
   const distinct = new Map(values.filter((value) => value !== "").map((value) => [folded(value), value]));
   return [...distinct.values()].slice(0, limits.tagsPerProspect + 1);
 }
 
-function faultOf({ path, message }: z.core.$ZodIssue): string {
-  const [field = "", part] = path.map(String);
+function faultOf(issue: z.core.$ZodIssue): string {
+  const [field = "", part] = issue.path.map(String);
   const column = field === "address" ? part : (columnOf[field] ?? field);
-  return `${column}: ${message}`;
+  return `${column}: ${messageOf(issue)}`;
+}
+
+/** The schemas word their own limits, but for the range of a number. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;
+  if (issue.code === "too_small" && issue.origin === "number") return `must be at least ${issue.minimum}`;
+  return issue.message;
 }

@@ -1,6 +1,6 @@
 /**
- * The rows of an export with their newest notes: each block of ids is read once, as a whole, where enough of it is wanted. However many
- * notes a prospect has, little more than the newest is read.
+ * Reads the prospects of an export with their newest notes. A block of ids is read once as a whole if enough of it is wanted. Of a
+ * prospect with many notes, only the newest is read.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -14,7 +14,7 @@ import { newestFirst } from "#shared/prospects/present.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
-/** What a file needs of a prospect. */
+/** The fields of a prospect that the file shows, and those that decide whether it does. */
 const Exported = z.pick(StoredProspect, {
   type: true,
   id: true,
@@ -36,66 +36,67 @@ const Exported = z.pick(StoredProspect, {
 const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
-/** How many notes a prospect has; only where some were written one by one. */
+/** The number of notes of a prospect. Imports do not write this row; single notes do. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
-/** Fields that are read: answers of half the size, at the same price. */
+/** A projection halves the size of an answer. Its price stays the same. */
 const fields = Object.keys(Exported.shape);
 const blockFields = Object.keys({ ...Exported.shape, ...NoteCount.shape });
 const noteFields = Object.keys(ExportedNote.shape);
 
-/** A prospect and the newest of its notes, as they are when they are read. */
+/** A prospect and the newest of its notes at the time of reading. */
 export interface ExportRow {
   readonly prospect: z.infer<typeof Exported>;
   readonly note: ExportedNote | undefined;
 }
 
-/** A block of rows of usual size costs about twice as many half units; one by one, a prospect costs one and its note another. */
+/** Reading a block costs about 32 half units; reading a prospect alone costs one, and its note another. */
 const WORTH_A_BLOCK = 16;
-/** Of a prospect with more notes the newest one is read by itself: a request of its own, which costs half a unit. */
+/** The newest note of a prospect with more notes is read by a request of its own, for half a unit. */
 const FEW_NOTES = 4;
-/** Queries at once. */
+/** Concurrent Queries. */
 const PARALLEL = 12;
-/** What is kept of blocks that the order of the list comes back to. A row without its note counts as 2 KB. */
-const KEPT_BYTES = 16_000_000;
+/** Bounds the cache of blocks that the order of the list returns to. A row without its note counts as 2 KB. */
+const CACHE_BYTES = 16_000_000;
 const ROW_BYTES = 2_000;
 
 type Rows = Map<number, ExportRow>;
 
-/** A prospect that is to be in the file, and which version of it the index knows. */
+/** A selected prospect with the version that the index knows. */
 export type Wanted = Pick<Place, "id" | "version">;
 
 /**
- * Gives the rows of the next places, in their order; undefined where a prospect is not there any more. Read eventually, at half
- * the price: a row that is behind what the index knows is read again. One that was written since is given as it is now.
+ * Returns a function that reads the next selected prospects in their order, undefined for a deleted one. `left` counts the
+ * prospects of each block that are still to be read. Eventually consistent reads halve the price; a row older than the index
+ * knows is read again, strongly consistent.
  */
 export function exportRows(
   table: Table,
   companyId: number,
   left: Map<number, number>,
-): (places: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
-  const kept = new Map<number, Rows>();
-  let keptBytes = 0;
+): (batch: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
+  const cache = new Map<number, Rows>();
+  let cachedBytes = 0;
 
   function drop(block: number): void {
-    keptBytes -= bytesOf(kept.get(block));
-    kept.delete(block);
+    cachedBytes -= bytesOf(cache.get(block));
+    cache.delete(block);
   }
 
   function keep(block: number, rows: Rows): void {
-    kept.set(block, rows);
-    keptBytes += bytesOf(rows);
-    for (const oldest of kept.keys()) {
-      if (keptBytes <= KEPT_BYTES || oldest === block) break;
+    cache.set(block, rows);
+    cachedBytes += bytesOf(rows);
+    for (const oldest of cache.keys()) {
+      if (cachedBytes <= CACHE_BYTES || oldest === block) break;
       drop(oldest);
     }
   }
 
-  /** The rows of one block, or at least those that are wanted now. */
+  /** Reads the whole block, or only `ids` if few prospects of the block are wanted. */
   async function rowsOf(block: number, ids: readonly number[]): Promise<Rows[]> {
     const wanted = left.get(block) ?? 0;
     left.set(block, wanted - ids.length);
-    const known = kept.get(block);
+    const known = cache.get(block);
     if (known === undefined && wanted < WORTH_A_BLOCK) {
       return [await readSome(table, companyId, ids, "eventual")];
     }
@@ -105,14 +106,14 @@ export function exportRows(
     return [rows];
   }
 
-  return async (places) => {
+  return async (batch) => {
     const found: Rows = new Map();
-    const ids = places.map(({ id }) => id);
+    const ids = batch.map(({ id }) => id);
     const blocks = await inLanes([...Map.groupBy(ids, blockOf)], ([block, own]) => rowsOf(block, own));
     for (const rows of blocks.flat()) for (const [id, row] of rows) found.set(id, row);
-    const behind = places.filter(({ id, version }) => (found.get(id)?.prospect.version ?? 0) < version);
-    const again = behind.map(({ id }) => id);
-    for (const [id, row] of await readSome(table, companyId, again, "strong")) found.set(id, row);
+    const stale = batch.filter(({ id, version }) => (found.get(id)?.prospect.version ?? 0) < version);
+    const staleIds = stale.map(({ id }) => id);
+    for (const [id, row] of await readSome(table, companyId, staleIds, "strong")) found.set(id, row);
     return ids.map((id) => found.get(id));
   };
 }
@@ -155,18 +156,18 @@ async function readBlock(table: Table, companyId: number, block: number): Promis
   return rowsFrom(items, notes.flat());
 }
 
-/** All notes between those who have many; of these the newest. */
+/** One Query for each run of prospects with few notes, and one for the newest note of each prospect with many. */
 function noteReads(companyId: number, ids: readonly number[], hasMany: (id: number) => boolean): QuerySpec[] {
   const reads: QuerySpec[] = [];
-  let stretch: number[] = [];
+  let run: number[] = [];
   const close = (): void => {
-    const [first, last] = [stretch[0], stretch.at(-1)];
+    const [first, last] = [run[0], run.at(-1)];
     if (first !== undefined) reads.push(besideKeys.notes(companyId, first, last));
-    stretch = [];
+    run = [];
   };
   for (const id of ids) {
     if (!hasMany(id)) {
-      stretch.push(id);
+      run.push(id);
       continue;
     }
     close();

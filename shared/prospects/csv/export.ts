@@ -1,11 +1,13 @@
-/** The CSV export: every match of the filters, in list order, in memory that does not grow with their number. */
+/** The CSV export: every prospect that the filters match, in list order, in memory that does not grow with their number. */
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
-import { inOrder } from "#shared/company-index/search/page.ts";
+import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
+import { inOrder, type Place } from "#shared/company-index/search/page.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { blockOf } from "#shared/db/keys.ts";
 import { limits } from "#shared/limits.ts";
-import { type Column, exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/columns.ts";
-import { countsByBlock, type Order, orderOf, placesFrom } from "#shared/prospects/csv/export-order.ts";
 import { type ExportRow, exportRows, type Wanted } from "#shared/prospects/csv/export-rows.ts";
+import { type Column, exportColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
@@ -13,13 +15,19 @@ import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 
-/** What is decided when an export begins. */
-export interface Chosen {
+/** The prospects of an export in their order. Typed arrays, because there may be a million. */
+export interface Order {
+  readonly ids: Float64Array;
+  readonly versions: Float64Array;
+}
+
+/** An export decides its names and prospects when it begins. */
+export interface Selection {
   readonly dictionary: Dictionary;
   readonly order: Order;
 }
 
-export async function chooseProspects(context: ApiContext, caller: Caller, filter: ProspectFilter): Promise<Chosen> {
+export async function selectProspects(context: ApiContext, caller: Caller, filter: ProspectFilter): Promise<Selection> {
   const { names, matches } = await findProspects(
     context,
     caller.companyId,
@@ -29,16 +37,53 @@ export async function chooseProspects(context: ApiContext, caller: Caller, filte
   return { dictionary: names, order: orderOf(inOrder(matches), matches.total) };
 }
 
+function orderOf(matches: Iterable<Place>, total: number): Order {
+  const ids = new Float64Array(total);
+  const versions = new Float64Array(total);
+  let size = 0;
+  for (const { id, version } of matches) {
+    ids[size] = id;
+    versions[size++] = version;
+  }
+  return { ids: ids.subarray(0, size), versions: versions.subarray(0, size) };
+}
+
+/** Encodes differences of ids: neighbours in the list mostly have neighbouring ids. */
+export function encodeOrder({ ids, versions }: Order): Uint8Array {
+  const into = new ByteWriter();
+  into.integer(ids.length);
+  let last = 0;
+  for (const [at, id] of ids.entries()) {
+    into.signed(id - last);
+    into.integer(versions[at] ?? 0);
+    last = id;
+  }
+  return zstdCompressSync(into.finish());
+}
+
+export function decodeOrder(bytes: Uint8Array): Order {
+  const from = new ByteReader(zstdDecompressSync(bytes));
+  const count = from.integer();
+  const [ids, versions] = [new Float64Array(count), new Float64Array(count)];
+  let last = 0;
+  for (let at = 0; at < count; at++) {
+    last += from.signed();
+    ids[at] = last;
+    versions[at] = from.integer();
+  }
+  return { ids, versions };
+}
+
 /**
- * Which prospects are in the file is decided when the export begins. Each is written as it is when its turn comes: what was changed
- * meanwhile as it is then, and what the caller may not see any more is left out. Names are those of the beginning.
+ * Writes each prospect as it is when its batch is read. Leaves out a prospect that was deleted or that the caller may no longer
+ * see.
  */
 export async function exportProspects(
   context: ApiContext,
   caller: Caller,
   filter: ProspectFilter,
 ): Promise<AsyncIterable<string>> {
-  return texts(exportPieces(context, caller, await chooseProspects(context, caller, filter)));
+  return texts(exportPieces(context, caller, await selectProspects(context, caller, filter)));
 }
 
 async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
@@ -47,25 +92,23 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /** How many of the chosen prospects it is made of. */
-  readonly places: number;
+  /** The number of selected prospects that the piece covers, left-out ones included. */
+  readonly prospects: number;
 }
 
-/**
- * From this place on; from the first, the header first. Then batch after batch: one is being read while the one before it is written.
- */
+/** Begins at position `from` of the order, with the header if that is 0. Reads one batch while the caller writes another. */
 export async function* exportPieces(
   context: ApiContext,
   caller: Caller,
-  { dictionary, order }: Chosen,
+  { dictionary, order }: Selection,
   from = 0,
 ): AsyncGenerator<Piece> {
   const rowsOf = exportRows(context.table, caller.companyId, countsByBlock(order, from));
-  const batches = batchesOf(placesFrom(order, from));
+  const batches = batchesOf(order, from);
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
     const rows = next.done === true ? undefined : rowsOf(next.value);
-    // Thrown where it is awaited, and nowhere if nobody does any more.
+    // The loop below reports a failure when it awaits the rows. A caller that stops early does not await them.
     rows?.catch(() => undefined);
     return rows;
   };
@@ -73,29 +116,32 @@ export async function* exportPieces(
   for (let reading = readNext(); reading !== undefined; ) {
     const rows = await reading;
     reading = readNext();
-    const seen = rows.flatMap((row) => (row !== undefined && isVisible(caller, row.prospect) ? [row] : []));
-    yield { text: text + csvText(seen.map((row) => cellsOf(row, dictionary))), places: rows.length };
+    const visible = rows.flatMap((row) => (row !== undefined && isVisible(caller, row.prospect) ? [row] : []));
+    yield { text: text + csvText(visible.map((row) => cellsOf(row, dictionary))), prospects: rows.length };
     text = "";
   }
-  if (text !== "") yield { text, places: 0 };
+  if (text !== "") yield { text, prospects: 0 };
 }
 
-function* batchesOf(places: Iterable<Wanted>): Generator<Wanted[], undefined> {
-  let batch: Wanted[] = [];
-  for (const place of places) {
-    batch.push(place);
-    if (batch.length < limits.exportBatch) continue;
-    yield batch;
-    batch = [];
+function* batchesOf({ ids, versions }: Order, from: number): Generator<Wanted[], undefined> {
+  for (let at = from; at < ids.length; at += limits.exportBatch) {
+    const batch = ids.subarray(at, at + limits.exportBatch);
+    yield Array.from(batch, (id, i) => ({ id, version: versions[at + i] ?? 0 }));
   }
-  if (batch.length > 0) yield batch;
   return undefined;
+}
+
+/** Counts the remaining prospects of each block of ids. */
+function countsByBlock({ ids }: Order, from: number): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const id of ids.subarray(from)) counts.set(blockOf(id), (counts.get(blockOf(id)) ?? 0) + 1);
+  return counts;
 }
 
 function cellsOf({ prospect, note }: ExportRow, { statuses, tags, users }: Dictionary): string[] {
   const { address, statusId, assignedToUserId, tagIds, lat, lng } = prospect;
   const assignee = assignedToUserId === null ? undefined : users.get(assignedToUserId);
-  const maker = users.get(prospect.createdBy);
+  const author = users.get(prospect.createdBy);
   const cells: Record<Column, string | null | undefined> = {
     id: String(prospect.id),
     name: prospect.name,
@@ -113,7 +159,7 @@ function cellsOf({ prospect, note }: ExportRow, { statuses, tags, users }: Dicti
     assignedToEmail: assignee?.email,
     tags: tagIds.flatMap((id) => tags.get(id)?.value ?? []).join(TAG_SEPARATOR),
     notes: note?.body,
-    createdBy: maker === undefined ? null : fullName(maker),
+    createdBy: author === undefined ? null : fullName(author),
     source: prospect.source,
     createdAt: prospect.createdAt,
   };

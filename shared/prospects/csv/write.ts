@@ -1,14 +1,14 @@
-/** Rows -> CSV text as exports have it: CRLF, quotes where they are needed, no cell a formula. */
+/** Writes rows as CSV text: CRLF, quotes where needed, every cell guarded against formulas. */
 import { stringify } from "csv-stringify/sync";
-import { guarded } from "#shared/prospects/csv/formula.ts";
+import { guarded } from "#shared/prospects/csv/format.ts";
 
 const options = {
   record_delimiter: "\r\n",
-  // The library looks for the delimiter of records alone: a line break of any kind needs quotes.
+  // The library quotes a cell that holds the record delimiter. Every other line break needs quotes as well.
   quoted_match: /[\r\n]/,
 } as const;
 
-/** Each row ended by a line break. */
+/** Ends each row with a line break. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
   rows.length === 0
     ? ""
@@ -17,7 +17,7 @@ export const csvText = (rows: readonly (readonly string[])[]): string =>
         options,
       );
 
-/** A number as digits with a point and never with an exponent, so that a negative one is plain for the guard. */
+/** Writes a number without an exponent, so that the guard takes a negative one for plain. */
 export function decimal(value: number): string {
   const [digits = "", exponent] = String(value).split("e-");
   if (exponent === undefined) return digits;

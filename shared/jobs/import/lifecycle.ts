@@ -1,43 +1,80 @@
-/** Imports that came to nothing: first nobody can complete them any more, then what they wrote is removed. */
+/** The table rows that open an import, complete it, and remove what a failed or abandoned one has written. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
-import { equals } from "#shared/db/expression.ts";
+import { absent, equals } from "#shared/db/expression.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { QuerySpec, Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { type Blocks, StoredImport } from "#shared/jobs/import/schema.ts";
+import { ending } from "#shared/jobs/lease.ts";
 import { Id } from "#shared/schema.ts";
 
-/** Names what an import stores in the company index, one piece after the other. */
-export function piecesNamed(importId: number): () => string {
+/** Lists the import, marks it as open, and makes it due for the sweep at `dueMs`. */
+export const opening = (stored: StoredImport, dueMs: number): Write[] => {
+  const { companyId, id } = stored;
+  const due = { dueShard: keys.jobShard, dueAt: iso(dueMs) };
+  return [
+    { put: { ...keys.import(companyId, id), ...stored, ...due }, when: absent },
+    { put: { ...keys.openImport(companyId, id), type: "openImport", id } },
+    listEntry(stored),
+  ];
+};
+
+/** The writes of an import without accepted rows, which is completed at once. */
+export const openingCompleted = (stored: StoredImport): Write[] => [
+  { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
+  listEntry(stored),
+];
+
+const listEntry = ({ companyId, id }: StoredImport): Write => ({
+  put: { ...keys.importEntry(companyId, id), type: "importEntry", id },
+});
+
+/** Belongs into the transaction that makes the rows visible. Removes the import's mark from the ranges of its ids. */
+export function completion(stored: StoredImport, set: Partial<StoredImport> & Item, nowMs: number): Write[] {
+  const { companyId, id, prospectBlocks, addressBlocks } = stored;
+  const unmarked = { remove: ["importId"] };
+  return [
+    ending(keys.import(companyId, id), stored, { ...set, state: "completed" }, nowMs),
+    { remove: keys.openImport(companyId, id) },
+    ...(prospectBlocks === null
+      ? []
+      : [{ update: keys.prospectRange(companyId, prospectBlocks.from), change: unmarked }]),
+    ...(addressBlocks === null ? [] : [{ update: keys.addressRange(companyId, addressBlocks.from), change: unmarked }]),
+  ];
+}
+
+/** Names the pieces that an import stores in the company index: numbered, so that `clear` finds them. */
+export function pieceNames(importId: number): () => string {
   let pieces = 0;
   return () => pieceName(importId, pieces++);
 }
 
-const piecesOf = (importId: number): string => `import-${importId}-`;
-const pieceName = (importId: number, piece: number): string => `${piecesOf(importId)}${piece}`;
-
-/** Blocks of ids that are removed at once. */
-const PARALLEL = 8;
+const piecePrefix = (importId: number): string => `import-${importId}-`;
+const pieceName = (importId: number, piece: number): string => `${piecePrefix(importId)}${piece}`;
 
 type Source = Pick<ApiContext, "table" | "clock">;
 
-const Open = z.object({ id: Id });
+const OpenEntry = z.object({ id: Id });
 
-/** Of the company: those whose run is dead, and those that could not be cleared away before. Mostly there is none. */
+/** Abandons the company's imports within one request whose run is dead, and those whose removal is incomplete. Usually none. */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
-    const found = await source.table.get(keys.import(companyId, Open.parse(item).id));
+    const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
     const stored = StoredImport.parse(found);
-    // One by an upload has somebody who looks after it.
+    // The job's own runs clear an import by upload.
     if (stored.job !== undefined) continue;
     if (stored.state === "failed" || stored.runsUntil < source.clock.now()) await abandon(source, stored);
   }
 }
 
-/** True: it is completed, and nothing is done. Safe to repeat, and to kill at any point: what is left is not seen. */
+/**
+ * Fails the import, so that no run can complete it any more, then removes its rows. Returns true without doing either if it is
+ * completed. Safe to repeat and to kill at any point: the remaining rows are invisible.
+ */
 export async function abandon({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
   const { companyId, id } = stored;
   const current = StoredImport.parse((await table.get(keys.import(companyId, id))) ?? stored);
@@ -59,7 +96,10 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
   return false;
 }
 
-/** The marks last: as long as they are there, nobody reads what is between them. */
+/** Blocks of ids that are removed concurrently. */
+const PARALLEL = 8;
+
+/** Removes the marks of the id ranges last: readers skip marked ranges. */
 export async function clear(
   table: Table,
   { companyId, id, prospectBlocks, addressBlocks, noteBlocks }: StoredImport,
@@ -71,8 +111,8 @@ export async function clear(
   }
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => besideKeys.notePlaces(companyId, block)));
-  await removeAll(table, { ...keys.runSheets(companyId), begins: piecesOf(id) });
-  // Segments are named one after the other; the run comes last and has no parts of its own.
+  await removeAll(table, { ...keys.runSheets(companyId), begins: piecePrefix(id) });
+  // The pieces are numbered segments, then the run, which has no parts of its own.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
@@ -86,7 +126,7 @@ const blocksIn = (blocks: Blocks | null): number[] =>
 
 const Keyed = z.object({ pk: z.string(), sk: z.string() });
 
-/** Gives whether there was anything. */
+/** Returns whether it found anything. */
 async function removeAll(table: Table, partition: QuerySpec): Promise<boolean> {
   const found: Key[] = [];
   for await (const item of table.query(partition)) found.push(Keyed.parse(item));

@@ -1,0 +1,98 @@
+/** The requests of exports into a file: begin one, and read its state with the link to its file. */
+import * as z from "zod/mini";
+import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
+import type { JobQueue } from "#shared/aws/job-queue.ts";
+import type { Link, Links } from "#shared/aws/links.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { absent } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { notFound } from "#shared/errors.ts";
+import { validate } from "#shared/http/validate.ts";
+import { type Export, type NewExport, StoredExport } from "#shared/jobs/export/schema.ts";
+import { exportKeys } from "#shared/jobs/s3-keys.ts";
+import { limits } from "#shared/limits.ts";
+import { errorFields, log } from "#shared/log.ts";
+import { ProspectFilter, RepresentativeFilter } from "#shared/prospects/filter.ts";
+
+const Texts = z.record(z.string(), z.string());
+
+/** Throws validation_failed. The first run of the job selects the prospects. */
+export async function beginExport(
+  context: ApiContext,
+  queue: JobQueue,
+  caller: Caller,
+  filter: NewExport,
+): Promise<Export> {
+  validate("body", ProspectFilter, filter);
+  if (isAdmin(caller)) validate("body", RepresentativeFilter, filter);
+  const stored = newExport(context, caller, await context.ids.next(), filter);
+  const { companyId, id } = stored;
+  const due = { dueShard: keys.jobShard, dueAt: stored.createdAt };
+  const answer = presentExport(stored, null);
+  await context.commit([{ put: { ...keys.export(companyId, id), ...stored, ...due }, when: absent }], answer);
+  // The sweep sends a lost message again within two minutes.
+  await queue.send({ kind: "export", companyId, id }).catch((error: unknown) => {
+    log.warn("export not queued", { id, ...errorFields(error) });
+  });
+  return answer;
+}
+
+function newExport({ clock }: ApiContext, caller: Caller, id: number, filter: NewExport): StoredExport {
+  const now = iso(clock.now());
+  return {
+    type: "export",
+    id,
+    companyId: caller.companyId,
+    state: "running",
+    filter: Texts.parse(Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))),
+    createdBy: caller.userId,
+    assignee: visibleAssignee(caller) ?? null,
+    total: null,
+    processed: 0,
+    parts: null,
+    createdAt: now,
+    updatedAt: now,
+    version: 1,
+    runsUntil: 0,
+    runs: 0,
+  };
+}
+
+/** Throws not_found, also if the export holds more than the caller may see. */
+export async function readExport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Export> {
+  const item = await context.table.get(keys.export(caller.companyId, id));
+  const stored = item === undefined ? undefined : StoredExport.parse(item);
+  if (stored === undefined || !maySee(caller, stored)) throw notFound("export");
+  const now = context.clock.now();
+  const hasFile = stored.state === "completed" && now < keptUntil(stored);
+  const key = exportKeys.file(stored.companyId, id);
+  return presentExport(stored, hasFile ? await links.download(key, limits.fileLinkSeconds, now) : null);
+}
+
+function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean {
+  const own = visibleAssignee(caller);
+  return (isAdmin(caller) || createdBy === caller.userId) && (own === undefined || own === assignee);
+}
+
+const DAY_MS = 86_400_000;
+
+/** The bucket's lifecycle rule removes the file some time later. */
+const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
+
+export function presentExport(stored: StoredExport, file: Link | null): Export {
+  const { id, state, total, processed, read = 0, parts, failure = null, createdAt, updatedAt } = stored;
+  const isDone = state === "completed";
+  return {
+    id,
+    state,
+    total,
+    processed: Math.max(processed, read),
+    bytes: isDone ? (parts?.fileBytes ?? 0) : null,
+    file,
+    keptUntil: isDone ? iso(keptUntil(stored)) : null,
+    failure,
+    createdAt,
+    updatedAt,
+  };
+}

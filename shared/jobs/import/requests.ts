@@ -1,0 +1,221 @@
+/** The requests of imports by upload and of their states: begin, read, list and cancel. */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { Links, UploadHeaders } from "#shared/aws/links.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { equals } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
+import { packed, unpacked } from "#shared/db/packed.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
+import { opening } from "#shared/jobs/import/lifecycle.ts";
+import {
+  beginningOf,
+  type Import,
+  type ImportPage,
+  type ImportQuery,
+  type ImportSummary,
+  RowFault,
+  StoredImport,
+  type StoredJob,
+  type Upload,
+} from "#shared/jobs/import/schema.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
+import { limits } from "#shared/limits.ts";
+import { Mapping } from "#shared/prospects/csv/format.ts";
+import { Id, named } from "#shared/schema.ts";
+
+export const NewImport = named(
+  "NewImport",
+  z.object({
+    bytes: z.optional(z.int().check(z.minimum(1))),
+    sha256: z.optional(z.string().check(z.regex(/^[A-Za-z0-9+/]{43}=$/, "must be 32 bytes in base64"))),
+    dryRun: z.optional(z.boolean()),
+    mapping: z.optional(Mapping),
+  }),
+);
+export type NewImport = z.infer<typeof NewImport>;
+
+/**
+ * The sweep first looks for the file after this time, longer than most uploads take, and again until the upload time is over. S3
+ * notifies only once, and the notified run may die before it has written anything.
+ */
+export const LOOK_MS = 5 * 60_000;
+
+/** Throws payload_too_large for a file that is announced too large, and conflict if the company has too many open imports. */
+export async function beginImport(
+  context: ApiContext,
+  links: Links,
+  caller: Caller,
+  input: NewImport,
+): Promise<Import> {
+  const { companyId } = caller;
+  if (input.bytes !== undefined && input.bytes > limits.jobBytes) {
+    throw new ApiError("payload_too_large", `The file may hold at most ${limits.jobBytes} bytes.`);
+  }
+  await checkOpen(context, companyId);
+  const stored = newImport(context, caller, await context.ids.next(), input);
+  const answer = await presentImport(context, links, caller, stored);
+  await context.commit(opening(stored, context.clock.now() + LOOK_MS), answer);
+  return answer;
+}
+
+async function checkOpen({ table }: ApiContext, companyId: number): Promise<void> {
+  let open = 0;
+  for await (const _ of table.query(keys.openImports(companyId))) open++;
+  if (open >= limits.openJobs) {
+    throw new ApiError("conflict", `A company can have at most ${limits.openJobs} imports that wait or run.`);
+  }
+}
+
+function newImport({ clock }: ApiContext, caller: Caller, id: number, input: NewImport): StoredImport {
+  const nowMs = clock.now();
+  const now = iso(nowMs);
+  const { companyId, userId, role, permissions } = caller;
+  const job: StoredJob = {
+    mapping: input.mapping ?? null,
+    caller: { role, permissions: [...permissions] },
+    headers: uploadHeaders(input),
+    uploadUntil: nowMs + limits.fileLinkSeconds * 1_000,
+    etag: null,
+    progress: beginningOf("check"),
+    total: null,
+    first: null,
+    startedAt: null,
+    runs: 0,
+    hasReport: false,
+  };
+  return {
+    type: "import",
+    id,
+    companyId,
+    state: "awaiting_upload",
+    processed: 0,
+    imported: 0,
+    skipped: 0,
+    errors: packed([]),
+    prospectBlocks: null,
+    addressBlocks: null,
+    noteBlocks: null,
+    createdBy: userId,
+    createdAt: now,
+    updatedAt: now,
+    version: 1,
+    runsUntil: 0,
+    dryRun: input.dryRun === true,
+    job,
+  };
+}
+
+const uploadHeaders = ({ bytes, sha256 }: NewImport): UploadHeaders => ({
+  "content-type": "text/csv",
+  "if-none-match": "*",
+  ...(bytes !== undefined && { "content-length": String(bytes) }),
+  ...(sha256 !== undefined && { "x-amz-checksum-sha256": sha256 }),
+});
+
+/** Throws not_found. */
+export async function findImport({ table }: Pick<ApiContext, "table">, companyId: number, id: number) {
+  const item = await table.get(keys.import(companyId, id));
+  if (item === undefined) throw notFound("import");
+  return StoredImport.parse(item);
+}
+
+/** Throws not_found. */
+export async function readImport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Import> {
+  return presentImport(context, links, caller, await findImport(context, caller.companyId, id));
+}
+
+/** Only the user who began the import gets the upload link: the file is imported in that user's name, with that user's rights. */
+async function presentImport(
+  { clock }: Pick<ApiContext, "clock">,
+  links: Links,
+  { userId }: Caller,
+  stored: StoredImport,
+): Promise<Import> {
+  const { companyId, id, job, state } = stored;
+  const report = importKeys.report(companyId, id);
+  const hasReport = job?.hasReport === true;
+  const isUploader = state === "awaiting_upload" && stored.createdBy === userId;
+  return {
+    ...summaryOf(stored),
+    errors: unpacked(z.array(RowFault), stored.errors),
+    errorReport: hasReport ? await links.download(report, limits.fileLinkSeconds, clock.now()) : null,
+    upload: job === undefined || !isUploader ? null : await uploadOf(links, stored, job, clock.now()),
+  };
+}
+
+/** Null after the link has expired. */
+async function uploadOf(
+  links: Links,
+  { companyId, id }: StoredImport,
+  { headers, uploadUntil }: StoredJob,
+  nowMs: number,
+): Promise<Upload | null> {
+  const seconds = Math.floor((uploadUntil - nowMs) / 1_000);
+  if (seconds <= 0) return null;
+  const { url } = await links.upload(importKeys.uploaded(companyId, id), headers, seconds, nowMs);
+  return { method: "PUT", url, headers: defined(headers), expiresAt: iso(uploadUntil) };
+}
+
+const defined = (headers: UploadHeaders): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+
+/** `imported` is 0 until the import is completed. */
+export function summaryOf(stored: StoredImport): ImportSummary {
+  const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
+  const dryRun = stored.dryRun === true;
+  const imported = state === "completed" ? stored.imported : 0;
+  const written = dryRun ? 0 : writtenRows(stored);
+  return { id, state, dryRun, processed, written, imported, skipped, failure, createdAt, updatedAt };
+}
+
+/** The rows that are in the table, visible or not. */
+function writtenRows({ state, imported, written = 0, job }: StoredImport): number {
+  if (state === "completed") return imported;
+  if (state !== "running" || job === undefined || job.progress.step === "check") return 0;
+  return Math.max(written, job.progress.done.prospect);
+}
+
+const Entry = z.object({ id: Id });
+
+/** Lists the imports of the company, newest first. */
+export async function listImports(
+  { table }: ApiContext,
+  companyId: number,
+  { cursor, limit }: ImportQuery,
+): Promise<ImportPage> {
+  const ids: number[] = [];
+  const range = { ...keys.importList(companyId), ...keys.importsBefore(cursor) };
+  for await (const item of table.query({ ...range, newestFirst: true, pageItems: limit + 1 })) {
+    ids.push(Entry.parse(item).id);
+    if (ids.length > limit) break;
+  }
+  const shown = ids.slice(0, limit);
+  const rows = await table.batchGet(shown.map((id) => keys.import(companyId, id)));
+  const found = new Map(rows.map((row) => StoredImport.parse(row)).map((stored) => [stored.id, stored]));
+  const items = shown.flatMap((id) => found.get(id) ?? []).map(summaryOf);
+  return { items, nextCursor: ids.length > limit ? String(shown.at(-1)) : null };
+}
+
+/** No run can complete the import afterwards. The job removes its rows once the lease of a current run has expired. */
+export const cancelImport = (context: ApiContext, companyId: number, id: number): Promise<ImportSummary> =>
+  optimistic(async () => {
+    const stored = await findImport(context, companyId, id);
+    if (stored.state === "cancelled") return summaryOf(stored);
+    if (stored.job === undefined || stored.state === "completed" || stored.state === "failed") {
+      throw new ApiError("conflict", "Only an import by upload that has not ended can be cancelled.");
+    }
+    const nowMs = context.clock.now();
+    const changed = { state: "cancelled" as const, updatedAt: iso(nowMs) };
+    const due = { dueShard: keys.jobShard, dueAt: iso(Math.max(nowMs, stored.runsUntil)) };
+    const update = {
+      update: keys.import(companyId, id),
+      change: { set: { ...changed, ...due }, add: { version: 1 } },
+      when: equals("version", stored.version),
+    };
+    const answer = summaryOf({ ...stored, ...changed });
+    await context.commit([update], answer);
+    return answer;
+  });

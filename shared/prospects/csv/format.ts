@@ -1,0 +1,113 @@
+/** The format of exported and imported files: their columns, the header row with its mapping, and the formula guard of cells. */
+import * as z from "zod/mini";
+import { folded } from "#shared/caseless.ts";
+import { limits } from "#shared/limits.ts";
+import { text } from "#shared/schema.ts";
+
+/** Why a file as a whole cannot be imported. */
+export class BadFile extends Error {
+  override readonly name = "BadFile";
+}
+
+/** The columns of an export, in their order. */
+export const exportColumns = [
+  "id",
+  "name",
+  "phone",
+  "email",
+  "lat",
+  "lng",
+  "address1",
+  "address2",
+  "city",
+  "state",
+  "zip",
+  "status",
+  "assignedTo",
+  "assignedToEmail",
+  "tags",
+  "notes",
+  "createdBy",
+  "source",
+  "createdAt",
+] as const;
+export type Column = (typeof exportColumns)[number];
+
+/** An import accepts these columns and ignores their cells: it sets id, author and time itself. */
+const ignored: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
+
+/** The columns whose cells an import reads. */
+export const importColumns: readonly Column[] = exportColumns.filter((column) => !ignored.has(column));
+
+/** Separates the tags of one cell. A tag's value cannot contain it. */
+export const TAG_SEPARATOR = ";";
+
+/** Maps a header of the file to a column, or to null to ignore the file's column. */
+export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(exportColumns))).check(
+  z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
+    error: `must name at most ${limits.mappedColumns} columns`,
+  }),
+);
+export type Mapping = z.infer<typeof Mapping>;
+
+/** A mapping as a query parameter: JSON. */
+export const MappingText = z.pipe(
+  z.pipe(
+    z.string().check(z.maxLength(limits.queryParameter)),
+    z.transform((value, context) => {
+      try {
+        return JSON.parse(value);
+      } catch {
+        context.issues.push({ code: "custom", message: "must be JSON", input: value });
+        return z.NEVER;
+      }
+    }),
+  ),
+  Mapping,
+);
+
+/** The first row of an imported file. */
+export interface Header {
+  /** The number of cells that every row must have. */
+  readonly width: number;
+  /** The position of each known column, counted from 0. */
+  readonly positions: Readonly<Partial<Record<Column, number>>>;
+}
+
+/** Ignores unknown columns. Throws BadFile if no column is known, a column occurs twice, or a mapped header is missing. */
+export function readHeader(cells: readonly string[], mapping: Mapping = {}): Header {
+  const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), column]));
+  const positions: Partial<Record<Column, number>> = {};
+  for (const [position, cell] of cells.entries()) {
+    const given = mapped.get(folded(cell));
+    const column = given === undefined ? columnNamed(cell) : given;
+    mapped.delete(folded(cell));
+    if (column === undefined || column === null) continue;
+    if (positions[column] !== undefined) throw new BadFile(`The header names the column ${column} twice.`);
+    positions[column] = position;
+  }
+  const [missing] = mapped.keys();
+  if (missing !== undefined) throw new BadFile(`The mapping names the header "${missing}", which the first row lacks.`);
+  if (importColumns.every((column) => positions[column] === undefined)) {
+    throw new BadFile(`The first row must name at least one of the columns ${importColumns.join(", ")}.`);
+  }
+  return { width: cells.length, positions };
+}
+
+/** Ignores case and surrounding blanks. */
+function columnNamed(header: string): Column | undefined {
+  const name = header.trim().toLowerCase();
+  return exportColumns.find((column) => column.toLowerCase() === name);
+}
+
+const beginsFormula = /^[=+\-@\t\r]/;
+/** Matches a guarded cell, and a text that only looks like one. */
+const isGuarded = /^'+[=+\-@\t\r]/;
+/** A plain number or phone has at least one digit. It is harmless, and useful only without a guard. */
+const isPlain = /^(?=.*\d)[\d +\-().]+$/;
+
+/** Keeps a spreadsheet from running a cell as a formula. `unguarded` restores the exact text. */
+export const guarded = (text: string): string =>
+  (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
+
+export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
