@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
-import type { Delta, RunsInView } from "#shared/company-index/versions.ts";
+import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -149,25 +149,25 @@ export interface Filled {
   readonly missing: number;
 }
 
-interface AsideText {
+interface LongText {
   readonly text: string;
   readonly phoneDigits: string;
 }
 
 /** By the sort keys of their entries. */
-export type AsideTexts = ReadonlyMap<string, AsideText>;
+export type LongTexts = ReadonlyMap<string, LongText>;
 
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z._default(z.string(), "") });
 
 /** All that there are, at half the price of a strong read: what it does not find yet is asked for by its key. */
-export async function readAsideTexts(table: Table, companyId: number): Promise<AsideTexts> {
-  const texts = new Map<string, AsideText>();
+export async function readLongTexts(table: Table, companyId: number): Promise<LongTexts> {
+  const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
     keepText(item, texts);
   return texts;
 }
 
-function keepText(item: Item, into: Map<string, AsideText>): void {
+function keepText(item: Item, into: Map<string, LongText>): void {
   const { sk, text, phoneDigits } = Stored.parse(item);
   into.set(sk, { text, phoneDigits });
 }
@@ -180,9 +180,9 @@ export async function withTexts(
   table: Table,
   companyId: number,
   { prospects, notes }: Delta,
-  runs: Pick<RunsInView, "prospectVersions" | "noteVersions">,
+  runs: Pick<FlushedVersions, "prospectVersions" | "noteVersions">,
   aside: ReadonlySet<string>,
-  known: AsideTexts = new Map(),
+  known: LongTexts = new Map(),
 ): Promise<Filled> {
   if (aside.size === 0) return { delta: { prospects, notes }, missing: 0 };
   const texts = new Map(known);

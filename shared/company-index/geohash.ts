@@ -8,25 +8,25 @@ import type { Box } from "#shared/company-index/criteria.ts";
 export const GEOHASH_BITS = 52;
 
 /** Places along the curve from `from` up to, but not including, `to`. */
-export interface Stretch {
+export interface GeohashRange {
   readonly from: number;
   readonly to: number;
 }
 
 /** A geohash cell: the first bits of the places in it, how many, and its edges. */
 interface Cell {
-  readonly place: number;
+  readonly geohash: number;
   readonly bits: number;
   readonly box: Box;
 }
 
-const EARTH: Cell = { place: 0, bits: 0, box: [-180, -90, 180, 90] };
+const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
 
 /** Cells across the window's edge, at most. What they hold beyond it is then a sixth of what the window holds, or less. */
 const EDGE_CELLS = 192;
 
 /** In the order of the curve; together they cover the box, and little else. Edges are inside; west may lie east of east. */
-export function stretchesOf(box: Box): Stretch[] {
+export function geohashRanges(box: Box): GeohashRange[] {
   const inside: Cell[] = [];
   let edge = [EARTH];
   while (edge.length > 0 && edge.length * 2 <= EDGE_CELLS && (edge[0]?.bits ?? 0) < GEOHASH_BITS) {
@@ -37,13 +37,13 @@ export function stretchesOf(box: Box): Stretch[] {
     }
     edge = next;
   }
-  return joined([...inside, ...edge].map(stretchOf).sort((a, b) => a.from - b.from));
+  return joined([...inside, ...edge].map(rangeOf).sort((a, b) => a.from - b.from));
 }
 
-function halves({ place, bits, box: [west, south, east, north] }: Cell): [Cell, Cell] {
+function halves({ geohash, bits, box: [west, south, east, north] }: Cell): [Cell, Cell] {
   const [low, high] = [
-    { place: place * 2, bits: bits + 1 },
-    { place: place * 2 + 1, bits: bits + 1 },
+    { geohash: geohash * 2, bits: bits + 1 },
+    { geohash: geohash * 2 + 1, bits: bits + 1 },
   ];
   if (bits % 2 === 0) {
     const middle = (west + east) / 2;
@@ -69,15 +69,15 @@ function isWithin([west, south, east, north]: Box, [minLng, minLat, maxLng, maxL
   return minLng <= maxLng ? west >= minLng && east <= maxLng : west >= minLng || east <= maxLng;
 }
 
-function stretchOf({ place, bits }: Cell): Stretch {
-  const places = 2 ** (GEOHASH_BITS - bits);
-  return { from: place * places, to: (place + 1) * places };
+function rangeOf({ geohash, bits }: Cell): GeohashRange {
+  const geohashes = 2 ** (GEOHASH_BITS - bits);
+  return { from: geohash * geohashes, to: (geohash + 1) * geohashes };
 }
 
 /** Neighbours become one. */
-function joined(stretches: readonly Stretch[]): Stretch[] {
-  const long: Stretch[] = [];
-  for (const { from, to } of stretches) {
+function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
+  const long: GeohashRange[] = [];
+  for (const { from, to } of ranges) {
     const last = long.at(-1);
     if (last?.to === from) long[long.length - 1] = { from: last.from, to };
     else long.push({ from, to });
@@ -86,5 +86,5 @@ function joined(stretches: readonly Stretch[]): Stretch[] {
 }
 
 /** Place along the curve; what is not on the map comes first. */
-export const placeOf = (lat: number | null, lng: number | null): number =>
+export const geohashAt = (lat: number | null, lng: number | null): number =>
   lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);

@@ -55,7 +55,7 @@ export interface Manifest {
 }
 
 /** What stands in the table for a run, beside its pieces. */
-export interface Sheet {
+export interface RunManifest {
   readonly runId: string;
   readonly format: number;
   /** When the run took the place of others, in milliseconds since the epoch. */
@@ -66,14 +66,14 @@ export interface Sheet {
   readonly fewOverrides: Uint8Array | undefined;
 }
 
-export function sheetOf(run: Run, at: number, replaced: readonly string[]): Sheet {
+export function runManifestOf(run: Run, at: number, replaced: readonly string[]): RunManifest {
   const { id, rows, overrides, looseNotes, segments, fewOverrides } = run;
   const bytes = compress(Buffer.from(JSON.stringify({ rows, overrides, looseNotes, segments })));
   return { runId: id, format: INDEX_FORMAT, at, replaced, bytes, fewOverrides };
 }
 
 /** Throws IndexUnreadable where it is damaged, or of a format that is not known. */
-export function runOf(companyId: number, { runId, format, bytes, fewOverrides }: Sheet): Run {
+export function runOf(companyId: number, { runId, format, bytes, fewOverrides }: RunManifest): Run {
   const label = `the sheet of run ${runId} of company ${companyId}`;
   checkFormat(label, format);
   const content = decompress(label, bytes, (json) => Content.parse(JSON.parse(Buffer.from(json).toString())));
@@ -142,7 +142,7 @@ export async function moveHead(
   }
 }
 
-const SheetItem = z.object({
+const RunManifestItem = z.object({
   sk: z.string(),
   format: z.int(),
   at: z.int(),
@@ -152,34 +152,38 @@ const SheetItem = z.object({
 });
 
 /** By the ids of their runs. */
-export type Sheets = ReadonlyMap<string, Sheet>;
+export type RunManifests = ReadonlyMap<string, RunManifest>;
 
-export const sheetItem = (companyId: number, { runId, fewOverrides, ...rest }: Sheet): Key & Item => ({
-  ...keys.runSheet(companyId, runId),
+export const runManifestItem = (companyId: number, { runId, fewOverrides, ...rest }: RunManifest): Key & Item => ({
+  ...keys.runManifest(companyId, runId),
   type: "runSheet",
   ...rest,
   ...(fewOverrides !== undefined && { fewOverrides }),
 });
 
 /** Whatever its format is, these fields are in it. */
-function sheetIn(item: Item): Sheet {
-  const { sk, fewOverrides, ...rest } = SheetItem.parse(item);
+function runManifestIn(item: Item): RunManifest {
+  const { sk, fewOverrides, ...rest } = RunManifestItem.parse(item);
   return { runId: sk, ...rest, fewOverrides };
 }
 
 /** All that there are: of the runs that hold, of those that they have replaced lately, and of some that never came to hold. */
-export async function readSheets(table: Table, companyId: number, consistency: Consistency): Promise<Sheets> {
-  const sheets = new Map<string, Sheet>();
-  for await (const item of table.query({ ...keys.runSheets(companyId), consistency })) {
-    const sheet = sheetIn(item);
-    sheets.set(sheet.runId, sheet);
+export async function readRunManifests(
+  table: Table,
+  companyId: number,
+  consistency: Consistency,
+): Promise<RunManifests> {
+  const runManifests = new Map<string, RunManifest>();
+  for await (const item of table.query({ ...keys.runManifests(companyId), consistency })) {
+    const runManifest = runManifestIn(item);
+    runManifests.set(runManifest.runId, runManifest);
   }
-  return sheets;
+  return runManifests;
 }
 
 /** What is known already when a manifest is read. */
 export interface AtHand {
-  readonly sheets?: Sheets | undefined;
+  readonly runManifests?: RunManifests | undefined;
   readonly known?: readonly Run[];
 }
 
@@ -191,19 +195,19 @@ export async function readManifest(
   table: Table,
   companyId: number,
   runIds: readonly string[],
-  { sheets = new Map(), known = [] }: AtHand = {},
+  { runManifests = new Map(), known = [] }: AtHand = {},
 ): Promise<Manifest> {
   const runs = new Map(known.map((run) => [run.id, run]));
-  const isAtHand = (id: string): boolean => runs.has(id) || sheets.has(id);
+  const isAtHand = (id: string): boolean => runs.has(id) || runManifests.has(id);
   // A damaged head may name a run twice, and a batch may not.
-  const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runSheet(companyId, id));
+  const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runManifest(companyId, id));
   const items = wanted.length === 0 ? [] : await table.batchGet(wanted);
-  const read = new Map(items.map(sheetIn).map((sheet) => [sheet.runId, sheet]));
+  const read = new Map(items.map(runManifestIn).map((runManifest) => [runManifest.runId, runManifest]));
   const runOfId = (id: string): Run =>
-    runs.get(id) ?? runOf(companyId, sheets.get(id) ?? read.get(id) ?? noSheet(companyId, id));
+    runs.get(id) ?? runOf(companyId, runManifests.get(id) ?? read.get(id) ?? noRunManifest(companyId, id));
   return { runs: runIds.map(runOfId) };
 }
 
-function noSheet(companyId: number, runId: string): never {
+function noRunManifest(companyId: number, runId: string): never {
   throw new IndexUnreadable(`the index of company ${companyId} lacks the sheet of run ${runId}`);
 }

@@ -88,33 +88,33 @@ export const piecesOf = ({ runs }: Manifest): Piece[] =>
 export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
-export interface Aside {
+export interface RunOverrides {
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
 }
 
-export const noAside: Aside = { overrides: noOverrides, looseNotes: [] };
+export const noRunOverrides: RunOverrides = { overrides: noOverrides, looseNotes: [] };
 
 /** Of each run, in one round. */
-export async function readAsides(table: Table, companyId: number, runs: readonly Run[]): Promise<Aside[]> {
+export async function readRunOverrides(table: Table, companyId: number, runs: readonly Run[]): Promise<RunOverrides[]> {
   const pieces = runs.flatMap(({ id, overrides, looseNotes }) => [
     { owner: id, name: "overrides", parts: overrides },
     { owner: id, name: "notes", parts: looseNotes },
   ]);
   const bytes = await readPieces(table, companyId, pieces);
-  return runs.map((run, i) => asideOf(run, bytes[2 * i], bytes[2 * i + 1]));
+  return runs.map((run, i) => runOverridesOf(run, bytes[2 * i], bytes[2 * i + 1]));
 }
 
-const asideOf = (run: Run, overrides: Uint8Array | undefined, notes: Uint8Array | undefined): Aside => ({
+const runOverridesOf = (run: Run, overrides: Uint8Array | undefined, notes: Uint8Array | undefined): RunOverrides => ({
   overrides:
     overrides === undefined || run.overrides === 0
-      ? fewOverridesOf(run)
+      ? inlineOverridesOf(run)
       : decodeOverrides(`overrides of ${run.id}`, overrides),
   looseNotes: notes === undefined || run.looseNotes === 0 ? [] : decodeNotes(`notes of ${run.id}`, notes),
 });
 
 /** Those that stand in the run's sheet. */
-export const fewOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
+export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
 /** Each call of what it gives decodes a segment anew: only its compressed bytes stay in memory. */

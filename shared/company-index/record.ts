@@ -43,7 +43,7 @@ export interface NoteText {
 export type NoteEntry = Omit<NoteText, "text"> & { readonly text: string | null };
 
 /** A note and where its row stands. */
-export interface NotePlace {
+export interface NoteRef {
   readonly prospectId: number;
   readonly noteId: number;
 }
@@ -59,5 +59,5 @@ export interface Records {
   /** Every prospect whose row stands when the reading begins, deleted ones included, each with all its notes in one piece. */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
   /** These, as far as they have rows. */
-  readSome(companyId: number, prospects: readonly number[], notes: readonly NotePlace[]): Promise<SomeRecords>;
+  readSome(companyId: number, prospects: readonly number[], notes: readonly NoteRef[]): Promise<SomeRecords>;
 }

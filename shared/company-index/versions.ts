@@ -174,14 +174,16 @@ export interface LooseNote extends NoteText {
 }
 
 /** What the runs of one version of the index know beside their segments. */
-export interface RunsInView {
+export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
 }
 
 /** Oldest first. */
-export function runsInView(runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[]): RunsInView {
+export function flushedVersions(
+  runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
+): FlushedVersions {
   const prospectVersions = new NewestVersions();
   const noteVersions = new NewestVersions();
   const looseNotes: LooseNote[] = [];
@@ -198,7 +200,7 @@ export function runsInView(runs: readonly { overrides: Overrides; looseNotes: re
  * unflushed one holds. One that is older than what is flushed is a remainder, and is left out.
  */
 export function newestUnflushed(
-  { prospectVersions, noteVersions }: RunsInView,
+  { prospectVersions, noteVersions }: FlushedVersions,
   entries: Iterable<IndexEntry>,
   noteEntries: Iterable<NoteEntry>,
 ): Delta {

@@ -152,8 +152,8 @@ export const keys = {
   deltaText: (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk }),
   deltaTexts: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` }),
   /** Of which segments do the runs of the company's index consist? One sheet for each run. */
-  runSheets: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` }),
-  runSheet: (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId }),
+  runManifests: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` }),
+  runManifest: (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId }),
   /** A part of a piece of the index: of a column group of a segment, or of what a run holds beside its segments. */
   indexPart: (companyId: number, owner: string, piece: string, part: number): Key => ({
     pk: `C#${companyId}#XS#${owner}`,

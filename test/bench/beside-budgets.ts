@@ -17,16 +17,16 @@ const APPOINTMENTS = 20;
 const LONG_NOTES = 300;
 
 /** Of the first page of neighbours, whose rows are there. */
-export async function besideBudgets(stage: Stage): Promise<Budget[]> {
+export async function attachedBudgets(stage: Stage): Promise<Budget[]> {
   const { context, caller, company } = stage;
   const query = listQuery(company, "everything");
   const list = async (within = context) => (await metered(() => listProspects(within, caller, query))).usage;
   const [warm, cold] = [await list(), await list(stage.cold())];
   const { items } = await listProspects(context, caller, query);
-  for (const { id } of items) await context.table.batchPut(besideOf(company.id, id, NOTES, "x".repeat(100)));
+  for (const { id } of items) await context.table.batchPut(attachedRows(company.id, id, NOTES, "x".repeat(100)));
   const [warmThen, coldThen] = [await list(), await list(stage.cold())];
   const last = items.at(-1)?.id ?? 0;
-  await context.table.batchPut(besideOf(company.id, last, LONG_NOTES, "x".repeat(10_000)));
+  await context.table.batchPut(attachedRows(company.id, last, LONG_NOTES, "x".repeat(10_000)));
   const detail = (await metered(() => readProspect(context, caller, last))).usage;
   const size = `${sizeOf(company.count)}, ${NOTES} notes each`;
   const line = (text: string, limit: number, measured: number): Budget => ({ number: 14, text, size, limit, measured });
@@ -40,7 +40,7 @@ export async function besideBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-function besideOf(companyId: number, prospectId: number, notes: number, body: string): (Key & Item)[] {
+function attachedRows(companyId: number, prospectId: number, notes: number, body: string): (Key & Item)[] {
   const at = (i: number): string => iso(Date.UTC(2026, 0, 1) + i);
   const rows = (count: number, row: (i: number) => Key & Item): (Key & Item)[] =>
     Array.from({ length: count }, (_, i) => row(i + 1));

@@ -1,6 +1,6 @@
 /** The lists that are measured: what a user asks for, by name. */
 import { ListQuery } from "#shared/prospects/list/list.ts";
-import { cityWindow } from "./places.ts";
+import { cityBbox } from "./places.ts";
 import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 
 const parameters = (company: BenchCompany) => {
@@ -11,9 +11,9 @@ const parameters = (company: BenchCompany) => {
     /** One of forty reps: each row in a place of its own. */
     "one rep": { assignedToUserId: String(rep) },
     "one status": { status: "Interested" },
-    "map window": { bbox: cityWindow },
+    "map window": { bbox: cityBbox },
     "five filters": {
-      bbox: cityWindow,
+      bbox: cityBbox,
       status: "Interested,Go Back",
       tagId: "Referral,Solar",
       assignedToUserId: `${company.repIds.slice(0, 20).join()},unassigned`,

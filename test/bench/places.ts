@@ -58,11 +58,11 @@ export function houseIn({ lat, lng }: City, random: () => number): { lat: number
 const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;
 
 /** 0.2 degrees each way around the middle of a city. */
-export const windowOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
+export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
   [lng - 0.1, lat - 0.1, lng + 0.1, lat + 0.1].map((degrees) => degrees.toFixed(3)).join();
 
 /** As large, and where the city thins out to the east. */
-export const outskirtsOf = ({ lat, lng }: City): string => windowOf({ lat, lng: lng + 0.25 });
+export const outskirtsOf = ({ lat, lng }: City): string => bboxOf({ lat, lng: lng + 0.25 });
 
 /** Of the largest city. */
-export const cityWindow = "-105.09,39.639,-104.89,39.839";
+export const cityBbox = "-105.09,39.639,-104.89,39.839";

@@ -16,7 +16,7 @@ import { type Budget, sizeOf } from "./budget.ts";
 import { median } from "./clock.ts";
 import { counting } from "./counting.ts";
 import { type ListName, listNames, listQuery } from "./lists.ts";
-import { cities, outskirtsOf, windowOf } from "./places.ts";
+import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
 /** What a warm function asks of the table. */
@@ -113,19 +113,19 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 /** Budget 5: what a read of a map's window loads where nothing is in memory, and what it looks at: middles of cities and their outskirts. */
-export async function windowBudgets(stage: Stage): Promise<Budget[]> {
+export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
   const { runs } = await readManifest(context.table, company.id, head.manifest);
   const all = runs.flatMap((run) => run.segments);
-  const read = async (bboxes: readonly string[]): Promise<Window[]> => {
-    const windows: Window[] = [];
-    for (const bbox of bboxes) windows.push(await readWindow(stage, bbox, all));
-    return windows;
+  const read = async (bboxes: readonly string[]): Promise<BboxRead[]> => {
+    const reads: BboxRead[] = [];
+    for (const bbox of bboxes) reads.push(await readBbox(stage, bbox, all));
+    return reads;
   };
-  const middles = await read(cities.map(windowOf));
+  const middles = await read(cities.map(bboxOf));
   const outskirts = await read(cities.map(outskirtsOf));
-  const most = (of: (window: Window) => number): number => Math.max(...[...middles, ...outskirts].map(of));
+  const most = (of: (read: BboxRead) => number): number => Math.max(...[...middles, ...outskirts].map(of));
   const line = (text: string, limit: number | null, measured: number): Budget => ({
     number: 5,
     text: `map window of 0.2 degrees, ${text}`,
@@ -133,7 +133,7 @@ export async function windowBudgets(stage: Stage): Promise<Budget[]> {
     limit,
     measured,
   });
-  const dearest = (windows: readonly Window[]): number => Math.max(...windows.map(({ looked }) => looked));
+  const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
     // A city of a small company has a segment or two.
     line(
@@ -151,7 +151,7 @@ export async function windowBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-interface Window {
+interface BboxRead {
   /** Of all segments, per cent. */
   readonly part: number;
   /** Rows for each one that is returned. */
@@ -159,7 +159,7 @@ interface Window {
   readonly loaded: number;
 }
 
-async function readWindow(stage: Stage, bbox: string, all: readonly SegmentEntry[]): Promise<Window> {
+async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]): Promise<BboxRead> {
   const { company, caller, cold, clock } = stage;
   const { table, segments } = counting(cold().table);
   const { page, pageSize, ...filter } = ListQuery.parse({ bbox });

@@ -1,7 +1,8 @@
 /** All budgets that count, of one company: the bench prints them, the tests assert them. */
-import { besideBudgets } from "./beside-budgets.ts";
+import { attachedBudgets } from "./beside-budgets.ts";
 import type { Budget } from "./budget.ts";
 import {
+  bboxBudgets,
   coldBudgets,
   coldStartBudgets,
   detailBudgets,
@@ -11,7 +12,6 @@ import {
   type WarmUsage,
   warmBudgets,
   warmUsage,
-  windowBudgets,
 } from "./read-budgets.ts";
 import type { Stage } from "./stage.ts";
 import { backgroundBudgets, writeBudgets } from "./write-budgets.ts";
@@ -31,12 +31,12 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...warmBudgets(stage, warm),
     ...(smaller === undefined ? [] : growthBudgets(smaller.stage, stage, smaller.warm, warm)),
     ...(await coldBudgets(stage)),
-    ...(await windowBudgets(stage)),
+    ...(await bboxBudgets(stage)),
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
     // It does not depend on the company's size.
-    ...(smaller === undefined ? await besideBudgets(stage) : []),
+    ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };
 }

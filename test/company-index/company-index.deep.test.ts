@@ -5,7 +5,7 @@
 import type { DynamoDBRecord } from "aws-lambda";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
-import { readManifest, readSheets } from "#shared/company-index/manifest.ts";
+import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { IndexEntry, IndexRow } from "#shared/company-index/record.ts";
@@ -122,10 +122,10 @@ class Records {
     const { head, keys: left } = await readUnflushed(db.direct, companyId);
     expect(left).toEqual([]);
     if (orphans) return;
-    const sheets = await readSheets(db.direct, companyId, "strong");
-    const known = new Set([...head.manifest, ...retiredIn(head.manifest, sheets).keys()]);
-    expect([...sheets.keys()].filter((id) => !known.has(id))).toEqual([]);
-    const pieces = piecesOf(await readManifest(db.direct, companyId, [...sheets.keys()], { sheets }));
+    const runManifests = await readRunManifests(db.direct, companyId, "strong");
+    const known = new Set([...head.manifest, ...retiredIn(head.manifest, runManifests).keys()]);
+    expect([...runManifests.keys()].filter((id) => !known.has(id))).toEqual([]);
+    const pieces = piecesOf(await readManifest(db.direct, companyId, [...runManifests.keys()], { runManifests }));
     const expected = new Set(pieces.filter(({ parts }) => parts > 0).map(({ owner, name }) => `${owner} ${name}#0`));
     const found = (await db.keysOf(`C#${companyId}#XS#`)).map(({ pk, sk }) => `${pk.split("#").at(-1)} ${sk}`);
     expect(new Set(found)).toEqual(expected);

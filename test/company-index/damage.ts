@@ -6,13 +6,13 @@ import {
   moveHead,
   type Run,
   readManifest,
+  runManifestItem,
+  runManifestOf,
   type SegmentEntry,
-  sheetItem,
-  sheetOf,
 } from "#shared/company-index/manifest.ts";
-import { readAsides, readSegments } from "#shared/company-index/pieces.ts";
+import { readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
-import { storeAside, storeSegments } from "#shared/company-index/write/publish.ts";
+import { completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
@@ -37,7 +37,7 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
 
 /** Other runs in place of those that hold, with sheets of their own. */
 export async function putManifest({ table, companyId, head }: IndexInHand, runs: readonly Run[]): Promise<void> {
-  await table.batchPut([...new Set(runs)].map((run) => sheetItem(companyId, sheetOf(run, 0, []))));
+  await table.batchPut([...new Set(runs)].map((run) => runManifestItem(companyId, runManifestOf(run, 0, []))));
   const manifest = runs.map(({ id }) => id);
   await moveHead(table, companyId, head, { version: head.version + 1, manifest });
 }
@@ -68,14 +68,14 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
 /** What stands beside the newest run becomes something else. */
 export async function rewriteAside(
   index: IndexInHand,
-  change: (aside: Parameters<typeof storeAside>[3]) => Parameters<typeof storeAside>[3],
+  change: (aside: Parameters<typeof completeRun>[3]) => Parameters<typeof completeRun>[3],
 ): Promise<void> {
   const { table, companyId, manifest, newest } = index;
-  const [aside] = await readAsides(table, companyId, [newest]);
+  const [aside] = await readRunOverrides(table, companyId, [newest]);
   if (aside === undefined) throw new Error("the run has nothing beside it");
   const { prospects, notes } = aside.overrides;
   const listed = ({ ids, versions }: typeof prospects) => [...ids].map((id, i) => ({ id, version: versions[i] ?? 0 }));
   const now = { prospects: listed(prospects), notes: listed(notes), looseNotes: aside.looseNotes };
-  const run = await storeAside(table, companyId, newest.segments, change(now));
+  const run = await completeRun(table, companyId, newest.segments, change(now));
   await putManifest(index, [...manifest.runs.slice(0, -1), run]);
 }

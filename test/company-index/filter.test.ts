@@ -7,7 +7,7 @@ import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/search/match.ts";
 import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
-import { arranged } from "#shared/company-index/write/order.ts";
+import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
@@ -57,7 +57,7 @@ test("rows that pass, each once", () => {
       fc.array(criteria, { minLength: 8, maxLength: 8 }),
       fc.boolean(),
       (given, asked, anyDead) => {
-        const rows = arranged(
+        const rows = sortedByGeohash(
           given.map(([row], at) => ({
             row: { ...row, id: at + 1, version: 1, text: "", phoneDigits: "\n" },
             notes: [],

@@ -25,13 +25,13 @@ import {
 import {
   decodeNotes,
   decodeOverrides,
+  flushedVersions,
   newestUnflushed,
   type Overrides,
-  runsInView,
 } from "#shared/company-index/versions.ts";
 import { mergeRuns } from "#shared/company-index/write/merge.ts";
-import { arranged } from "#shared/company-index/write/order.ts";
-import { buildAside, buildSegments } from "#shared/company-index/write/publish.ts";
+import { sortedByGeohash } from "#shared/company-index/write/order.ts";
+import { buildSegments, encodeRunOverrides } from "#shared/company-index/write/publish.ts";
 
 /** Small, so that runs of a few rows have several segments. */
 const MAX_ROWS = 3;
@@ -72,7 +72,7 @@ function storedRun(
     segment.text = new SegmentTexts(columns.text);
     return { segment, columns };
   });
-  const aside = buildAside(prospects, notes, looseNotes);
+  const aside = encodeRunOverrides(prospects, notes, looseNotes);
   const nothing = { ids: new Float64Array(), versions: new Float64Array() };
   return {
     segments,
@@ -91,11 +91,11 @@ function storedRun(
 function flush(model: Model): void {
   const entries = [...model.leftover.entries, ...model.entries];
   const noteEntries = [...model.leftover.noteEntries, ...model.noteEntries];
-  const { prospects, notes } = newestUnflushed(runsInView(model.runs), entries, noteEntries);
+  const { prospects, notes } = newestUnflushed(flushedVersions(model.runs), entries, noteEntries);
   const rows = [...prospects.values()].flatMap((entry) => (isTombstone(entry) ? [] : [{ row: entry, notes: [] }]));
   const loose = [...notes.values()].flatMap(({ text, ...note }) => (text === null ? [] : [{ ...note, text }]));
   const noteVersions = [...notes.values()].map(({ noteId, version }) => ({ id: noteId, version }));
-  model.runs.push(storedRun(arranged(rows), loose, [...prospects.values()], noteVersions));
+  model.runs.push(storedRun(sortedByGeohash(rows), loose, [...prospects.values()], noteVersions));
   model.leftover = { entries, noteEntries };
   model.entries = [];
   model.noteEntries = [];
@@ -120,7 +120,7 @@ function merge(model: Model, from: number, count: number): void {
 }
 
 function read(model: Model, criteria: Criteria) {
-  const runs = runsInView(model.runs);
+  const runs = flushedVersions(model.runs);
   const { entries, noteEntries, leftover } = model;
   const delta = newestUnflushed(runs, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
   const segments = model.runs.flatMap((run, age) =>

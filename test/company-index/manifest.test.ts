@@ -4,12 +4,12 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { readManifest, readSheets } from "#shared/company-index/manifest.ts";
+import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
 import { openCompanyIndex } from "#shared/company-index/read/company-index.ts";
-import { takeRest } from "#shared/company-index/repair/compaction-lock.ts";
+import { takeCompactionLock } from "#shared/company-index/repair/compaction-lock.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
-import { CAUGHT_UP, flush } from "#shared/company-index/write/flush.ts";
+import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS, retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { Item } from "#shared/db/item.ts";
@@ -66,7 +66,7 @@ async function headOf({ id }: IndexedCompany) {
   return (await readUnflushed(db.direct, id)).head;
 }
 
-const sheetsOf = ({ id }: IndexedCompany) => readSheets(db.direct, id, "strong");
+const sheetsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
 
 /** Owners of what stands in the table: segments, and runs with parts of their own. */
 const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
@@ -75,9 +75,9 @@ const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
 /** Every sheet is of a run that holds or was replaced, and every piece is of such a sheet. */
 async function expectNothingForgotten(company: IndexedCompany): Promise<void> {
   const { manifest } = await headOf(company);
-  const sheets = await sheetsOf(company);
-  expect(new Set(sheets.keys())).toEqual(new Set([...manifest, ...retiredIn(manifest, sheets).keys()]));
-  const { runs } = await readManifest(db.direct, company.id, [...sheets.keys()], { sheets });
+  const runManifests = await sheetsOf(company);
+  expect(new Set(runManifests.keys())).toEqual(new Set([...manifest, ...retiredIn(manifest, runManifests).keys()]));
+  const { runs } = await readManifest(db.direct, company.id, [...runManifests.keys()], { runManifests });
   const led = new Set(piecesOf({ runs }).flatMap(({ owner, parts }) => (parts > 0 ? [owner] : [])));
   expect(await ownersOf(company)).toEqual(led);
 }
@@ -100,10 +100,10 @@ describe("a flush", () => {
 
   test("takes in what would be merged with its run, which is not stored by itself", async () => {
     const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, CAUGHT_UP);
+    await smallRuns(company, ids, MERGE_RATIO);
     const { manifest: before } = await headOf(company);
-    expect(before).toHaveLength(1 + CAUGHT_UP);
-    await writeSome(company, ids, CAUGHT_UP);
+    expect(before).toHaveLength(1 + MERGE_RATIO);
+    await writeSome(company, ids, MERGE_RATIO);
     expect(await flushAll(company)).toMatchObject({ left: 0, merges: 1 });
     const { manifest } = await headOf(company);
     expect(manifest).toEqual([before[0], expect.any(String)]);
@@ -115,9 +115,9 @@ describe("a flush", () => {
 
   test("takes nothing in while a rebuild is about to replace runs", async () => {
     const { company, ids } = await companyWithLargeRun();
-    await takeRest({ table: db.direct, clock }, company.id, await headOf(company), "rebuild");
-    await smallRuns(company, ids, CAUGHT_UP + 2);
-    expect((await headOf(company)).manifest).toHaveLength(1 + CAUGHT_UP + 2);
+    await takeCompactionLock({ table: db.direct, clock }, company.id, await headOf(company), "rebuild");
+    await smallRuns(company, ids, MERGE_RATIO + 2);
+    expect((await headOf(company)).manifest).toHaveLength(1 + MERGE_RATIO + 2);
     await company.expectListsExact();
   });
 
@@ -131,8 +131,8 @@ describe("a flush", () => {
     async (_, fault) => {
       for (const at of strikes(fault === dead ? 0 : 2)) {
         const { company, ids } = await companyWithLargeRun();
-        await smallRuns(company, ids, CAUGHT_UP);
-        await writeSome(company, ids, CAUGHT_UP);
+        await smallRuns(company, ids, MERGE_RATIO);
+        await writeSome(company, ids, MERGE_RATIO);
         db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
         const outcome = await flushAll(company, db.table).catch((error: unknown) => error);
         const calls = db.calls.length;
@@ -144,8 +144,10 @@ describe("a flush", () => {
         await smallRuns(company, ids, 1);
         await company.expectListsExact();
         const { manifest } = await headOf(company);
-        const sheets = await sheetsOf(company);
-        expect([...sheets.keys()].toSorted()).toEqual([...manifest, ...retiredIn(manifest, sheets).keys()].toSorted());
+        const runManifests = await sheetsOf(company);
+        expect([...runManifests.keys()].toSorted()).toEqual(
+          [...manifest, ...retiredIn(manifest, runManifests).keys()].toSorted(),
+        );
         if (calls < at) {
           expect(outcome).toMatchObject({ merges: 1 });
           await expectNothingForgotten(company);
@@ -157,8 +159,8 @@ describe("a flush", () => {
 
   test("two at once that take the same runs in: one of them does, and nothing is left of the other", async () => {
     const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, CAUGHT_UP);
-    await writeSome(company, ids, CAUGHT_UP);
+    await smallRuns(company, ids, MERGE_RATIO);
+    await writeSome(company, ids, MERGE_RATIO);
     await Promise.all([flushAll(company), flushAll(company), company.expectListsExact()]);
     await flushAll(company);
     await company.expectListsExact();
@@ -168,8 +170,8 @@ describe("a flush", () => {
 
   test("whose move was done, its reply lost and its run replaced before the retry, knows that it was done", async () => {
     const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, CAUGHT_UP - 1);
-    await writeSome(company, ids, CAUGHT_UP - 1);
+    await smallRuns(company, ids, MERGE_RATIO - 1);
+    await writeSome(company, ids, MERGE_RATIO - 1);
     let moves = 0;
     let replaced: string[] = [];
     const next = async (): Promise<void> => {
@@ -183,7 +185,7 @@ describe("a flush", () => {
       return moves === 1 ? { kind: "lose reply" } : { kind: "early", meanwhile: next };
     });
     expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
-    expect(replaced).toHaveLength(CAUGHT_UP);
+    expect(replaced).toHaveLength(MERGE_RATIO);
     // Readers that began with it may be in the middle of it for a minute.
     expect([...(await sheetsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
     await company.expectListsExact();
@@ -201,15 +203,15 @@ describe("a flush", () => {
 describe("what was replaced", () => {
   test("stays a minute for readers that are in the middle of it, and then goes", async () => {
     const { company, ids } = await companyWithLargeRun();
-    await smallRuns(company, ids, CAUGHT_UP + 1);
-    const size = CAUGHT_UP + 2;
+    await smallRuns(company, ids, MERGE_RATIO + 1);
+    const size = MERGE_RATIO + 2;
     expect((await sheetsOf(company)).size).toBe(size);
     clock.ms += RETIRED_MS;
     await smallRuns(company, ids, 1);
     expect((await sheetsOf(company)).size).toBe(size + 1);
     clock.ms += 1;
     await smallRuns(company, ids, 1);
-    expect((await sheetsOf(company)).size).toBe(size + 2 - CAUGHT_UP);
+    expect((await sheetsOf(company)).size).toBe(size + 2 - MERGE_RATIO);
     await expectNothingForgotten(company);
   });
 
@@ -295,7 +297,7 @@ describe("what a later version of the service has stored", () => {
     for (const damaged of ["head", "sheet"] as const) {
       const { company, ids } = await companyWithLargeRun();
       const { manifest } = await headOf(company);
-      const key = damaged === "head" ? keys.indexHead(company.id) : keys.runSheet(company.id, manifest[0] ?? "");
+      const key = damaged === "head" ? keys.indexHead(company.id) : keys.runManifest(company.id, manifest[0] ?? "");
       const item = { ...(await db.direct.get(key)), ...key, format: 2 };
       await db.direct.batchPut([item]);
       await writeSome(company, ids, 1);

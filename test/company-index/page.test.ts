@@ -45,7 +45,7 @@ function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, 
     zone: { box: null, createdAt, ids, statusIds: null, assigneeIds: null },
   };
   const segment = new LoadedSegment(entry, main);
-  if (inOrder) segment.putInOrder();
+  if (inOrder) segment.sortForLists();
   const order = inOrder ? (segment.newest ?? new Uint16Array()) : Uint16Array.from(rows, (_, at) => at);
   const matching = order.filter((at) => isMatch(rows[at]?.id ?? 0));
   return { inView: { segment, age: 0, dead: undefined }, rows: matching, inListOrder: inOrder };

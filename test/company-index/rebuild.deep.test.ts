@@ -5,9 +5,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { HEAD_TYPE, readManifest, readSheets } from "#shared/company-index/manifest.ts";
+import { HEAD_TYPE, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
-import { REST_MS } from "#shared/company-index/repair/compaction-lock.ts";
+import { COMPACTION_LOCK_MS } from "#shared/company-index/repair/compaction-lock.ts";
 import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
@@ -125,7 +125,7 @@ describe("a rebuild", () => {
         await company.change(ids[1] ?? 0, 50);
         await flushAll(company);
         await company.expectListsExact();
-        clock.ms += REST_MS + 1;
+        clock.ms += COMPACTION_LOCK_MS + 1;
         expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1 });
         await expectExact(company);
       }
@@ -231,7 +231,7 @@ describe("of two rebuilds", () => {
       const company = newCompany();
       await company.stage(flushAll);
       const other = async (): Promise<void> => {
-        clock.ms += REST_MS + 1;
+        clock.ms += COMPACTION_LOCK_MS + 1;
         await rebuildOf(company);
       };
       db.plan((_, number) => (number === at ? { kind: "late", meanwhile: other } : pass));
@@ -240,9 +240,9 @@ describe("of two rebuilds", () => {
       expect(outcome).toBeInstanceOf(RebuildRefused);
       expect(String(outcome)).toContain("another rebuild or a merge was faster");
       const { head } = await readUnflushed(db.direct, company.id);
-      const sheets = await readSheets(db.direct, company.id, "strong");
-      const known = [...head.manifest, ...retiredIn(head.manifest, sheets).keys()];
-      expect(new Set(sheets.keys())).toEqual(new Set(known));
+      const runManifests = await readRunManifests(db.direct, company.id, "strong");
+      const known = [...head.manifest, ...retiredIn(head.manifest, runManifests).keys()];
+      expect(new Set(runManifests.keys())).toEqual(new Set(known));
       const owners = new Set(piecesOf(await readManifest(db.direct, company.id, known)).map(({ owner }) => owner));
       const stored = (await db.keysOf(`C#${company.id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? "");
       expect(stored.filter((owner) => !owners.has(owner))).toEqual([]);
@@ -269,7 +269,7 @@ describe("merges", () => {
       await company.expectListsExact();
     }
     expect(await runs()).toBe(before + 3);
-    clock.ms += REST_MS + 1;
+    clock.ms += COMPACTION_LOCK_MS + 1;
     await company.change(ids[0] ?? 0, 63);
     await flushAll(company);
     expect(await runs()).toBeLessThan(before + 3);

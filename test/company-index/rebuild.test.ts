@@ -1,6 +1,6 @@
 /** Law: a rebuilt run lists the versions of exactly those records that an entry or a staying run speaks of. */
 import { expect, test } from "vitest";
-import { noAside } from "#shared/company-index/pieces.ts";
+import { noRunOverrides } from "#shared/company-index/pieces.ts";
 import { versionsToList } from "#shared/company-index/repair/rebuild.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 
@@ -19,7 +19,7 @@ test("what was unflushed at the beginning, what is now, and what newer runs list
       { entries: [{ id: 1, version: 4, deleted: true } as const], notes: [note(11, 1)] },
       { entries: [{ id: 2, version: 9, deleted: true } as const], notes: [note(12, 9)] },
     ],
-    asides: [{ ...noAside, overrides: { prospects: listed(3, 99), notes: listed(13, 98) } }],
+    runOverrides: [{ ...noRunOverrides, overrides: { prospects: listed(3, 99), notes: listed(13, 98) } }],
   };
   expect(versionsToList(known, others, new Set())).toEqual({
     prospects: [
@@ -36,6 +36,6 @@ test("what was unflushed at the beginning, what is now, and what newer runs list
 });
 
 test("a note that is gone is listed as its deletion was, after the newest that is said of it", () => {
-  const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], asides: [] };
+  const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], runOverrides: [] };
   expect(versionsToList(known, others, new Set([21])).notes).toMatchObject([{ id: 21, version: 4 }]);
 });

@@ -6,7 +6,7 @@ import { deadRows, LoadedSegment, SegmentTexts } from "#shared/company-index/sea
 import { findMatches } from "#shared/company-index/search/match.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
 import { decodeMain, decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
-import { runsInView } from "#shared/company-index/versions.ts";
+import { flushedVersions } from "#shared/company-index/versions.ts";
 
 function entryOf(id: number, version: number, statusId: number, text: string, notes: readonly string[]): RowWithNotes {
   const nowhere = { assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };
@@ -34,7 +34,7 @@ describe("a note that stands in an older run than its prospect's row", () => {
     notes: { ids: new Float64Array(), versions: new Float64Array() },
   };
   const none = { prospects: overrides.notes, notes: overrides.notes };
-  const runs = runsInView([
+  const runs = flushedVersions([
     { overrides: none, looseNotes: [] },
     { overrides, looseNotes: [] },
   ]);

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
-import { sheetItem, sheetOf } from "#shared/company-index/manifest.ts";
+import { runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
 import type { IndexRow, Records } from "#shared/company-index/record.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -61,22 +61,22 @@ const damages: Damage[] = [
   [
     "versions of a run are damaged",
     "overrides of \\S+ is damaged",
-    (i) => corrupt(i, keys.runSheet(i.companyId, i.newest.id), "fewOverrides"),
+    (i) => corrupt(i, keys.runManifest(i.companyId, i.newest.id), "fewOverrides"),
   ],
   [
     "the sheet of a run is damaged",
     "the sheet of run \\S+ of company \\d+ is damaged",
-    (i) => corrupt(i, keys.runSheet(i.companyId, i.oldest.id)),
+    (i) => corrupt(i, keys.runManifest(i.companyId, i.oldest.id)),
   ],
   [
     "the sheet of a run is missing",
     "lacks the sheet of run",
-    (i) => i.table.batchRemove([keys.runSheet(i.companyId, i.newest.id)]),
+    (i) => i.table.batchRemove([keys.runManifest(i.companyId, i.newest.id)]),
   ],
   [
     "the sheet of a run has a format that is not known",
     "the sheet of run \\S+ of company \\d+ has format 9, and only format 1 is known here",
-    (i) => i.table.batchPut([{ ...sheetItem(i.companyId, sheetOf(i.oldest, 0, [])), format: 9 }]),
+    (i) => i.table.batchPut([{ ...runManifestItem(i.companyId, runManifestOf(i.oldest, 0, [])), format: 9 }]),
   ],
   ["the head names a run twice", "names \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.runs])],
   [

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Box, insideBox } from "#shared/company-index/criteria.ts";
-import { GEOHASH_BITS, placeOf, stretchesOf } from "#shared/company-index/geohash.ts";
-import { WindowFilter } from "#shared/company-index/search/row-filter.ts";
+import { GEOHASH_BITS, geohashAt, geohashRanges } from "#shared/company-index/geohash.ts";
+import { BboxFilter } from "#shared/company-index/search/row-filter.ts";
 
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, -45, 0, 33.448, 45, 90));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, -90, 0, 90, 180));
@@ -15,8 +15,8 @@ const box: fc.Arbitrary<Box> = fc.oneof(
     .map(([x, y, size]): Box => [x, y, Math.min(180, x + size), Math.min(90, y + size)]),
 );
 
-const isCovered = (stretches: ReturnType<typeof stretchesOf>, place: number): boolean =>
-  stretches.some(({ from, to }) => from <= place && place < to);
+const isCovered = (ranges: ReturnType<typeof geohashRanges>, place: number): boolean =>
+  ranges.some(({ from, to }) => from <= place && place < to);
 
 /** Points of a box, its corners among them. */
 const within = ([minLng, minLat, maxLng, maxLat]: Box, x: number, y: number): [lat: number, lng: number] => {
@@ -30,17 +30,17 @@ describe("stretches", () => {
   test("hold every point of the box, in the order of the curve and apart from each other", () => {
     fc.assert(
       fc.property(box, fc.array(fc.tuple(part, part), { minLength: 20, maxLength: 20 }), (window, points) => {
-        const stretches = stretchesOf(window);
+        const ranges = geohashRanges(window);
         for (const [x, y] of points) {
           const [atLat, atLng] = within(window, x, y);
-          if (insideBox(window, atLat, atLng)) expect(isCovered(stretches, placeOf(atLat, atLng))).toBe(true);
+          if (insideBox(window, atLat, atLng)) expect(isCovered(ranges, geohashAt(atLat, atLng))).toBe(true);
         }
-        for (const [i, { from, to }] of stretches.entries()) {
-          expect(from).toBeGreaterThan(stretches[i - 1]?.to ?? -1);
+        for (const [i, { from, to }] of ranges.entries()) {
+          expect(from).toBeGreaterThan(ranges[i - 1]?.to ?? -1);
           expect(to).toBeGreaterThan(from);
           expect(to).toBeLessThanOrEqual(2 ** GEOHASH_BITS);
         }
-        expect(stretches.length).toBeLessThan(220);
+        expect(ranges.length).toBeLessThan(220);
       }),
       { numRuns: 1_000 },
     );
@@ -54,7 +54,7 @@ describe("stretches", () => {
       [179.8, 10, 0.01],
     ] as const) {
       const window: Box = [west, south, west + size, south + size];
-      const places = stretchesOf(window).reduce((sum, { from, to }) => sum + to - from, 0);
+      const places = geohashRanges(window).reduce((sum, { from, to }) => sum + to - from, 0);
       const area = (size / 360) * (size / 180) * 2 ** GEOHASH_BITS;
       expect(places / area, `${window}`).toBeLessThan(1 + 1 / 6);
     }
@@ -69,16 +69,16 @@ const rows = fc.array(
 test("rows in the box, no others, and few more than these are compared with it", () => {
   fc.assert(
     fc.property(rows, box, (given, window) => {
-      const sorted = given.toSorted((a, b) => placed(a) - placed(b));
+      const sorted = given.toSorted((a, b) => atGeohash(a) - atGeohash(b));
       const geo = { lat: Float64Array.from(sorted, ([y]) => y), lng: Float64Array.from(sorted, ([, x]) => x) };
-      const stretches = stretchesOf(window);
-      const filter = new WindowFilter(geo, window, stretches);
+      const ranges = geohashRanges(window);
+      const filter = new BboxFilter(geo, window, ranges);
       const expected = sorted.flatMap(([y, x], row) =>
         !Number.isNaN(y) && !Number.isNaN(x) && insideBox(window, y, x) ? [row] : [],
       );
       expect([...filter.rows()]).toEqual(expected);
       expect(filter.compared).toBe(filter.size);
-      const covered = sorted.filter((row) => isCovered(stretches, placed(row)));
+      const covered = sorted.filter((row) => isCovered(ranges, atGeohash(row)));
       expect(filter.size).toBe(covered.length);
       for (const row of sorted.keys()) expect(filter.has(row)).toBe(expected.includes(row));
     }),
@@ -86,4 +86,4 @@ test("rows in the box, no others, and few more than these are compared with it",
   );
 });
 
-const placed = ([y, x]: [number, number]): number => (Number.isNaN(y) || Number.isNaN(x) ? -1 : placeOf(y, x));
+const atGeohash = ([y, x]: [number, number]): number => (Number.isNaN(y) || Number.isNaN(x) ? -1 : geohashAt(y, x));

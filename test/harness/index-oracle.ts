@@ -2,10 +2,10 @@
 import * as z from "zod/mini";
 import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
-import { readAsides, readSegments } from "#shared/company-index/pieces.ts";
+import { readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
 import { rowsOf } from "#shared/company-index/segment.ts";
-import { newestUnflushed, runsInView } from "#shared/company-index/versions.ts";
+import { flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -63,8 +63,8 @@ export interface Contents {
 export async function readContents(table: Table, companyId: number): Promise<Contents> {
   const unflushed = await readUnflushed(table, companyId);
   const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
-  const asides = await readAsides(table, companyId, runs);
-  const known = runsInView(asides);
+  const runOverrides = await readRunOverrides(table, companyId, runs);
+  const known = flushedVersions(runOverrides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
   const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed.aside);
   if (missing > 0) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);

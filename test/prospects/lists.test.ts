@@ -1,7 +1,7 @@
 /** Lists and new prospects in warm functions: what is kept in memory is never older than what others have written. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { type Run, readManifest, sheetItem, sheetOf } from "#shared/company-index/manifest.ts";
+import { type Run, readManifest, runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -270,10 +270,11 @@ const damages: [string, (table: Table, companyId: number, run: Run) => Promise<u
     "a segment is missing",
     (table, companyId, run) => table.batchRemove([keys.indexPart(companyId, run.segments[0]?.id ?? "", "main", 0)]),
   ],
-  ["the sheet of a run is missing", (table, companyId, { id }) => table.batchRemove([keys.runSheet(companyId, id)])],
+  ["the sheet of a run is missing", (table, companyId, { id }) => table.batchRemove([keys.runManifest(companyId, id)])],
   [
     "the sheet of a run has a format that is not known",
-    (table, companyId, run) => table.batchPut([{ ...sheetItem(companyId, sheetOf(run, 0, [])), format: 9 }]),
+    (table, companyId, run) =>
+      table.batchPut([{ ...runManifestItem(companyId, runManifestOf(run, 0, [])), format: 9 }]),
   ],
   [
     "the head has a format that is not known",

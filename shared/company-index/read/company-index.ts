@@ -1,10 +1,10 @@
 /** Reads of the company index: one strongly consistent Query, with the segments kept in memory from read to read. */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
-import { readAsideTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
+import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
-import { readManifest, readSheets, type Sheets } from "#shared/company-index/manifest.ts";
-import { Snapshot } from "#shared/company-index/read/loaded-index.ts";
+import { type RunManifests, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
+import { LoadedIndex } from "#shared/company-index/read/loaded-index.ts";
 import { findMatches, type Matches } from "#shared/company-index/search/match.ts";
 import { newestUnflushed } from "#shared/company-index/versions.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -81,10 +81,10 @@ const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_F
 
 export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): CompanyIndex {
   /** In the order of their last use. */
-  const cache = new Map<number, Snapshot>();
+  const cache = new Map<number, LoadedIndex>();
 
   /** Companies of which the last look saw texts beside entries: mostly there are none, and a look for them costs half a unit. */
-  const withAside = new Set<number>();
+  const haveLongTexts = new Set<number>();
 
   function cachedBytes(): number {
     let bytes = 0;
@@ -92,7 +92,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     return bytes;
   }
 
-  function remember(companyId: number, used: Snapshot): void {
+  function remember(companyId: number, used: LoadedIndex): void {
     cache.delete(companyId);
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
@@ -106,25 +106,29 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     }
   }
 
-  async function snapshotOf(companyId: number, { head }: Unflushed, sheets: Sheets | undefined): Promise<Snapshot> {
+  async function snapshotOf(
+    companyId: number,
+    { head }: Unflushed,
+    runManifests: RunManifests | undefined,
+  ): Promise<LoadedIndex> {
     const cached = cache.get(companyId);
     if (cached?.holds(head.manifest) === true) return cached;
     const known = cached?.manifest.runs ?? [];
-    const manifest = await readManifest(table, companyId, head.manifest, { sheets, known });
-    return new Snapshot(companyId, manifest, cached);
+    const manifest = await readManifest(table, companyId, head.manifest, { runManifests, known });
+    return new LoadedIndex(companyId, manifest, cached);
   }
 
   /** A read that knows nothing of the company asks for the head and all run manifests at once. */
   async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
-    const [unflushed, sheets, texts] = await Promise.all([
+    const [unflushed, runManifests, texts] = await Promise.all([
       readUnflushed(table, companyId),
-      isCold ? readSheets(table, companyId, "eventual") : undefined,
-      searches && withAside.has(companyId) ? readAsideTexts(table, companyId) : undefined,
+      isCold ? readRunManifests(table, companyId, "eventual") : undefined,
+      searches && haveLongTexts.has(companyId) ? readLongTexts(table, companyId) : undefined,
     ]);
-    if (unflushed.aside.size > 0) withAside.add(companyId);
-    else withAside.delete(companyId);
-    const loaded = await snapshotOf(companyId, unflushed, sheets);
+    if (unflushed.aside.size > 0) haveLongTexts.add(companyId);
+    else haveLongTexts.delete(companyId);
+    const loaded = await snapshotOf(companyId, unflushed, runManifests);
     return {
       dictionaryVersion: unflushed.head.dictionaryVersion,
       find: async (criteria) => {

@@ -1,7 +1,13 @@
 /** One version of a company's index in memory, as far as reads have needed it so far. */
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
-import { type Aside, fewOverridesOf, noAside, type Piece, readPieces } from "#shared/company-index/pieces.ts";
+import {
+  inlineOverridesOf,
+  noRunOverrides,
+  type Piece,
+  type RunOverrides,
+  readPieces,
+} from "#shared/company-index/pieces.ts";
 import {
   deadRows,
   deadUnder,
@@ -15,28 +21,28 @@ import {
   type Delta,
   decodeNotes,
   decodeOverrides,
-  type RunsInView,
-  runsInView,
+  type FlushedVersions,
+  flushedVersions,
 } from "#shared/company-index/versions.ts";
 import type { Table } from "#shared/db/table.ts";
 
-export class Snapshot {
+export class LoadedIndex {
   readonly manifest: Manifest;
   readonly #companyId: number;
   readonly #segments = new Map<string, LoadedSegment>();
-  readonly #overrides = new Map<string, Aside["overrides"]>();
-  readonly #looseNotes = new Map<string, Aside["looseNotes"]>();
+  readonly #overrides = new Map<string, RunOverrides["overrides"]>();
+  readonly #looseNotes = new Map<string, RunOverrides["looseNotes"]>();
   readonly #dead = new Map<string, Uint8Array | undefined>();
   #bytes: number | undefined;
   #makesWords = false;
   /** Reads that have begun to load what they look at. */
   #readers = 0;
   #inView: readonly SegmentInView[] | undefined;
-  #runs: RunsInView | undefined;
-  #runsWithNotes: RunsInView | undefined;
+  #runs: FlushedVersions | undefined;
+  #runsWithNotes: FlushedVersions | undefined;
 
   /** Takes over what an earlier version of the same company's index has in memory. */
-  constructor(companyId: number, manifest: Manifest, earlier: Snapshot | undefined) {
+  constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
     if (earlier === undefined) return;
@@ -48,8 +54,8 @@ export class Snapshot {
   }
 
   /** The overrides of a run; those that stand in its sheet are decoded when they are asked for first. */
-  #overridesOf(run: Run): Aside["overrides"] {
-    const overrides = this.#overrides.get(run.id) ?? fewOverridesOf(run);
+  #overridesOf(run: Run): RunOverrides["overrides"] {
+    const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
     this.#overrides.set(run.id, overrides);
     return overrides;
   }
@@ -138,7 +144,7 @@ export class Snapshot {
     const loaded = this.#segments.get(id);
     return (
       loaded !== undefined &&
-      (loaded.geo !== undefined || !looksAtPlaces(criteria)) &&
+      (loaded.geo !== undefined || !needsCoordinates(criteria)) &&
       (loaded.text !== undefined || criteria.words.length === 0)
     );
   }
@@ -160,7 +166,7 @@ export class Snapshot {
         },
       };
     }
-    if (looksAtPlaces(criteria) && loaded?.geo === undefined) {
+    if (needsCoordinates(criteria) && loaded?.geo === undefined) {
       yield {
         piece: { owner: id, name: "geo", parts: parts.geo },
         keep: (bytes, label) => {
@@ -179,7 +185,7 @@ export class Snapshot {
   }
 
   /** What the runs know, after `load` with the criteria. */
-  known(criteria: Criteria): RunsInView {
+  known(criteria: Criteria): FlushedVersions {
     return this.#known(criteria);
   }
 
@@ -198,7 +204,7 @@ export class Snapshot {
   }
 
   /** All that is loaded, as it is seen where nothing is unflushed: the same for each read until more is loaded. */
-  #flushed(runs: RunsInView): readonly SegmentInView[] {
+  #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
     const inView = this.manifest.runs.flatMap((run, age) =>
       run.segments.flatMap(({ id }) => {
@@ -211,25 +217,25 @@ export class Snapshot {
   }
 
   /** Loose notes are there once a search has loaded them. */
-  #known({ words }: Criteria): RunsInView {
+  #known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
-      this.#runsWithNotes ??= this.#runsInView();
+      this.#runsWithNotes ??= this.#flushedVersions();
       return this.#runsWithNotes;
     }
-    this.#runs ??= this.#runsInView();
+    this.#runs ??= this.#flushedVersions();
     return this.#runs;
   }
 
-  #runsInView(): RunsInView {
-    return runsInView(
+  #flushedVersions(): FlushedVersions {
+    return flushedVersions(
       this.manifest.runs.map((run) => ({
         overrides: this.#overridesOf(run),
-        looseNotes: this.#looseNotes.get(run.id) ?? noAside.looseNotes,
+        looseNotes: this.#looseNotes.get(run.id) ?? noRunOverrides.looseNotes,
       })),
     );
   }
 
-  #deadOf(segment: LoadedSegment, age: number, { prospectVersions }: RunsInView): Uint8Array | undefined {
+  #deadOf(segment: LoadedSegment, age: number, { prospectVersions }: FlushedVersions): Uint8Array | undefined {
     if (this.#dead.has(segment.entry.id)) return this.#dead.get(segment.entry.id);
     const dead = deadRows(segment, age, prospectVersions);
     this.#dead.set(segment.entry.id, dead);
@@ -237,7 +243,7 @@ export class Snapshot {
   }
 }
 
-const looksAtPlaces = ({ box, onMap }: Criteria): boolean => box !== undefined || onMap === true;
+const needsCoordinates = ({ box, onMap }: Criteria): boolean => box !== undefined || onMap === true;
 
 function carry<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string): void {
   const found = from.get(id);

@@ -9,16 +9,16 @@ import { keys } from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
 /** How long merges rest if nobody asks again. */
-export const REST_MS = 60_000;
+export const COMPACTION_LOCK_MS = 60_000;
 
 /** Gives the head as it is then; undefined when somebody moved it first. A merge that is under way fails: the version moves. */
-export async function takeRest(
+export async function takeCompactionLock(
   { table, clock }: IndexContext,
   companyId: number,
   from: Head,
   rebuildId: string,
 ): Promise<Head | undefined> {
-  const taken = { version: from.version + 1, rebuildId, mergesRestUntil: clock.now() + REST_MS };
+  const taken = { version: from.version + 1, rebuildId, mergesRestUntil: clock.now() + COMPACTION_LOCK_MS };
   const change = { set: { type: HEAD_TYPE, ...taken } };
   try {
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
@@ -31,13 +31,21 @@ export async function takeRest(
 }
 
 /** Throws ConditionFailed when another rebuild has taken over. */
-export async function prolongRest({ table, clock }: IndexContext, companyId: number, rebuildId: string): Promise<void> {
-  const set = { mergesRestUntil: clock.now() + REST_MS };
+export async function renewCompactionLock(
+  { table, clock }: IndexContext,
+  companyId: number,
+  rebuildId: string,
+): Promise<void> {
+  const set = { mergesRestUntil: clock.now() + COMPACTION_LOCK_MS };
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
 /** Where it fails, or another rebuild has taken over, there is nothing to be done: a rest ends by itself. */
-export async function endRest({ table }: IndexContext, companyId: number, rebuildId: string): Promise<void> {
+export async function releaseCompactionLock(
+  { table }: IndexContext,
+  companyId: number,
+  rebuildId: string,
+): Promise<void> {
   const change = { remove: ["rebuildId", "mergesRestUntil"] };
   const ended = table.write({ update: keys.indexHead(companyId), change, when: equals("rebuildId", rebuildId) });
   await ended.catch(() => undefined);

@@ -4,15 +4,15 @@ import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Manifest, type Run, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
-import { type Aside, noAside, readAsides, readSegments } from "#shared/company-index/pieces.ts";
+import { noRunOverrides, type RunOverrides, readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
 import { type RowWithNotes, rowsOf, type SegmentColumns } from "#shared/company-index/segment.ts";
-import { type Delta, newestUnflushed, type RunsInView, runsInView } from "#shared/company-index/versions.ts";
-import { byPlace, placed } from "#shared/company-index/write/order.ts";
+import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
+import { atGeohash, byGeohash } from "#shared/company-index/write/order.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** Is told each record that is live in the index, as often as it is. */
-export interface Witness {
+export interface RecordVisitor {
   prospect(row: IndexRow): void;
   note(note: NoteText): void;
 }
@@ -31,25 +31,25 @@ export interface Inspection {
 const PARALLEL = 4;
 
 /** One segment after the other is in memory. */
-export async function inspectIndex(table: Table, companyId: number, witness: Witness): Promise<Inspection> {
+export async function inspectIndex(table: Table, companyId: number, visitor: RecordVisitor): Promise<Inspection> {
   const faults: string[] = [];
   const unflushed = await orFault(faults, () => readUnflushed(table, companyId));
   const manifest = unflushed === undefined ? undefined : await sheetsOf(table, companyId, unflushed, faults);
   if (unflushed === undefined || manifest === undefined) {
     return { runs: 0, segments: 0, unflushed: unflushed?.keys.length ?? 0, faults, isReadable: false };
   }
-  const asides = await asidesOf(table, companyId, manifest, faults);
-  const runs = runsInView(asides);
+  const runOverrides = await overridesOfRuns(table, companyId, manifest, faults);
+  const runs = flushedVersions(runOverrides);
   const newest = newestUnflushed(runs, unflushed.entries, unflushed.notes);
   const filled = await withTexts(table, companyId, newest, runs, unflushed.aside);
   if (filled.missing > 0) faults.push(`${filled.missing} unflushed entries of company ${companyId} lack texts`);
   const delta = filled.missing > 0 ? newest : filled.delta;
-  const live = liveOnly(runs, delta, witness);
+  const live = liveOnly(runs, delta, visitor);
   for (const [age, run] of manifest.runs.entries()) {
     await inspectRun(table, companyId, run, faults, (entry) => live(entry, age));
   }
   for (const { age, ...note } of runs.looseNotes) live({ row: undefined, notes: [note] }, age);
-  tellUnflushed(delta, witness);
+  visitUnflushed(delta, visitor);
   faults.push(...faultsOfHead(unflushed, manifest));
   const segments = manifest.runs.reduce((sum, run) => sum + run.segments.length, 0);
   return { runs: manifest.runs.length, segments, unflushed: unflushed.keys.length, faults, isReadable: true };
@@ -79,13 +79,18 @@ async function sheetsOf(
   return runs.length === head.manifest.length ? { runs } : undefined;
 }
 
-async function asidesOf(table: Table, companyId: number, { runs }: Manifest, faults: string[]): Promise<Aside[]> {
-  const asides: Aside[] = [];
+async function overridesOfRuns(
+  table: Table,
+  companyId: number,
+  { runs }: Manifest,
+  faults: string[],
+): Promise<RunOverrides[]> {
+  const runOverrides: RunOverrides[] = [];
   for (const run of runs) {
-    const [aside] = (await orFault(faults, () => readAsides(table, companyId, [run]))) ?? [];
-    asides.push(aside ?? noAside);
+    const [aside] = (await orFault(faults, () => readRunOverrides(table, companyId, [run]))) ?? [];
+    runOverrides.push(aside ?? noRunOverrides);
   }
-  return asides;
+  return runOverrides;
 }
 
 function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
@@ -95,21 +100,21 @@ function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
 }
 
 /** Passes on what no newer run and no unflushed entry replaces. */
-function liveOnly({ prospectVersions, noteVersions }: RunsInView, delta: Delta, witness: Witness) {
+function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {
-      witness.prospect(row);
+      visitor.prospect(row);
     }
     for (const note of notes) {
       const { noteId, version } = note;
-      if (!delta.notes.has(noteId) && !noteVersions.supersedes(noteId, version, age)) witness.note(note);
+      if (!delta.notes.has(noteId) && !noteVersions.supersedes(noteId, version, age)) visitor.note(note);
     }
   };
 }
 
-function tellUnflushed({ prospects, notes }: Delta, witness: Witness): void {
-  for (const entry of prospects.values()) if (!isTombstone(entry)) witness.prospect(entry);
-  for (const { text, ...note } of notes.values()) if (text !== null) witness.note({ ...note, text });
+function visitUnflushed({ prospects, notes }: Delta, visitor: RecordVisitor): void {
+  for (const entry of prospects.values()) if (!isTombstone(entry)) visitor.prospect(entry);
+  for (const { text, ...note } of notes.values()) if (text !== null) visitor.note({ ...note, text });
 }
 
 async function inspectRun(
@@ -156,10 +161,10 @@ function* faultsOfOrder(
   last: RowWithNotes | undefined,
   own: readonly RowWithNotes[],
 ): Generator<string> {
-  let before = last === undefined ? undefined : placed(last);
+  let before = last === undefined ? undefined : atGeohash(last);
   for (const entry of own) {
-    const next = placed(entry);
-    if (before !== undefined && byPlace(before, next) >= 0) {
+    const next = atGeohash(entry);
+    if (before !== undefined && byGeohash(before, next) >= 0) {
       yield `segment ${id}: prospect ${next.id} is out of order`;
       return;
     }

@@ -6,16 +6,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { type Head, type Run, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
-import { type Aside, newPieceId, piecesOfSegment, readAsides, removePieces } from "#shared/company-index/pieces.ts";
+import {
+  newPieceId,
+  piecesOfSegment,
+  type RunOverrides,
+  readRunOverrides,
+  removePieces,
+} from "#shared/company-index/pieces.ts";
 import { isTombstone, type NoteEntry, type NoteText, type Records } from "#shared/company-index/record.ts";
-import { endRest, prolongRest, REST_MS, takeRest } from "#shared/company-index/repair/compaction-lock.ts";
+import {
+  COMPACTION_LOCK_MS,
+  releaseCompactionLock,
+  renewCompactionLock,
+  takeCompactionLock,
+} from "#shared/company-index/repair/compaction-lock.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 import { RowSorter } from "#shared/company-index/write/order.ts";
 import {
+  completeRun,
   discardRun,
   type IndexContext,
   publish,
-  storeAside,
   storeSegments,
 } from "#shared/company-index/write/publish.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -54,8 +65,8 @@ export async function rebuild(
   { settleMs = SETTLE_MS, progress = () => undefined }: RebuildOptions = {},
 ): Promise<Rebuilt> {
   const rebuildId = newPieceId();
-  const begun = await takeTurn(context, companyId, rebuildId);
-  const lease = keepResting(context, companyId, rebuildId);
+  const begun = await acquireLock(context, companyId, rebuildId);
+  const lease = keepLocked(context, companyId, rebuildId);
   try {
     const replaced = begun.manifest;
     const before = await readUnflushed(context.table, companyId);
@@ -65,18 +76,18 @@ export async function rebuild(
     const segments = await storeSegments(context.table, companyId, rows);
     const gone = new Set<number>();
     const job = { context, records, companyId, replaced, known, gone, before, segments, settleMs, lease };
-    const staying = await putInPlace(job);
+    const staying = await replaceRuns(job);
     await sleep(settleMs);
     await removeReplaced(context.table, records, companyId, known, before);
     return { ...counts, segments: segments.length, replaced: replaced.length, staying };
   } finally {
     await lease.stop();
-    await endRest(context, companyId, rebuildId);
+    await releaseCompactionLock(context, companyId, rebuildId);
   }
 }
 
 /** Gives the head as it is when this rebuild's turn begins: from then on no run is merged. */
-async function takeTurn(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
+async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
     const leftMs = head.mergesRestUntil - context.clock.now();
@@ -84,7 +95,7 @@ async function takeTurn(context: IndexContext, companyId: number, rebuildId: str
       const turn = `its turn ends in ${Math.ceil(leftMs / 1_000)} s unless it goes on`;
       throw new RebuildRefused(`another rebuild is under way, or was killed: ${turn}`);
     }
-    const taken = await takeRest(context, companyId, head, rebuildId);
+    const taken = await takeCompactionLock(context, companyId, head, rebuildId);
     if (taken !== undefined) return taken;
     await sleep(Math.random() * 20 * attempt);
   }
@@ -101,15 +112,15 @@ interface Lease {
 }
 
 /** A failed call is made again at the next turn: the lease lasts for several. */
-function keepResting(context: IndexContext, companyId: number, rebuildId: string): Lease {
+function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
   const prolong = (): void => {
-    last = prolongRest(context, companyId, rebuildId).catch((error: unknown) => {
+    last = renewCompactionLock(context, companyId, rebuildId).catch((error: unknown) => {
       lost ||= error instanceof ConditionFailed;
     });
   };
-  const timer = setInterval(prolong, REST_MS / 4);
+  const timer = setInterval(prolong, COMPACTION_LOCK_MS / 4);
   return {
     check: () => {
       if (lost) throw new RebuildRefused("another rebuild has taken over");
@@ -173,10 +184,10 @@ interface Job {
 }
 
 /** Gives how many newer runs stay. A refused rebuild takes its segments away; after any other error they may be in use. */
-async function putInPlace(job: Job): Promise<number> {
+async function replaceRuns(job: Job): Promise<number> {
   try {
     for (let attempt = 1; attempt <= TRIES; attempt++) {
-      const staying = await tryToPutInPlace(job);
+      const staying = await tryToReplaceRuns(job);
       if (staying !== undefined) return staying;
       await sleep(Math.random() * 20 * attempt);
     }
@@ -188,17 +199,17 @@ async function putInPlace(job: Job): Promise<number> {
 }
 
 /** Undefined when somebody else moved the head meanwhile. */
-async function tryToPutInPlace(job: Job): Promise<number | undefined> {
+async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushed(context.table, companyId);
   const staying = await stayingRuns(job, unflushed.head);
-  const asides = await readAsides(context.table, companyId, staying);
-  refuseImports(staying, asides);
-  const others = { unflushed: [job.before, unflushed], asides };
+  const runOverrides = await readRunOverrides(context.table, companyId, staying);
+  refuseImports(staying, runOverrides);
+  const others = { unflushed: [job.before, unflushed], runOverrides };
   await findGone(job.records, companyId, job.known, others, job.gone, job.settleMs);
   const listed = versionsToList(job.known, others, job.gone);
   job.lease.check();
-  const run = await storeAside(context.table, companyId, segments, { ...listed, looseNotes: [] });
+  const run = await completeRun(context.table, companyId, segments, { ...listed, looseNotes: [] });
   const manifest = [run, ...staying].map(({ id }) => id);
   if ((await publish(context, companyId, unflushed.head, run, manifest)) !== undefined) return staying.length;
   await discardRun(context.table, companyId, { ...run, segments: [] });
@@ -217,8 +228,8 @@ async function stayingRuns({ context, companyId, replaced }: Job, { manifest }: 
 }
 
 /** Imported rows are listed nowhere, so that it cannot be told which of them the rebuild has read already. */
-function refuseImports(staying: readonly Run[], asides: readonly Aside[]): void {
-  const isImported = staying.some(({ rows }, i) => rows > (asides[i]?.overrides.prospects.ids.length ?? 0));
+function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
+  const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
   if (isImported) throw new RebuildRefused("an import was added meanwhile");
 }
 
@@ -266,7 +277,7 @@ export interface ListedVersions {
 /** What may say something of a record besides the rebuilt run. */
 export interface Others {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
-  readonly asides: readonly Aside[];
+  readonly runOverrides: readonly RunOverrides[];
 }
 
 /** `gone`: notes that were deleted before they were read. */
@@ -274,7 +285,7 @@ export function versionsToList(known: KnownVersions, others: Others, gone: Reado
   const prospects = new Set(others.unflushed.flatMap(({ entries }) => entries.map(({ id }) => id)));
   const claims = noteClaims(others);
   const noteIds = new Set(claims.map(({ noteId }) => noteId));
-  for (const { overrides } of others.asides) {
+  for (const { overrides } of others.runOverrides) {
     for (const id of overrides.prospects.ids) prospects.add(id);
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
@@ -293,9 +304,9 @@ const listed = (versions: NewestVersions, ids: Iterable<number>): { id: number; 
     return version === 0 ? [] : [{ id, version }];
   });
 
-const noteClaims = ({ unflushed, asides }: Others): NoteEntry[] => [
+const noteClaims = ({ unflushed, runOverrides }: Others): NoteEntry[] => [
   ...unflushed.flatMap(({ notes }) => notes),
-  ...asides.flatMap(({ looseNotes }) => looseNotes),
+  ...runOverrides.flatMap(({ looseNotes }) => looseNotes),
 ];
 
 /**
@@ -312,7 +323,7 @@ export async function findGone(
   settleMs: number,
 ): Promise<void> {
   const deletions = new NewestVersions();
-  for (const { overrides } of others.asides) {
+  for (const { overrides } of others.runOverrides) {
     for (const [i, id] of overrides.notes.ids.entries()) deletions.add(id, overrides.notes.versions[i] ?? 0, 0);
   }
   const claims = noteClaims(others);

@@ -52,7 +52,7 @@ export class LoadedSegment {
     return this.isRead && this.#newest === undefined ? this.count : 0;
   }
 
-  putInOrder(): void {
+  sortForLists(): void {
     this.#newest = listOrder(this.main);
     this.#postings.clear();
   }

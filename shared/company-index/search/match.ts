@@ -1,6 +1,6 @@
 /** Finds what a read wants: of each segment the rows that pass, and the unflushed prospects that do. */
 import { type Criteria, canMeet, passes, withinBox } from "#shared/company-index/criteria.ts";
-import { type Stretch, stretchesOf } from "#shared/company-index/geohash.ts";
+import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import {
   type IndexView,
@@ -11,14 +11,14 @@ import {
 } from "#shared/company-index/search/loaded-segment.ts";
 import {
   allRows,
+  BboxFilter,
   codedFilter,
   keepRows,
   noRows,
   type RowFilter,
   type Wanted,
-  WindowFilter,
 } from "#shared/company-index/search/row-filter.ts";
-import { findWords, makeSomeWords, type WordHits } from "#shared/company-index/search/text-search.ts";
+import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/search/text-search.ts";
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
@@ -41,8 +41,8 @@ export interface Matches {
 
 /** Every segment that can meet the criteria must be in the view with the columns they look at; with words, every segment. */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
-  if (criteria.words.length > 0) makeSomeWords(view);
-  putSomeInOrder(view);
+  if (criteria.words.length > 0) buildSomeWords(view);
+  sortSome(view);
   const words = findWords(view, criteria);
   const search = new Search(criteria, words);
   const segments: SegmentMatches[] = [];
@@ -63,12 +63,12 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
 /** Rows that one read puts in the order of lists: some 10 ms of work. In order, a page is found without a look at all matches. */
 const ORDERED_AT_ONCE = 100_000;
 
-function putSomeInOrder({ segments }: IndexView): void {
+function sortSome({ segments }: IndexView): void {
   let rows = 0;
   for (const { segment } of segments) {
     const { waiting } = segment;
     if (waiting === 0 || rows >= ORDERED_AT_ONCE) continue;
-    segment.putInOrder();
+    segment.sortForLists();
     rows += waiting;
   }
 }
@@ -77,7 +77,7 @@ function putSomeInOrder({ segments }: IndexView): void {
 class Search {
   readonly #criteria: Criteria;
   readonly #words: readonly WordHits[];
-  #stretches: readonly Stretch[] | undefined;
+  #ranges: readonly GeohashRange[] | undefined;
   #looked = 0;
 
   constructor(criteria: Criteria, words: readonly WordHits[]) {
@@ -92,29 +92,29 @@ class Search {
   /** Of number `at` of the view. Begins with the filter that lets the fewest rows pass, so that the others look at no more than these. */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
-    const window = this.#windowIn(segment);
+    const bbox = this.#windowIn(segment);
     const filters = codedFilters(segment, this.#criteria);
     for (const { rows } of this.#words) filters.push(rows[at] ?? noRows);
-    if (window !== undefined) filters.push(window);
+    if (bbox !== undefined) filters.push(bbox);
     if (filters.length > 1) filters.sort((a, b) => a.size - b.size);
     const [narrowest, ...others] = filters;
     let rows = narrowest?.rows() ?? allRows(segment.count);
     if (dead !== undefined) rows = keepRows(rows, (row) => dead[row] === 0);
     for (const filter of others) rows = keepRows(rows, (row) => filter.has(row));
     rows = keepCreated(rows, segment, this.#criteria);
-    if (this.#criteria.box !== undefined) this.#looked += window?.compared ?? rows.length;
-    if (window === undefined) rows = keepPlaced(rows, segment, this.#criteria);
+    if (this.#criteria.box !== undefined) this.#looked += bbox?.compared ?? rows.length;
+    if (bbox === undefined) rows = keepOnMap(rows, segment, this.#criteria);
     segment.isRead = true;
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }
 
   /** Undefined where all that is on the map is within the box. */
-  #windowIn({ geo, entry }: LoadedSegment): WindowFilter | undefined {
+  #windowIn({ geo, entry }: LoadedSegment): BboxFilter | undefined {
     const { box } = this.#criteria;
     if (box === undefined || withinBox(entry.zone, box)) return undefined;
     if (geo === undefined) throw coordinatesMissing();
-    this.#stretches ??= stretchesOf(box);
-    return new WindowFilter(geo, box, this.#stretches);
+    this.#ranges ??= geohashRanges(box);
+    return new BboxFilter(geo, box, this.#ranges);
   }
 }
 
@@ -144,7 +144,7 @@ function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria
 }
 
 /** What has both coordinates, where that is asked for. */
-function keepPlaced(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
+function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
   if (box === undefined && onMap !== true) return rows;
   if (geo === undefined) throw coordinatesMissing();
   const { lat, lng } = geo;

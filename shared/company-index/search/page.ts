@@ -1,20 +1,20 @@
 /** One page of matches in list order: newest created first; of the same instant, the higher id first. */
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 
-export interface Place {
+export interface ProspectRef {
   readonly id: number;
   /** Of the prospect's row, as the index knows it. */
   readonly version: number;
   readonly createdAt: number;
 }
 
-const inListOrder = (a: Place, b: Place): number => b.createdAt - a.createdAt || b.id - a.id;
+const inListOrder = (a: ProspectRef, b: ProspectRef): number => b.createdAt - a.createdAt || b.id - a.id;
 
 /** The places from `offset` on, at most `count`. Only the page itself is put in order, not what comes before or after it. */
-export function pageOf(matches: Matches, offset: number, count: number): Place[] {
+export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
-  const first = new FirstPlaces(wanted, matches.total);
+  const first = new FirstRefs(wanted, matches.total);
   // The newest runs first: most of the older rows then come too late.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
@@ -31,7 +31,7 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
 const SPARE = 512;
 
 /** Those that come first in list order, of all that are offered; side by side in typed arrays, for a page may be the last of a million. */
-class FirstPlaces {
+class FirstRefs {
   readonly #wanted: number;
   readonly #createdAt: Float64Array;
   readonly #ids: Float64Array;
@@ -78,10 +78,10 @@ class FirstPlaces {
   }
 
   /** The wanted ones but the first `offset`, in order. */
-  from(offset: number): Place[] {
+  from(offset: number): ProspectRef[] {
     this.#keepWanted();
     this.#part(offset);
-    const places: Place[] = [];
+    const places: ProspectRef[] = [];
     for (let at = offset; at < this.#size; at++) {
       places.push({ id: this.#ids[at] ?? 0, version: this.#versions[at] ?? 0, createdAt: this.#createdAt[at] ?? 0 });
     }
@@ -129,12 +129,12 @@ class FirstPlaces {
 }
 
 /** Newest created first; of the same instant, the higher id first. */
-export function* inOrder({ segments, unflushed, total }: Matches): Generator<Place, void, undefined> {
+export function* inOrder({ segments, unflushed, total }: Matches): Generator<ProspectRef, void, undefined> {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);
   const createdAt = new Float64Array(total);
   let size = 0;
-  const add = (place: Place): void => {
+  const add = (place: ProspectRef): void => {
     ids[size] = place.id;
     versions[size] = place.version;
     createdAt[size++] = place.createdAt;

@@ -2,7 +2,7 @@
 
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
-import { placeOf, type Stretch } from "#shared/company-index/geohash.ts";
+import { type GeohashRange, geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
@@ -139,13 +139,13 @@ export function codedFilter(
   const chosen = chosenCodes(postings.codes, wanted);
   if (chosen.length === values.length) return undefined;
   const { starts, rows, inListOrder } = postings;
-  const stretches = chosen.map((code) => rows.subarray(starts[code], starts[code + 1]));
+  const ranges = chosen.map((code) => rows.subarray(starts[code], starts[code + 1]));
   const [only] = chosen;
   const isOne = chosen.length === 1;
   return {
-    size: stretches.reduce((sum, { length }) => sum + length, 0),
+    size: ranges.reduce((sum, { length }) => sum + length, 0),
     inListOrder: inListOrder && chosen.length < 2,
-    rows: () => joined(stretches),
+    rows: () => joined(ranges),
     has: isOne ? (row) => codes[row] === only : amongCodes(codes, chosen),
   };
 }
@@ -171,12 +171,12 @@ function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number
   };
 }
 
-function joined(stretches: readonly Uint16Array[]): Uint16Array {
-  const [only, second] = stretches;
+function joined(ranges: readonly Uint16Array[]): Uint16Array {
+  const [only, second] = ranges;
   if (only !== undefined && second === undefined) return only;
-  const rows = new Uint16Array(stretches.reduce((sum, { length }) => sum + length, 0));
+  const rows = new Uint16Array(ranges.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
-  for (const stretch of stretches) {
+  for (const stretch of ranges) {
     rows.set(stretch, at);
     at += stretch.length;
   }
@@ -184,7 +184,7 @@ function joined(stretches: readonly Uint16Array[]): Uint16Array {
 }
 
 /** The rows of one segment that lie in the box. */
-export class WindowFilter implements RowFilter {
+export class BboxFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
   readonly #box: Box;
@@ -194,10 +194,10 @@ export class WindowFilter implements RowFilter {
   readonly size: number;
   #compared = 0;
 
-  constructor(geo: GeoColumns, box: Box, stretches: readonly Stretch[]) {
+  constructor(geo: GeoColumns, box: Box, ranges: readonly GeohashRange[]) {
     this.#geo = geo;
     this.#box = box;
-    this.#spans = spansOf(geo, stretches);
+    this.#spans = spansOf(geo, ranges);
     this.size = this.#spans.reduce((sum, [first, end]) => sum + end - first, 0);
   }
 
@@ -226,34 +226,34 @@ export class WindowFilter implements RowFilter {
   }
 }
 
-function spansOf({ lat, lng }: GeoColumns, stretches: readonly Stretch[]): [number, number][] {
+function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): [number, number][] {
   const count = lat.length;
-  const placeAt = (row: number): number => {
+  const geohashAtRow = (row: number): number => {
     const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
-    return Number.isNaN(y) || Number.isNaN(x) ? -1 : placeOf(y, x);
+    return Number.isNaN(y) || Number.isNaN(x) ? -1 : geohashAt(y, x);
   };
   /** First row, from this one on, that does not lie before a place. */
-  const rowAt = (place: number, from: number): number => {
+  const rowAt = (geohash: number, from: number): number => {
     let [low, high] = [from, count];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (placeAt(middle) < place) low = middle + 1;
+      if (geohashAtRow(middle) < geohash) low = middle + 1;
       else high = middle;
     }
     return low;
   };
   const spans: [number, number][] = [];
-  const last = placeAt(count - 1);
-  let next = placeAt(0);
+  const last = geohashAtRow(count - 1);
+  let next = geohashAtRow(0);
   let row = 0;
-  for (const { from, to } of stretches) {
+  for (const { from, to } of ranges) {
     if (to <= next) continue;
     if (from > last) break;
     const first = from <= next ? row : rowAt(from, row);
     row = to > last ? count : rowAt(to, first);
     if (row > first) spans.push([first, row]);
     if (row === count) break;
-    next = placeAt(row);
+    next = geohashAtRow(row);
   }
   return spans;
 }

@@ -18,7 +18,7 @@ export interface WordHits {
 const WORDS_AT_ONCE = 8_000_000;
 
 /** Before a search that is not a function's first one. */
-export function makeSomeWords({ segments }: IndexView): void {
+export function buildSomeWords({ segments }: IndexView): void {
   let bytes = 0;
   for (const { segment } of segments) {
     const waiting = segment.text?.waiting ?? 0;

@@ -2,14 +2,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import { readUnflushed, removeUnflushed, type Unflushed, weightOf, withTexts } from "#shared/company-index/delta.ts";
-import { type Head, type Run, readManifest, readSheets } from "#shared/company-index/manifest.ts";
-import { readAsides } from "#shared/company-index/pieces.ts";
+import { type Head, type Run, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
+import { readRunOverrides } from "#shared/company-index/pieces.ts";
 import { isTombstone } from "#shared/company-index/record.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { type Delta, newestUnflushed, type RunsInView, runsInView } from "#shared/company-index/versions.ts";
-import { sweep } from "#shared/company-index/write/garbage-collection.ts";
+import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
+import { collectGarbage } from "#shared/company-index/write/garbage-collection.ts";
 import { inMemory, mergeRuns, runsToMerge } from "#shared/company-index/write/merge.ts";
-import { arranged } from "#shared/company-index/write/order.ts";
+import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { discardRun, type IndexContext, type NewRun, publish, storeRun } from "#shared/company-index/write/publish.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -43,20 +43,23 @@ export async function flush(
   const { head } = unflushed;
   const entries = unflushed.keys.length;
   if (unflushed.weight < least) return { entries: 0, left: unflushed.weight, merges: 0 };
-  const sheets = await readSheets(table, companyId, "strong");
-  const found: Holding = { head, runs: (await readManifest(table, companyId, head.manifest, { sheets })).runs };
+  const runManifests = await readRunManifests(table, companyId, "strong");
+  const found: IndexState = {
+    head,
+    runs: (await readManifest(table, companyId, head.manifest, { runManifests })).runs,
+  };
   const built = await newRun(table, companyId, found.runs, unflushed);
-  const put = built === undefined ? { holding: found, merges: 0 } : await putNewRun(context, companyId, found, built);
+  const put = built === undefined ? { state: found, merges: 0 } : await putNewRun(context, companyId, found, built);
   if (put === undefined) return { entries: 0, left: unflushed.weight, merges: 0 };
   await sleep(settleMs);
   await removeUnflushed(table, companyId, unflushed);
-  if (put.holding !== found) await sweep(table, companyId, head.manifest, sheets, clock.now());
+  if (put.state !== found) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
   // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
-  return { entries, left: 0, merges: put.merges + (await mergeAll(context, companyId, put.holding)) };
+  return { entries, left: 0, merges: put.merges + (await mergeAll(context, companyId, put.state)) };
 }
 
 interface Put {
-  readonly holding: Holding;
+  readonly state: IndexState;
   readonly merges: number;
 }
 
@@ -67,12 +70,12 @@ interface Put {
 async function putNewRun(
   context: IndexContext,
   companyId: number,
-  found: Holding,
+  found: IndexState,
   built: BuiltRun,
 ): Promise<Put | undefined> {
   const { head, runs } = found;
   const sizes = [...runs, { rows: built.rows.length }];
-  const from = isResting(context, head) ? undefined : mergeable(sizes);
+  const from = isCompactionLocked(context, head) ? undefined : mergeable(sizes);
   const takesIn = from !== undefined && from > 0;
   const run = takesIn
     ? mergeRuns(
@@ -80,26 +83,27 @@ async function putNewRun(
         false,
       )
     : built;
-  const holding = await putRun(context, companyId, found, takesIn ? from : runs.length, run);
-  return holding === undefined ? undefined : { holding, merges: takesIn ? 1 : 0 };
+  const state = await putRun(context, companyId, found, takesIn ? from : runs.length, run);
+  return state === undefined ? undefined : { state, merges: takesIn ? 1 : 0 };
 }
 
 /** While a rebuild is about to replace runs, these must not be mixed with newer ones. */
-const isResting = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean => mergesRestUntil > clock.now();
+const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
+  mergesRestUntil > clock.now();
 
 /** Gives how many merges there were. */
-async function mergeAll(context: IndexContext, companyId: number, found: Holding): Promise<number> {
-  let holding: Holding | undefined = found;
+async function mergeAll(context: IndexContext, companyId: number, found: IndexState): Promise<number> {
+  let state: IndexState | undefined = found;
   for (let merges = 0; ; merges++) {
-    if (isResting(context, holding.head)) return merges;
-    const from = mergeable(holding.runs);
+    if (isCompactionLocked(context, state.head)) return merges;
+    const from = mergeable(state.runs);
     if (from === undefined) return merges;
-    holding = await merge(context, companyId, holding, from);
-    if (holding === undefined) return merges;
+    state = await merge(context, companyId, state, from);
+    if (state === undefined) return merges;
   }
 }
 
-interface Holding {
+interface IndexState {
   readonly head: Head;
   readonly runs: readonly Run[];
 }
@@ -115,15 +119,15 @@ async function newRun(
   runs: readonly Run[],
   unflushed: Unflushed,
 ): Promise<BuiltRun | undefined> {
-  const asides = await readAsides(table, companyId, runs);
-  const known = runsInView(asides);
+  const runOverrides = await readRunOverrides(table, companyId, runs);
+  const known = flushedVersions(runOverrides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
   const delta = await withSettledTexts(table, companyId, newest, known, unflushed.aside);
   const prospects = [...delta.prospects.values()];
   const notes = [...delta.notes.values()];
   if (prospects.length + notes.length === 0) return undefined;
   return {
-    rows: arranged(prospects.flatMap((entry) => (isTombstone(entry) ? [] : [{ row: entry, notes: [] }]))),
+    rows: sortedByGeohash(prospects.flatMap((entry) => (isTombstone(entry) ? [] : [{ row: entry, notes: [] }]))),
     looseNotes: notes.flatMap(({ text, ...note }) => (text === null ? [] : [{ ...note, text }])),
     prospects,
     notes: notes.map(({ noteId, version }) => ({ id: noteId, version })),
@@ -135,7 +139,7 @@ async function withSettledTexts(
   table: Table,
   companyId: number,
   newest: Delta,
-  known: RunsInView,
+  known: FlushedVersions,
   aside: ReadonlySet<string>,
 ): Promise<Delta> {
   for (let attempt = 1; ; attempt++) {
@@ -150,10 +154,10 @@ async function withSettledTexts(
 async function putRun(
   context: IndexContext,
   companyId: number,
-  { head, runs }: Holding,
+  { head, runs }: IndexState,
   from: number,
   built: NewRun,
-): Promise<Holding | undefined> {
+): Promise<IndexState | undefined> {
   const run = await storeRun(context.table, companyId, built);
   const next = [...runs.slice(0, from), run];
   const manifest = next.map(({ id }) => id);
@@ -164,7 +168,7 @@ async function putRun(
 }
 
 /** How much larger the newer runs are together than a run that they take in: each time, all its rows are written again. */
-export const CAUGHT_UP = 5;
+export const MERGE_RATIO = 5;
 
 /**
  * Age of the first of the newest runs that are to be merged: one that the newer ones together have left behind. Sizes then grow
@@ -176,7 +180,7 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
   let first: number | undefined;
   for (let age = runs.length - 1; age >= 0; age--) {
     const size = sizeOf(runs[age]);
-    if (newer > 0 && newer >= size * (age === 0 ? 1 : CAUGHT_UP)) first = age;
+    if (newer > 0 && newer >= size * (age === 0 ? 1 : MERGE_RATIO)) first = age;
     newer += size;
   }
   return first;
@@ -190,12 +194,12 @@ const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 async function merge(
   context: IndexContext,
   companyId: number,
-  holding: Holding,
+  state: IndexState,
   from: number,
-): Promise<Holding | undefined> {
-  const toMerge = await runsToMerge(context.table, companyId, holding.runs.slice(from));
-  if (from === 0 && (await hasRemainders(context.table, companyId, runsInView(toMerge)))) return undefined;
-  return putRun(context, companyId, holding, from, mergeRuns(toMerge, from === 0));
+): Promise<IndexState | undefined> {
+  const toMerge = await runsToMerge(context.table, companyId, state.runs.slice(from));
+  if (from === 0 && (await hasRemainders(context.table, companyId, flushedVersions(toMerge)))) return undefined;
+  return putRun(context, companyId, state, from, mergeRuns(toMerge, from === 0));
 }
 
 /**
@@ -205,7 +209,7 @@ async function merge(
 async function hasRemainders(
   table: Table,
   companyId: number,
-  { prospectVersions, noteVersions }: RunsInView,
+  { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, aside } = await readUnflushed(table, companyId);
   // Without its text an entry of the very version that the runs have is known by that alone.

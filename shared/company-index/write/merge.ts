@@ -4,7 +4,7 @@
  */
 
 import type { Run } from "#shared/company-index/manifest.ts";
-import { noAside, readAsides, readSegments } from "#shared/company-index/pieces.ts";
+import { noRunOverrides, readRunOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import type { NoteText } from "#shared/company-index/record.ts";
 import {
   columnsOf,
@@ -14,7 +14,7 @@ import {
   type SegmentColumns,
 } from "#shared/company-index/segment.ts";
 import { addAll, NewestVersions, type Overrides, type Versions } from "#shared/company-index/versions.ts";
-import { alongCurve, cutIntoSegments, type Placed, placed } from "#shared/company-index/write/order.ts";
+import { atGeohash, cutIntoSegments, mergeSorted, type RowAtGeohash } from "#shared/company-index/write/order.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
@@ -93,17 +93,21 @@ function* merged(
   notes: NewestVersions,
   strays: ReadonlyMap<number, readonly NoteText[]>,
 ): Generator<RowWithNotes> {
-  for (const { row, notes: own } of alongCurve(runs.map((run) => liveRowsOf(run, prospects, notes)))) {
+  for (const { row, notes: own } of mergeSorted(runs.map((run) => liveRowsOf(run, prospects, notes)))) {
     yield { row, notes: [...own, ...(strays.get(row.id) ?? [])] };
   }
 }
 
-function* liveRowsOf(run: RunToMerge, prospects: NewestVersions, notes: NewestVersions): Generator<Placed, undefined> {
+function* liveRowsOf(
+  run: RunToMerge,
+  prospects: NewestVersions,
+  notes: NewestVersions,
+): Generator<RowAtGeohash, undefined> {
   for (const decode of run.segments) {
     for (const { row, notes: own } of rowsOf(decode())) {
       if (prospects.supersedes(row.id, row.version, run.age)) continue;
       const live = own.filter(({ noteId, version }) => !notes.supersedes(noteId, version, run.age));
-      yield placed({ row, notes: live });
+      yield atGeohash({ row, notes: live });
     }
   }
   return undefined;
@@ -111,11 +115,11 @@ function* liveRowsOf(run: RunToMerge, prospects: NewestVersions, notes: NewestVe
 
 /** Their ages count from 0. */
 export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
-  const asides = await readAsides(table, companyId, runs);
+  const runOverrides = await readRunOverrides(table, companyId, runs);
   const toMerge: RunToMerge[] = [];
   for (const [age, run] of runs.entries()) {
     const segments = await readSegments(table, companyId, run);
-    toMerge.push({ age, segments, ...(asides[age] ?? noAside) });
+    toMerge.push({ age, segments, ...(runOverrides[age] ?? noRunOverrides) });
   }
   return toMerge;
 }

@@ -1,6 +1,6 @@
 /** Rows in the order of the geohash curve: sorted, merged from sorted streams, and cut into segments. */
 
-import { GEOHASH_BITS, placeOf } from "#shared/company-index/geohash.ts";
+import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
@@ -10,10 +10,10 @@ export const SEGMENT_ROWS = 4_096;
 const SEGMENT_TEXT = 2_000_000;
 
 /** Place along the geohash curve; what is not on the map comes first. */
-export const curvePlace = ({ lat, lng }: IndexRow): number => placeOf(lat, lng);
+export const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
-export const byPlace = (a: { place: number; id: number }, b: { place: number; id: number }): number =>
-  a.place - b.place || a.id - b.id;
+export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
+  a.geohash - b.geohash || a.id - b.id;
 
 /**
  * Rows in the order of the curve, cut into stretches that are one segment each. A cut comes where the curve takes its largest
@@ -46,28 +46,28 @@ function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number 
   let best = rows.length;
   let bestStep = -1;
   const least = Math.max(1, Math.floor(rows.length * LEAST_PART));
-  let place = placeAt(rows, least - 1);
+  let geohash = geohashAtRow(rows, least - 1);
   for (let at = least; at <= rows.length; at++) {
-    const following = at < rows.length ? placeAt(rows, at) : curvePlace(next.row);
-    const step = stepBetween(place, following);
+    const following = at < rows.length ? geohashAtRow(rows, at) : geohashOf(next.row);
+    const step = stepBetween(geohash, following);
     if (step >= bestStep) [best, bestStep] = [at, step];
-    place = following;
+    geohash = following;
   }
   return best;
 }
 
-const placeAt = (rows: readonly RowWithNotes[], at: number): number => {
+const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
   const entry = rows[at];
-  return entry === undefined ? -1 : curvePlace(entry.row);
+  return entry === undefined ? -1 : geohashOf(entry.row);
 };
 
 const LOW = 2 ** 26;
 
 /** Bits below the first one that differs, and that one: the size of the smallest geohash cell with both places. */
-function stepBetween(place: number, following: number): number {
-  if (place < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
-  const high = Math.floor(place / LOW) ^ Math.floor(following / LOW);
-  return high === 0 ? 32 - Math.clz32((place % LOW) ^ (following % LOW)) : 58 - Math.clz32(high);
+function stepBetween(geohash: number, following: number): number {
+  if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
+  const high = Math.floor(geohash / LOW) ^ Math.floor(following / LOW);
+  return high === 0 ? 32 - Math.clz32((geohash % LOW) ^ (following % LOW)) : 58 - Math.clz32(high);
 }
 
 const textLength = (entries: readonly RowWithNotes[]): number =>
@@ -76,20 +76,20 @@ const textLength = (entries: readonly RowWithNotes[]): number =>
     0,
   );
 
-export const arranged = (entries: readonly RowWithNotes[]): RowWithNotes[] =>
+export const sortedByGeohash = (entries: readonly RowWithNotes[]): RowWithNotes[] =>
   entries
-    .map((entry) => ({ entry, place: curvePlace(entry.row), id: entry.row.id }))
-    .sort(byPlace)
+    .map((entry) => ({ entry, geohash: geohashOf(entry.row), id: entry.row.id }))
+    .sort(byGeohash)
     .map(({ entry }) => entry);
 
 /** Streams that are in the order of the curve as one that is. */
-export function* alongCurve(streams: readonly Iterator<Placed, undefined>[]): Generator<RowWithNotes> {
+export function* mergeSorted(streams: readonly Iterator<RowAtGeohash, undefined>[]): Generator<RowWithNotes> {
   const heads = streams.map((stream) => stream.next());
   for (;;) {
     let first = -1;
     for (const [i, head] of heads.entries()) {
       const best = heads[first];
-      if (head.done !== true && (best === undefined || best.done === true || byPlace(head.value, best.value) < 0))
+      if (head.done !== true && (best === undefined || best.done === true || byGeohash(head.value, best.value) < 0))
         first = i;
     }
     const head = heads[first];
@@ -100,18 +100,22 @@ export function* alongCurve(streams: readonly Iterator<Placed, undefined>[]): Ge
   }
 }
 
-export interface Placed {
-  readonly place: number;
+export interface RowAtGeohash {
+  readonly geohash: number;
   readonly id: number;
   readonly entry: RowWithNotes;
 }
 
-export const placed = (entry: RowWithNotes): Placed => ({ place: curvePlace(entry.row), id: entry.row.id, entry });
+export const atGeohash = (entry: RowWithNotes): RowAtGeohash => ({
+  geohash: geohashOf(entry.row),
+  id: entry.row.id,
+  entry,
+});
 
 /** Rows that are sorted at once: a few ten megabytes. */
-const STRETCH_ROWS = 32_768;
+const CHUNK_ROWS = 32_768;
 /** Characters of their texts, all notes included. */
-const STRETCH_TEXT = 16_000_000;
+const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;
 
@@ -123,26 +127,26 @@ export class RowSorter {
   add(entry: RowWithNotes): void {
     this.#waiting.push(entry);
     this.#length += entry.row.text.length + entry.notes.reduce((sum, { text }) => sum + text.length, 0);
-    if (this.#waiting.length >= STRETCH_ROWS || this.#length >= STRETCH_TEXT) this.#pack();
+    if (this.#waiting.length >= CHUNK_ROWS || this.#length >= CHUNK_TEXT) this.#pack();
   }
 
   /** All that were added. To be read once. */
   *sorted(): Generator<RowWithNotes> {
     this.#pack();
-    yield* alongCurve(this.#stretches.map(unpacked));
+    yield* mergeSorted(this.#stretches.map(decodedRows));
   }
 
   #pack(): void {
     if (this.#waiting.length === 0) return;
-    this.#stretches.push([...cutIntoSegments(arranged(this.#waiting))].map(encodeSegment));
+    this.#stretches.push([...cutIntoSegments(sortedByGeohash(this.#waiting))].map(encodeSegment));
     this.#waiting = [];
     this.#length = 0;
   }
 }
 
-export function* unpacked(segments: Packed[]): Generator<Placed, undefined> {
+export function* decodedRows(segments: Packed[]): Generator<RowAtGeohash, undefined> {
   for (let next = segments.shift(); next !== undefined; next = segments.shift()) {
-    for (const entry of rowsOf(columnsOf("sorted rows", next))) yield placed(entry);
+    for (const entry of rowsOf(columnsOf("sorted rows", next))) yield atGeohash(entry);
   }
   return undefined;
 }

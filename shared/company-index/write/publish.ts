@@ -8,17 +8,17 @@ import {
   type Head,
   moveHead,
   type Run,
-  readSheets,
+  readRunManifests,
+  runManifestItem,
+  runManifestOf,
   type SegmentEntry,
-  sheetItem,
-  sheetOf,
 } from "#shared/company-index/manifest.ts";
 import { cutPiece, newPieceId, piecesOf, removePieces, type StoredPiece } from "#shared/company-index/pieces.ts";
 import type { NoteText } from "#shared/company-index/record.ts";
 import { encodeSegment, type Group, type RowWithNotes } from "#shared/company-index/segment.ts";
 import { encodeNotes, encodeOverrides } from "#shared/company-index/versions.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
-import { arranged, cutIntoSegments, SEGMENT_ROWS } from "#shared/company-index/write/order.ts";
+import { cutIntoSegments, SEGMENT_ROWS, sortedByGeohash } from "#shared/company-index/write/order.ts";
 import type { AppContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -40,7 +40,7 @@ export interface NewRun {
 
 /** Stores the run's pieces, one segment after the other. Nothing leads to them yet. `newId` names the run and each segment. */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
-  storeAside(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
+  completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
 /** `rows` in the order of the curve. `between` is awaited before each segment. */
 export async function storeSegments(
@@ -66,7 +66,7 @@ export async function storeSegments(
 }
 
 /** The run of these segments with what stands beside them. */
-export async function storeAside(
+export async function completeRun(
   table: Table,
   companyId: number,
   segments: SegmentEntry[],
@@ -74,7 +74,7 @@ export async function storeAside(
   newId = newPieceId,
 ): Promise<Run> {
   const id = newId();
-  const aside = buildAside(prospects, notes, loose);
+  const aside = encodeRunOverrides(prospects, notes, loose);
   const isFew = aside.overrides !== undefined && aside.overrides.length <= FEW_BYTES;
   const [overrides, looseNotes] = await Promise.all([
     storePiece(table, companyId, id, "overrides", isFew ? undefined : aside.overrides),
@@ -112,23 +112,23 @@ export async function publish(
   commit?: Commit,
 ): Promise<Head | undefined> {
   const replaced = from.manifest.filter((id) => !manifest.includes(id));
-  await table.batchPut([sheetItem(companyId, sheetOf(run, clock.now(), replaced))]);
+  await table.batchPut([runManifestItem(companyId, runManifestOf(run, clock.now(), replaced))]);
   const next: Head = { ...from, version: from.version + 1, manifest: [...manifest] };
   const standing = await moveHead(table, companyId, from, next, commit);
-  if (standing === undefined || (await hasHeld(table, companyId, standing, run.id))) return next;
+  if (standing === undefined || (await wasPublished(table, companyId, standing, run.id))) return next;
   return undefined;
 }
 
 /** Whether the run is in the index, or was and has been replaced since. */
-async function hasHeld(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
+async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
   if (manifest.includes(runId)) return true;
-  return retiredIn(manifest, await readSheets(table, companyId, "strong")).has(runId);
+  return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
 }
 
 /** Nothing led to it, or nothing will. */
 export async function discardRun(table: Table, companyId: number, run: Run): Promise<void> {
   await removePieces(table, companyId, piecesOf({ runs: [run] }));
-  await table.batchRemove([keys.runSheet(companyId, run.id)]);
+  await table.batchRemove([keys.runManifest(companyId, run.id)]);
 }
 
 export interface BuiltSegment {
@@ -150,16 +150,16 @@ interface Versioned {
 }
 
 /** Undefined where there is nothing to store. */
-export interface BuiltAside {
+export interface EncodedRunOverrides {
   readonly overrides: Uint8Array | undefined;
   readonly looseNotes: Uint8Array | undefined;
 }
 
-export const buildAside = (
+export const encodeRunOverrides = (
   prospects: readonly Versioned[],
   notes: readonly Versioned[],
   looseNotes: readonly NoteText[],
-): BuiltAside => ({
+): EncodedRunOverrides => ({
   overrides: prospects.length + notes.length === 0 ? undefined : encodeOverrides(prospects, notes),
   looseNotes: looseNotes.length === 0 ? undefined : encodeNotes(looseNotes),
 });
@@ -180,7 +180,7 @@ export async function addImported(
   rows: readonly RowWithNotes[],
   { newId, commit }: ImportedOptions = {},
 ): Promise<void> {
-  const built = { rows: arranged(rows), looseNotes: [], prospects: [], notes: [] };
+  const built = { rows: sortedByGeohash(rows), looseNotes: [], prospects: [], notes: [] };
   await addRun(context, companyId, await storeRun(context.table, companyId, built, newId), commit);
 }
 

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { may } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type JobPlace, oneJob } from "#shared/aws/job-queue.ts";
-import { addRun, storeAside, storeSegments } from "#shared/company-index/write/publish.ts";
+import { addRun, completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -151,7 +151,7 @@ async function publishRows(context: JobContext, lease: ImportLease): Promise<voi
   const rows = await rowsAlongCurve(context.objects, { companyId, id }, progress.stretches);
   const segments = await storeSegments(context.table, companyId, rows, newId, () => lease.heartbeat({}));
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
-  const run = await storeAside(context.table, companyId, segments, noOverrides, newId);
+  const run = await completeRun(context.table, companyId, segments, noOverrides, newId);
   // A run that takes over from here stores the same pieces under the same names.
   await lease.heartbeat({});
   const commit = (move: Write) => context.table.transact([move, ...completed(context, lease, total.prospect)]);

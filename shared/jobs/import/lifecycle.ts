@@ -111,7 +111,7 @@ export async function clear(
   }
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => besideKeys.notePlaces(companyId, block)));
-  await removeAll(table, { ...keys.runSheets(companyId), begins: piecePrefix(id) });
+  await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
   // The pieces are numbered segments, then the run, which has no parts of its own.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([

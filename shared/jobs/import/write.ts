@@ -3,7 +3,7 @@ import type { JobPlace } from "#shared/aws/job-queue.ts";
 import type { Objects } from "#shared/aws/objects.ts";
 import { iso } from "#shared/clock.ts";
 import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/company-index/segment.ts";
-import { alongCurve, arranged, cutIntoSegments, unpacked } from "#shared/company-index/write/order.ts";
+import { cutIntoSegments, decodedRows, mergeSorted, sortedByGeohash } from "#shared/company-index/write/order.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -146,7 +146,7 @@ async function storeChunk(
   number: number,
   rows: readonly RowWithNotes[],
 ): Promise<void> {
-  const pieces = [...cutIntoSegments(arranged(rows))].map(encodeSegment).flatMap((segment) =>
+  const pieces = [...cutIntoSegments(sortedByGeohash(rows))].map(encodeSegment).flatMap((segment) =>
     groups.flatMap((group) => {
       const length = Buffer.alloc(LENGTH_BYTES);
       length.writeUInt32LE(segment[group].length);
@@ -166,7 +166,7 @@ export async function rowsAlongCurve(
   for (let number = 0; number < chunks; number++) {
     found.push(segmentsIn(await objects.get(importKeys.chunk(companyId, id, number))));
   }
-  return alongCurve(found.map(unpacked));
+  return mergeSorted(found.map(decodedRows));
 }
 
 function segmentsIn(bytes: Uint8Array): Record<Group, Uint8Array>[] {

@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
-import type { Place } from "#shared/company-index/search/page.ts";
+import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Consistency } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/item.ts";
@@ -63,7 +63,7 @@ const ROW_BYTES = 2_000;
 type Rows = Map<number, ExportRow>;
 
 /** A selected prospect with the version that the index knows. */
-export type Wanted = Pick<Place, "id" | "version">;
+export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
  * Returns a function that reads the next selected prospects in their order, undefined for a deleted one. `left` counts the

@@ -2,7 +2,7 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
-import { inOrder, type Place } from "#shared/company-index/search/page.ts";
+import { inOrder, type ProspectRef } from "#shared/company-index/search/page.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import { limits } from "#shared/limits.ts";
@@ -37,7 +37,7 @@ export async function selectProspects(context: ApiContext, caller: Caller, filte
   return { dictionary: names, order: orderOf(inOrder(matches), matches.total) };
 }
 
-function orderOf(matches: Iterable<Place>, total: number): Order {
+function orderOf(matches: Iterable<ProspectRef>, total: number): Order {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);
   let size = 0;

@@ -1,6 +1,6 @@
 /** The rows that the company index is made of, read block by block: as many prospects as there may be, a few blocks in memory. */
 import * as z from "zod/mini";
-import type { NotePlace, Records, SomeRecords } from "#shared/company-index/record.ts";
+import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
@@ -51,7 +51,7 @@ async function readSome(
   table: Table,
   companyId: number,
   prospectIds: readonly number[],
-  notePlaces: readonly NotePlace[],
+  notePlaces: readonly NoteRef[],
 ): Promise<SomeRecords> {
   const noteIds = notePlaces.map(({ noteId }) => noteId);
   const spots = noteIds.length === 0 ? [] : await findNotePlaces(table, companyId, noteIds);

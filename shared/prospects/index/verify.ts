@@ -8,16 +8,16 @@ import {
   type IndexEntry,
   type IndexRow,
   isTombstone,
-  type NotePlace,
+  type NoteRef,
   type NoteText,
   type Records,
   type SomeRecords,
 } from "#shared/company-index/record.ts";
-import { type Inspection, inspectIndex, type Witness } from "#shared/company-index/repair/inspect.ts";
+import { type Inspection, inspectIndex, type RecordVisitor } from "#shared/company-index/repair/inspect.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** Looks after the first one. */
-const LOOKS = 3;
+const RETRIES = 3;
 const PAUSE_MS = 1_000;
 /** Records that are looked at again: where more differ, the first faults say what is the matter. */
 const LOOKED_AT_AGAIN = 10_000;
@@ -49,12 +49,12 @@ export async function verifyIndex(
 ): Promise<Verdict> {
   const first = await compareAll(table, records, companyId, progress);
   let { inspection } = first;
-  let suspects = first.suspects.first(LOOKED_AT_AGAIN);
-  const unexamined = first.suspects.size - suspects.size;
+  let mismatches = first.mismatches.first(LOOKED_AT_AGAIN);
+  const unexamined = first.mismatches.size - mismatches.size;
   let faults: string[] = [];
-  for (let look = 0; look < LOOKS && suspects.size + inspection.faults.length > 0; look++) {
+  for (let look = 0; look < RETRIES && mismatches.size + inspection.faults.length > 0; look++) {
     await sleep(pauseMs);
-    ({ inspection, suspects, faults } = await lookAgain(table, records, companyId, suspects));
+    ({ inspection, mismatches, faults } = await lookAgain(table, records, companyId, mismatches));
   }
   const { runs, segments, unflushed } = inspection;
   const { prospects, notes } = first;
@@ -63,7 +63,7 @@ export async function verifyIndex(
 
 interface FirstLook {
   readonly inspection: Inspection;
-  readonly suspects: Suspects;
+  readonly mismatches: Mismatches;
   readonly prospects: number;
   readonly notes: number;
 }
@@ -74,33 +74,34 @@ async function compareAll(
   companyId: number,
   progress: (prospects: number) => void,
 ): Promise<FirstLook> {
-  const index = new Sightings();
+  const index = new IndexedRecords();
   const inspection = await inspectIndex(table, companyId, index);
-  index.forgetNotesOfNobody();
-  const suspects = new Suspects();
-  for (const id of index.repeated.prospects.keys()) suspects.prospects.add(id);
-  for (const id of index.repeated.notes.keys()) suspects.notes.set(id, index.notes.get(id)?.prospectId ?? 0);
+  index.dropNotesWithoutProspect();
+  const mismatches = new Mismatches();
+  for (const id of index.repeated.prospects.keys()) mismatches.prospects.add(id);
+  for (const id of index.repeated.notes.keys()) mismatches.notes.set(id, index.notes.get(id)?.prospectId ?? 0);
   let [prospects, notes] = [0, 0];
   for await (const some of records.readAll(companyId)) {
     const live = some.prospects.filter((entry) => !isTombstone(entry));
     const liveIds = new Set(live.map(({ id }) => id));
     const liveNotes = some.notes.filter(({ prospectId }) => liveIds.has(prospectId));
-    for (const row of live) if (!takeEqual(index.prospects, row.id, sightingOf(row))) suspects.prospects.add(row.id);
+    for (const row of live)
+      if (!takeEqual(index.prospects, row.id, fingerprintOf(row))) mismatches.prospects.add(row.id);
     for (const note of liveNotes) {
-      if (!takeEqual(index.notes, note.noteId, sightingOf(note))) suspects.notes.set(note.noteId, note.prospectId);
+      if (!takeEqual(index.notes, note.noteId, fingerprintOf(note))) mismatches.notes.set(note.noteId, note.prospectId);
     }
     prospects += live.length;
     notes += liveNotes.length;
     progress(prospects);
   }
-  for (const id of index.prospects.keys()) suspects.prospects.add(id);
-  for (const [id, { prospectId }] of index.notes) suspects.notes.set(id, prospectId);
-  return { inspection, prospects, notes, suspects: inspection.isReadable ? suspects : new Suspects() };
+  for (const id of index.prospects.keys()) mismatches.prospects.add(id);
+  for (const [id, { prospectId }] of index.notes) mismatches.notes.set(id, prospectId);
+  return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Mismatches() };
 }
 
 /** What is left in the end stands in the index alone, or differs. */
-function takeEqual(seen: Map<number, Sighting>, id: number, expected: Sighting): boolean {
-  const isEqual = seen.get(id)?.print === expected.print;
+function takeEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
+  const isEqual = seen.get(id)?.hash === expected.hash;
   if (isEqual) seen.delete(id);
   return isEqual;
 }
@@ -108,28 +109,33 @@ function takeEqual(seen: Map<number, Sighting>, id: number, expected: Sighting):
 interface OtherLook {
   readonly inspection: Inspection;
   /** Those that still differ, or were written just now. */
-  readonly suspects: Suspects;
+  readonly mismatches: Mismatches;
   readonly faults: string[];
 }
 
 /** The rows are read before the index and after it: where they are the same, the index must say so too. */
-async function lookAgain(table: Table, records: Records, companyId: number, suspects: Suspects): Promise<OtherLook> {
-  const read = () => records.readSome(companyId, suspects.prospectIds(), suspects.notePlaces());
+async function lookAgain(
+  table: Table,
+  records: Records,
+  companyId: number,
+  mismatches: Mismatches,
+): Promise<OtherLook> {
+  const read = () => records.readSome(companyId, mismatches.prospectIds(), mismatches.notePlaces());
   const before = rowsIn(await read());
-  const index = new Sightings(suspects);
+  const index = new IndexedRecords(mismatches);
   const inspection = await inspectIndex(table, companyId, index);
-  index.forgetNotesOfNobody();
+  index.dropNotesWithoutProspect();
   const after = rowsIn(await read());
-  const left = new Suspects();
-  if (!inspection.isReadable) return { inspection, suspects, faults: [] };
+  const left = new Mismatches();
+  if (!inspection.isReadable) return { inspection, mismatches, faults: [] };
   const faults: string[] = [];
-  for (const id of suspects.prospects) {
+  for (const id of mismatches.prospects) {
     const seen = { entry: index.prospects.get(id), times: index.repeated.prospects.get(id) };
     const verdict = judge(before.prospects.get(id), after.prospects.get(id), seen);
     if (verdict !== "fine") left.prospects.add(id);
     if (verdict !== "fine" && verdict !== "being written") faults.push(`prospect ${id} ${verdict}`);
   }
-  for (const [id, prospectId] of suspects.notes) {
+  for (const [id, prospectId] of mismatches.notes) {
     // Of a prospect that is deleted, no note is found; what the index says of the prospect itself has been judged.
     if (typeof after.prospects.get(prospectId) !== "object") continue;
     const seen = { entry: index.notes.get(id), times: index.repeated.notes.get(id) };
@@ -138,18 +144,18 @@ async function lookAgain(table: Table, records: Records, companyId: number, susp
     if (verdict !== "fine" && verdict !== "being written")
       faults.push(`note ${id} of prospect ${prospectId} ${verdict}`);
   }
-  return { inspection, suspects: left, faults };
+  return { inspection, mismatches: left, faults };
 }
 
 /** A row as it was seen; without a sighting it is deleted. */
-type RowSeen = Sighting | "deleted" | undefined;
+type RowSeen = Fingerprint | "deleted" | undefined;
 
 function rowsIn({ prospects, notes }: SomeRecords) {
   return {
     prospects: new Map<number, RowSeen>(
-      prospects.map((entry) => [entry.id, isTombstone(entry) ? "deleted" : sightingOf(entry)]),
+      prospects.map((entry) => [entry.id, isTombstone(entry) ? "deleted" : fingerprintOf(entry)]),
     ),
-    notes: new Map<number, RowSeen>(notes.map((note) => [note.noteId, sightingOf(note)])),
+    notes: new Map<number, RowSeen>(notes.map((note) => [note.noteId, fingerprintOf(note)])),
   };
 }
 
@@ -157,10 +163,10 @@ function rowsIn({ prospects, notes }: SomeRecords) {
 function judge(
   before: RowSeen,
   after: RowSeen,
-  { entry, times }: { entry: Sighting | undefined; times: number | undefined },
+  { entry, times }: { entry: Fingerprint | undefined; times: number | undefined },
 ): string {
   const isSame =
-    typeof before === "object" && typeof after === "object" ? before.print === after.print : before === after;
+    typeof before === "object" && typeof after === "object" ? before.hash === after.hash : before === after;
   if (!isSame) return "being written";
   if (times !== undefined) return `stands ${times} times in the index`;
   if (typeof after !== "object") {
@@ -170,11 +176,11 @@ function judge(
   if (entry === undefined) return "is missing from the index";
   if (entry.version !== after.version)
     return `has version ${entry.version} in the index and ${after.version} in its row`;
-  return entry.print === after.print ? "fine" : "has another content in the index than in its row";
+  return entry.hash === after.hash ? "fine" : "has another content in the index than in its row";
 }
 
 /** Records in question. */
-export class Suspects {
+export class Mismatches {
   readonly prospects = new Set<number>();
   /** By note, its prospect. */
   readonly notes = new Map<number, number>();
@@ -183,7 +189,7 @@ export class Suspects {
     return this.prospects.size + this.notes.size;
   }
 
-  notePlaces(): NotePlace[] {
+  notePlaces(): NoteRef[] {
     return [...this.notes].map(([noteId, prospectId]) => ({ prospectId, noteId }));
   }
 
@@ -193,8 +199,8 @@ export class Suspects {
   }
 
   /** The first ones, so many that there is room for them. */
-  first(count: number): Suspects {
-    const some = new Suspects();
+  first(count: number): Mismatches {
+    const some = new Mismatches();
     for (const id of this.prospects) if (some.size < count) some.prospects.add(id);
     for (const [id, prospectId] of this.notes) if (some.size < count) some.notes.set(id, prospectId);
     return some;
@@ -202,16 +208,16 @@ export class Suspects {
 }
 
 /** A record as it was seen, without its content: a million take some 200 MB. */
-export interface Sighting {
+export interface Fingerprint {
   readonly version: number;
   /** 48 bits that tell contents apart. */
-  readonly print: number;
+  readonly hash: number;
   readonly prospectId: number;
 }
 
-export const sightingOf = (record: IndexEntry | NoteText): Sighting => ({
+export const fingerprintOf = (record: IndexEntry | NoteText): Fingerprint => ({
   version: record.version,
-  print: createHash("sha1").update(canonical(record)).digest().readUIntBE(0, 6),
+  hash: createHash("sha1").update(canonical(record)).digest().readUIntBE(0, 6),
   prospectId: "noteId" in record ? record.prospectId : record.id,
 });
 
@@ -219,31 +225,31 @@ export const sightingOf = (record: IndexEntry | NoteText): Sighting => ({
 const canonical = (record: IndexEntry | NoteText): string => JSON.stringify(Object.entries(record).sort());
 
 /** `only`: of all other records nothing is kept. */
-export class Sightings implements Witness {
-  readonly prospects = new Map<number, Sighting>();
-  readonly notes = new Map<number, Sighting>();
+export class IndexedRecords implements RecordVisitor {
+  readonly prospects = new Map<number, Fingerprint>();
+  readonly notes = new Map<number, Fingerprint>();
   /** How often a record was seen, where it was more than once. */
   readonly repeated = { prospects: new Map<number, number>(), notes: new Map<number, number>() };
   readonly #only: { readonly prospects: ReadonlySet<number>; readonly notes: ReadonlyMap<number, number> } | undefined;
 
-  constructor(only?: Suspects) {
+  constructor(only?: Mismatches) {
     this.#only = only === undefined ? undefined : { prospects: new Set(only.prospectIds()), notes: only.notes };
   }
 
   prospect(row: IndexRow): void {
     if (this.#only?.prospects.has(row.id) === false) return;
     if (this.prospects.has(row.id)) countUp(this.repeated.prospects, row.id);
-    this.prospects.set(row.id, sightingOf(row));
+    this.prospects.set(row.id, fingerprintOf(row));
   }
 
   note(note: NoteText): void {
     if (this.#only?.notes.has(note.noteId) === false) return;
     if (this.notes.has(note.noteId)) countUp(this.repeated.notes, note.noteId);
-    this.notes.set(note.noteId, sightingOf(note));
+    this.notes.set(note.noteId, fingerprintOf(note));
   }
 
   /** A deleted prospect takes its notes along, at the latest when its runs are merged: until then no search finds them. */
-  forgetNotesOfNobody(): void {
+  dropNotesWithoutProspect(): void {
     for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
   }
 }

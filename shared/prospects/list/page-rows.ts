@@ -1,6 +1,6 @@
 /** The rows of one page of prospects, by the cheaper of two ways, block by block: a Query of the span or the rows one by one. */
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
-import type { Place } from "#shared/company-index/search/page.ts";
+import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/item.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -18,7 +18,7 @@ const EXACT_READS = 2;
 
 /** Gives the rows of a page in the order of its places. `belongs` says whether a row, as it is now, passes the filters of the list. */
 export type PageRows = (
-  places: readonly Place[],
+  places: readonly ProspectRef[],
   belongs: (row: StoredProspect) => boolean,
 ) => Promise<StoredProspect[] | StaleSnapshot>;
 
@@ -29,7 +29,7 @@ export type PageRows = (
  */
 export function pageRows(table: Table, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();
-  const isBehind = ({ id, version }: Place): boolean => (found.get(id)?.version ?? 0) < version;
+  const isBehind = ({ id, version }: ProspectRef): boolean => (found.get(id)?.version ?? 0) < version;
   let reads = 0;
   return async (places, belongs) => {
     if (++reads === 1) await readRows(table, companyId, places, found);
@@ -51,7 +51,7 @@ export function pageRows(table: Table, companyId: number): PageRows {
 async function readRows(
   table: Table,
   companyId: number,
-  places: readonly Place[],
+  places: readonly ProspectRef[],
   into: Map<number, StoredProspect>,
 ): Promise<void> {
   const single: number[] = [];
