@@ -144,3 +144,17 @@ export function degrees(limit: number) {
     z.transform((value) => (Math.abs(value) < 1e-9 ? 0 : value)),
   );
 }
+
+/** Texts of docs/openapi.json about these scalars. `recordTexts` holds for every schema that has a field of the name. */
+export const recordTexts = {
+  id: "Unique in the whole service.",
+  companyId: "The company that owns the record.",
+  createdAt: "UTC, with milliseconds.",
+  updatedAt: "UTC, with milliseconds. A write that changes nothing does not change it.",
+} as const;
+export const INSTANT_TEXT =
+  "ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.";
+export const VALUE_TEXT = "The label. Unique in the company without case; no comma and no semicolon.";
+export const COLOR_TEXT = "Hexadecimal, such as `#1D4ED8`.";
+export const LAT_TEXT = "Degrees, -90 to 90.";
+export const LNG_TEXT = "Degrees, -180 to 180.";

@@ -1,13 +1,10 @@
 /** POST /api/prospects/import: imports a CSV file of up to 10 000 rows within the request. */
-import * as z from "zod/mini";
 import { openObjects } from "#shared/aws/objects.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { UploadedFile, uploadedFile } from "#shared/http/uploaded-file.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
-import { FileResult } from "#shared/jobs/import/schema.ts";
+import { FileQuery, FileResult } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";
-import { MappingText } from "#shared/prospects/csv/format.ts";
-import { Flag } from "#shared/schema.ts";
 
 const objects = openObjects();
 
@@ -17,7 +14,7 @@ export const handler = endpoint(
     description: `Takes one file of at most ${limits.importRows} data rows and ${limits.importBytes} bytes, in UTF-8, or in UTF-16 with a byte order mark, with cells separated by commas, semicolons or tabs. The first row names the columns, in upper or lower case: \`name\`, \`phone\`, \`email\`, \`lat\`, \`lng\`, \`address1\`, \`address2\`, \`city\`, \`state\`, \`zip\`, \`status\` (its value), \`assignedTo\` (an e-mail address), \`tags\` (separated by semicolons), \`notes\`. It may hold every column of an export; \`id\`, \`createdBy\` and \`createdAt\` are ignored. A row needs a full address or both coordinates. Each row becomes one prospect or has one entry in \`errors\`, of at most ${limits.rowFault} characters: the first faults of the row and the number of the others. All prospects become visible at once. With \`dryRun=true\` the file is only checked. Send an \`Idempotency-Key\` to repeat the request safely; \`GET /api/prospects/imports/{id}\` shows the result again.`,
     tag: "Prospects",
     allow: "canManageProspects",
-    query: z.object({ dryRun: z.optional(Flag), mapping: z.optional(MappingText) }),
+    query: FileQuery,
     body: UploadedFile,
     upload: uploadedFile({
       bytes: limits.importBytes,

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the route table and the contracts: `npm run openapi` writes it, `--check` compares. */
+/** Makes the OpenAPI 3.1 document from the route table and the contracts: `npm run openapi` writes it, `--check` compares it. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,7 +10,6 @@ import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
 import { DocumentInfo, documentOperation, operation } from "./operation.ts";
 import { headers, problemResponses } from "./problems.ts";
-import { sections } from "./prose.ts";
 import { type Components, collectComponents, type JsonSchema } from "./schemas.ts";
 
 export interface OpenApiDocument {
@@ -26,13 +25,29 @@ export interface OpenApiDocument {
 const introduction = `Prospects, territories and webhooks of canvassing teams. Every record belongs to the caller's company.
 
 Send an access token of the service's OpenID Connect issuer as \`Authorization: Bearer\`. Times are UTC
-\`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids positive integers below 2^53. In JSON bodies nothing is coerced and unknown fields are
-ignored. Every error is \`application/problem+json\` with a code of a closed list; every answer carries \`X-Request-Id\`.
-A method that a path does not have is answered 405 with \`Allow\`. What is compared without case also makes no difference
-between ß and SS, nor between letters that are composed and those that are not (Unicode NFC and NFD); texts are kept as they
-were sent. \`/api\` is version 1: it only grows.`;
+\`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids are positive integers below 2^53. The service coerces no value of a JSON body and ignores
+unknown fields. Every error is \`application/problem+json\` with a code of a closed list. Every answer carries \`X-Request-Id\`.
+A method that a path does not have is answered 405 with \`Allow\`. A comparison without case also treats ß and SS as equal, and
+composed and decomposed letters (Unicode NFC and NFD); the service stores texts as they were sent. \`/api\` is version 1, and
+changes to it are additions only.`;
 
-/** Imports every function of the route table; throws when one says nothing of itself. */
+/** Sections of the reference page, by tag. */
+const sections: Readonly<Record<string, string>> = {
+  Documentation: "This document and the page that shows it. Neither needs a token.",
+  Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
+  Statuses: "The company's own states of prospects. Everybody reads them; admins and owners write them.",
+  Tags: "Labels for prospects. Everybody reads them and puts them on prospects; admins and owners write them.",
+  Prospects: "Homes and businesses to canvass. A user without the right to see all prospects sees the assigned ones.",
+  Addresses: "Postal addresses that prospects share: a change shows at once on every prospect at the address.",
+  Territories: "Named zones on the map, each with or without an assigned user. Every role reads and writes them.",
+  Notes: "Remarks about a prospect. Every user who sees the prospect reads and writes its notes.",
+  Appointments: "Visits to a prospect. Every user who sees the prospect reads and writes its appointments.",
+  Actions: "Buttons that send a prospect to a webhook. Every user who sees the prospect may press them.",
+  Deliveries: "The log of events for webhooks: sent, waiting, and the receivers' answers. For admins and owners only.",
+  Webhooks: "Receivers of signed events, with the events that each of them gets. For admins and owners only.",
+};
+
+/** Imports every function of the route table. Throws if one has no description. */
 export async function openApiDocument(): Promise<OpenApiDocument> {
   const components = collectComponents();
   components.schema(Problem, "output");
@@ -88,14 +103,14 @@ const idempotencyKey = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    "Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.",
+    "Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.",
   schema: { type: "string", minLength: 1, maxLength: limits.idempotencyKey },
   example: "7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d",
 } as const;
 
 export const asText = (document: OpenApiDocument): string => `${JSON.stringify(document, null, 2)}\n`;
 
-/** Places where two JSON values differ, each as one line. */
+/** The differences of two JSON values, one line each. */
 export function differences(committed: unknown, generated: unknown, place = ""): string[] {
   if (isObject(committed) && isObject(generated)) {
     const names = new Set([...Object.keys(committed), ...Object.keys(generated)]);

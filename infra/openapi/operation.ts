@@ -1,15 +1,13 @@
 /** One operation of the OpenAPI document from a route and its contract. */
 import * as z from "zod/mini";
+import { textOf } from "#shared/documentation.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { Route } from "../routes/route.ts";
 import { answerExample } from "./answers.ts";
-import { examples } from "./examples.ts";
-import { parameterInfo } from "./parameters.ts";
 import { problemReferences } from "./problems.ts";
-import { hidden, rights } from "./prose.ts";
-import { type Components, explained, type JsonSchema, type Parameter, parameters } from "./schemas.ts";
+import { type Components, type JsonSchema, parameters } from "./schemas.ts";
 
-/** What a function without a contract says of itself: a public document that is not JSON of the API. */
+/** The description of a function without a contract: it serves a public document. */
 export const DocumentInfo = z.object({
   summary: z.string(),
   tag: z.string(),
@@ -45,8 +43,8 @@ export function documentOperation({ file }: Route, info: DocumentInfo): Fields {
 
 export function operation(route: Route, contract: Contract, components: Components): Fields {
   const { path, query, body } = contract;
-  const inPath = path === undefined ? [] : described(route, "path", parameters(components, path));
-  const inQuery = query === undefined ? [] : described(route, "query", parameters(components, query));
+  const inPath = path === undefined ? [] : parameters(path).map((parameter) => ({ ...parameter, in: "path" }));
+  const inQuery = query === undefined ? [] : parameters(query).map((parameter) => ({ ...parameter, in: "query" }));
   const inHeader = route.method === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : [];
   const all = [...inPath, ...inQuery, ...inHeader];
   assertPlaceholders(
@@ -56,15 +54,14 @@ export function operation(route: Route, contract: Contract, components: Componen
   return {
     operationId: operationId(route.file),
     summary: contract.summary,
-    description: [contract.description, path && hidden(contract.tag), rights[contract.allow]]
+    description: [contract.description, path && notFound(contract.tag), rights[contract.allow]]
       .filter(Boolean)
       .join("\n\n"),
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),
     ...(body !== undefined && {
-      requestBody:
-        contract.upload === undefined ? requestBody(body, components, examples[route.file]) : uploadBody(route.file),
+      requestBody: contract.upload === undefined ? requestBody(body, components) : uploadBody(),
     }),
     responses: {
       [contract.status]: success(route, contract, components),
@@ -73,27 +70,41 @@ export function operation(route: Route, contract: Contract, components: Componen
   };
 }
 
-/** With meaning and example; the schema is the one of the prose where that has one. */
-function described({ file }: Route, place: "path" | "query", fields: readonly Parameter[]): (Parameter & Fields)[] {
-  return fields.map((field) => ({ ...field, ...parameterInfo(file, field.name), in: place }));
-}
+const rights = {
+  public: "Needs no token.",
+  everyone: "For every signed-in user.",
+  admin: "For admins and owners.",
+  canViewAllProspects: "Needs the permission `canViewAllProspects`, which admins and owners have.",
+  canManageProspects: "Needs the permission `canManageProspects`, which admins and owners have.",
+} as const satisfies Record<Contract["allow"], string>;
 
-/** Not required where nothing at all is as good as `{}`. */
-function requestBody(body: z.ZodMiniType, components: Components, example: unknown): Fields {
-  const schema = explained(components.schema(body, "input"), "");
+const disabled = (record: string): string =>
+  `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
+
+/** When an operation on one record answers 404, by section: a DELETE disables statuses and users, and hides all other records. */
+const notFound = (section: string): string =>
+  ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
+  "A record of another company, a record that the caller may not see and a deleted record are all 404.";
+
+/** A body is optional if `{}` is valid. */
+function requestBody(body: z.ZodMiniType, components: Components): Fields {
+  const schema = components.schema(body, "input");
+  const { example } = textOf(body);
   const required = !z.safeParse(body, {}).success;
   return { required, content: { "application/json": { schema, ...(example !== undefined && { example }) } } };
 }
 
-/** A part of a form has its media type beside its schema: the bytes themselves have none. */
-function uploadBody(file: string): Fields {
+const uploadExample = { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" };
+
+/** OpenAPI gives the media type of a part beside its schema. */
+function uploadBody(): Fields {
   const schema = {
     type: "object",
     required: ["file"],
     properties: { file: { type: "string", format: "binary", description: "The file, in a part of this name." } },
   };
   const encoding = { file: { contentType: "text/csv" } };
-  return { required: true, content: { "multipart/form-data": { schema, encoding, example: examples[file] } } };
+  return { required: true, content: { "multipart/form-data": { schema, encoding, example: uploadExample } } };
 }
 
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
@@ -119,14 +130,14 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 const Reference = z.object({ $ref: z.string() });
 const List = z.object({ items: Reference });
 
-/** Which named schema an answer is, or is a list of. */
+/** The named schema of an answer, or of the items of a list. */
 function componentOf(schema: JsonSchema): { component: string | undefined; isList: boolean } {
   const list = List.safeParse(schema);
   const reference = list.success ? list.data.items : Reference.safeParse(schema).data;
   return { component: reference?.$ref.split("/").at(-1), isList: list.success };
 }
 
-/** What follows from the contract; API Gateway itself answers 400 to a request that it cannot read. */
+/** The statuses follow from the contract; API Gateway itself answers 400 to a request that it cannot read. */
 function problemStatuses({ method }: Route, { allow, path, body }: Contract): number[] {
   return [
     400,

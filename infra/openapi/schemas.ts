@@ -1,18 +1,19 @@
-/** The components of the OpenAPI document: every schema with a name stands there once, whoever uses it. */
+/** The JSON Schemas of the OpenAPI document: each named schema is one component, with the texts of shared/documentation.ts. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
-import { fields, schemas } from "./prose.ts";
+import { type ParameterText, type SchemaText, textOf } from "#shared/documentation.ts";
+import { recordTexts } from "#shared/schema.ts";
 
 export type JsonSchema = { readonly [key: string]: unknown };
 
 const JsonObject = z.record(z.string(), z.unknown());
-const Converted = z.looseObject({ $defs: z.optional(z.record(z.string(), JsonObject)) });
+const Converted = z.looseObject({ $defs: z._default(z.record(z.string(), JsonObject), {}) });
 
-/** `input` is what a client sends, `output` what it gets. */
+/** `input`: what a client sends. `output`: what a client gets. */
 export type Direction = "input" | "output";
 
 export interface Components {
-  /** The schema as JSON Schema 2020-12: a reference where it has a name. Throws when one name would have two shapes. */
+  /** The schema as JSON Schema 2020-12, or a reference if it has a name. Throws if one name would have two shapes. */
   schema(source: z.ZodMiniType, direction: Direction): JsonSchema;
   /** All named schemas so far, by name. */
   all(): Record<string, JsonSchema>;
@@ -31,52 +32,69 @@ export function collectComponents(): Components {
 
   return {
     schema(source, direction) {
-      const { $defs = {}, $schema: _, ...shape } = convert(source, direction);
-      for (const [name, definition] of Object.entries($defs)) {
-        const { id: _name, ...named } = definition;
-        add(name, named);
-      }
-      return shape;
+      const { shape, named } = convert(source, direction);
+      for (const { name, schema, definition } of named) add(name, withTexts(definition, textOf(schema)));
+      return "$ref" in shape ? shape : withTexts(shape, textOf(source));
     },
-    all: () =>
-      Object.fromEntries(
-        [...components].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, shape]) => [name, explained(shape, name)]),
-      ),
+    all: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
 
-/** A transform has no JSON Schema: what goes into it is described, and of what comes out, what a later step checks. */
-function convert(source: z.ZodMiniType, io: Direction): z.infer<typeof Converted> {
-  const schema = z.toJSONSchema(source, { io, unrepresentable: "any", target: "draft-2020-12" });
-  return Converted.parse(JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/')));
+interface Conversion {
+  readonly shape: JsonSchema;
+  readonly named: readonly {
+    readonly name: string;
+    readonly schema: z.core.$ZodType;
+    readonly definition: JsonSchema;
+  }[];
+}
+
+/** A transform has no JSON Schema: the input shows what goes into it, the output what a later step checks. */
+function convert(source: z.ZodMiniType, io: Direction): Conversion {
+  const schemas = new Map<string, z.core.$ZodType>();
+  const converted = z.toJSONSchema(source, {
+    io,
+    unrepresentable: "any",
+    target: "draft-2020-12",
+    override: ({ zodSchema }) => {
+      const name = z.globalRegistry.get(zodSchema)?.id;
+      if (name !== undefined) schemas.set(name, zodSchema);
+    },
+  });
+  const text = JSON.stringify(converted).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const { $defs, $schema: _, ...shape } = Converted.parse(JSON.parse(text));
+  const named = Object.entries($defs).map(([name, { id: _id, ...definition }]) => {
+    const schema = schemas.get(name);
+    if (schema === undefined) throw new Error(`zod names no schema ${name}`);
+    return { name, schema, definition };
+  });
+  return { shape, named };
 }
 
 const Described = z.looseObject({ description: z.optional(z.string()) });
 const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
+const commonTexts: Readonly<Record<string, string>> = recordTexts;
 
-/** With what the prose says of the schema and its fields, where they say nothing of themselves. No name: a schema in place. */
-export function explained(shape: JsonSchema, name: string): JsonSchema {
+/** Adds the texts of the fields. A reference keeps the description of its component. */
+function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const object = WithFields.safeParse(shape).data;
   if (object === undefined) return shape;
   const properties = Object.entries(object.properties).map(([field, schema]) => {
-    const description = schema.description ?? fields[`${name}.${field}`] ?? fields[field];
+    const own = fields[field];
+    const text = typeof own === "object" ? own.description : own;
+    const description = text ?? schema.description ?? commonTexts[field];
     return [field, description === undefined || "$ref" in schema ? schema : { ...schema, description }];
   });
-  const description = shape.description ?? schemas[name];
-  return {
-    ...shape,
-    properties: Object.fromEntries(properties),
-    ...(description !== undefined && { description }),
-  };
+  return { ...shape, properties: Object.fromEntries(properties) };
 }
 
-export interface Parameter {
+export interface Parameter extends Partial<ParameterText> {
   readonly name: string;
   readonly required: boolean;
   readonly schema: JsonSchema;
 }
 
-/** A schema with a name would be a reference here, without fields of its own. */
+/** A named schema would be a reference here, without fields of its own. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), JsonObject),
@@ -84,14 +102,18 @@ const ObjectShape = z.looseObject({
 });
 
 /**
- * The fields of an object schema as parameters. A parameter is text on the wire; where the service reads a whole number
- * from it, that is what is told, because client generators make better code of it.
+ * The fields of an object schema as parameters. A parameter is text on the wire. If the service reads a whole number from it, the
+ * document says so, because client generators make better code of a number.
  */
-export function parameters(components: Components, source: z.ZodMiniType): Parameter[] {
-  const asSent = ObjectShape.parse(components.schema(source, "input"));
-  const asRead = ObjectShape.parse(components.schema(source, "output"));
+export function parameters(source: z.ZodMiniType): Parameter[] {
+  const { fields = {} } = textOf(source);
+  const asSent = ObjectShape.parse(convert(source, "input").shape);
+  const asRead = ObjectShape.parse(convert(source, "output").shape);
   return Object.entries(asSent.properties).map(([name, sent]) => {
     const read = asRead.properties[name] ?? {};
-    return { name, required: asSent.required.includes(name), schema: read.type === "integer" ? read : sent };
+    const shape = { name, required: asSent.required.includes(name), schema: read.type === "integer" ? read : sent };
+    const text = fields[name];
+    if (typeof text !== "object") throw new Error(`the parameter ${name} has no description with an example`);
+    return { ...shape, ...text };
   });
 }

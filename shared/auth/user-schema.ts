@@ -1,6 +1,7 @@
 /** A user of the directory as other records and the table have it: who may sign in, for which company, with what rights. */
 
 import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
 import { Email, Id, named, Timestamp, text } from "#shared/schema.ts";
 
@@ -17,6 +18,13 @@ export const UserSummary = named(
   "A user as other records show them.",
 );
 export type UserSummary = z.infer<typeof UserSummary>;
+
+/** Texts that the schemas of users, prospects, appointments and territories share. */
+export const EMAIL_TEXT = "Unique in the whole service; cannot be changed.";
+export const PERMISSIONS_TEXT =
+  "What a sales user may do beyond their own prospects. Admins and owners hold every permission.";
+export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
+/* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
 /** What the interface and the table have in common. */
 export const userFields = {

@@ -1,5 +1,7 @@
 /** Shapes that many routes share: the id in a path and the answer to a delete. */
+
 import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
 import { Id, named, PathId } from "#shared/schema.ts";
 
 export const IdPath = z.object({ id: PathId });
@@ -8,5 +10,13 @@ export const DeliveryPath = z.object({
   id: PathId /** Opaque: any other form names no delivery, which is a 404. */,
   deliveryId: z.string(),
 });
+
+/* @__PURE__ */ explain([IdPath, RegistrationPath, DeliveryPath], () => ({
+  fields: {
+    id: { description: "Id of the record.", example: 1024 },
+    registrationId: { description: "Id of the registration.", example: 2048 },
+    deliveryId: { description: "Id of the delivery.", example: "dlv_0mb6x3k2a1f4c9d07b35e8a61c204" },
+  },
+}));
 
 export const Deleted = named("Deleted", z.object({ id: Id }), "What was deleted.");

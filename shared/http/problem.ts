@@ -1,5 +1,7 @@
 /** The body of an error answer (RFC 9457): status and title of each code. */
+
 import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
 import { Fault, ProblemCode } from "#shared/errors.ts";
 import { named } from "#shared/schema.ts";
 
@@ -33,6 +35,17 @@ export const Problem = named(
   "Every error of the service (RFC 9457).",
 );
 export type Problem = z.infer<typeof Problem>;
+
+/* @__PURE__ */ explain([Problem], () => ({
+  fields: {
+    type: "A URN that ends with the code.",
+    status: "The HTTP status.",
+    detail: "What happened, for people.",
+    code: "What happened, for programs. The list of codes is closed.",
+    requestId: "The same as `X-Request-Id`.",
+    errors: "Each fault: a JSON pointer into the body or the name of a parameter, a code and a message.",
+  },
+}));
 
 export function problemBody(code: ProblemCode, detail: string, requestId: string, faults: readonly Fault[]): Problem {
   const { status, title } = problems[code];

@@ -4,10 +4,12 @@
  * An import stores its addresses in one compressed row for each block of 128 ids. An address that changes later gets a row of its own,
  * which takes precedence over the compressed copy.
  */
+
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/item.ts";
 import { blockOf, type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
+import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
 import { AfterId, Id, named, PageSize, Timestamp, text } from "#shared/schema.ts";
 
@@ -42,12 +44,25 @@ export const NewAddress = named(
 );
 export type NewAddress = z.infer<typeof NewAddress>;
 
+/* @__PURE__ */ explain([NewAddress], () => ({
+  example: { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202" },
+}));
+
 export const AddressPatch = named(
   "AddressPatch",
   z.partial(NewAddress),
   "Only sent fields change. `formattedAddress` follows the others unless it was given, or when it is sent as null.",
 );
 export type AddressPatch = z.infer<typeof AddressPatch>;
+
+/* @__PURE__ */ explain([Address, NewAddress, AddressPatch], () => ({
+  fields: {
+    address1: "Street and number.",
+    address2: "Flat, suite or floor.",
+    formattedAddress: "The address in one line: as it was given, or else computed from the other fields.",
+  },
+}));
+/* @__PURE__ */ explain([AddressPatch], () => ({ example: { address2: "Suite 200" } }));
 
 /** In order of their ids. An answer shorter than `limit` is the last one. */
 export const AddressQuery = z.object({
@@ -56,6 +71,21 @@ export const AddressQuery = z.object({
   limit: z._default(PageSize, limits.pageSizeMax),
 });
 export type AddressQuery = z.output<typeof AddressQuery>;
+
+/* @__PURE__ */ explain([AddressQuery], () => ({
+  fields: {
+    after: {
+      description: "Only ids above this one.",
+      example: 1024,
+      schema: { type: "integer", minimum: 0, default: 0 },
+    },
+    limit: {
+      description: `A larger value counts as ${limits.pageSizeMax}. An answer shorter than the limit is the last one.`,
+      example: 100,
+      schema: { type: "integer", minimum: 1, default: limits.pageSizeMax },
+    },
+  },
+}));
 
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),

@@ -1,10 +1,12 @@
 /** Reads the appointments of a company in a range of time, as far as the caller sees their prospects. */
+
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import { keys } from "#shared/db/keys.ts";
+import { explain } from "#shared/documentation.ts";
 import { ApiError } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { type AgendaEntry, agendaOf, soonestEntryFirst } from "#shared/prospects/agenda.ts";
@@ -21,6 +23,20 @@ export const CalendarQuery = z.object({
   assignedToUserId: z.optional(Assignees),
 });
 export type CalendarQuery = z.output<typeof CalendarQuery>;
+
+/* @__PURE__ */ explain([CalendarQuery], () => ({
+  fields: {
+    from: { description: "Starts at or after: an ISO 8601 time or date. Default: now.", example: "2026-06-01" },
+    to: {
+      description: `Starts at or before: an ISO 8601 time, or a date for the end of that UTC day. Default: ${limits.calendarDays} days after \`from\`.`,
+      example: "2026-06-07",
+    },
+    assignedToUserId: {
+      description: "Ids of assignees and `unassigned`, comma-separated.",
+      example: "7,unassigned",
+    },
+  },
+}));
 
 const MS_PER_DAY = 86_400_000;
 /** An appointment's times have years of four digits. */

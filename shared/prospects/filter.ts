@@ -1,9 +1,11 @@
 /** The filters of lists, map pins and exports: turns query parameters into criteria for the company index. */
+
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { caseless, folded } from "#shared/caseless.ts";
 import type { Criteria, SearchWord } from "#shared/company-index/criteria.ts";
 import type { SnapshotOptions } from "#shared/company-index/read/company-index.ts";
+import { explain } from "#shared/documentation.ts";
 import { validate } from "#shared/http/validate.ts";
 import { limits } from "#shared/limits.ts";
 import { digitsOf } from "#shared/prospects/indexed.ts";
@@ -114,6 +116,44 @@ export const filterParameters = {
 };
 export const ProspectFilter = z.object(filterParameters);
 export type ProspectFilter = z.output<typeof ProspectFilter>;
+
+const COMMA_LIST =
+  'Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.';
+
+/** The filters mean the same in a query and in the body of an export. */
+export const filterTexts = () => ({
+  bbox: {
+    description:
+      "`minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates.",
+    example: "-105.1,39.6,-104.8,39.9",
+  },
+  dateFrom: {
+    description: "Created at or after: an ISO 8601 time, or a date for the start of that UTC day.",
+    example: "2026-06-01",
+  },
+  dateTo: {
+    description: "Created at or before: an ISO 8601 time, or a date for the end of that UTC day.",
+    example: "2026-06-30",
+  },
+  status: { description: `Values of statuses. ${COMMA_LIST}`, example: "New,Go Back" },
+  assignedToUserId: {
+    description:
+      "Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users.",
+    example: "7,unassigned",
+  },
+  rep: {
+    description: `Full names of assignees. ${COMMA_LIST} For admins and owners; the service ignores it from other users.`,
+    example: "Ravi Rep",
+  },
+  tagId: { description: `Values of tags, not their ids. ${COMMA_LIST}`, example: "Hail damage" },
+  city: { description: `Cities. ${COMMA_LIST}`, example: "Denver,Aurora" },
+  search: {
+    description:
+      "Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.",
+    example: "bannock 0142",
+  },
+});
+/* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
 /**
  * What the request wants and the caller may see, as one list of conditions. Names that the dictionary does not know match

@@ -1,11 +1,24 @@
 /** Prospects with their notes, appointments and status changes: the shapes that the interface shows and accepts. */
+
 import * as z from "zod/mini";
-import { UserSummary } from "#shared/auth/user-schema.ts";
+import { ASSIGNEE_TEXT, UserSummary } from "#shared/auth/user-schema.ts";
+import { explain } from "#shared/documentation.ts";
 import { finiteNumbers, isObject } from "#shared/json.ts";
 import { limits } from "#shared/limits.ts";
 import { Address, NewAddress } from "#shared/prospects/address.ts";
 import { StatusSummary, Tag } from "#shared/reference/schema.ts";
-import { degrees, Email, Id, InstantInput, named, Timestamp, text } from "#shared/schema.ts";
+import {
+  degrees,
+  Email,
+  Id,
+  INSTANT_TEXT,
+  InstantInput,
+  LAT_TEXT,
+  LNG_TEXT,
+  named,
+  Timestamp,
+  text,
+} from "#shared/schema.ts";
 
 /** A field that may be omitted, or sent as null to clear it. */
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
@@ -67,8 +80,12 @@ const NoteBody = text(limits.note, 1);
 export const NewNote = z.object({ body: NoteBody });
 export type NewNote = z.infer<typeof NewNote>;
 
+/* @__PURE__ */ explain([NewNote], () => ({ example: { body: "Wants a quote after the hail season." } }));
+
 export const NotePatch = z.object({ body: z.optional(NoteBody) });
 export type NotePatch = z.infer<typeof NotePatch>;
+
+/* @__PURE__ */ explain([NotePatch], () => ({ example: { body: "Wants a quote in July." } }));
 
 export const AppointmentStatus = z.enum(["scheduled", "completed", "cancelled", "no_show"]);
 
@@ -94,6 +111,10 @@ export const Appointment = named(
 );
 export type Appointment = z.infer<typeof Appointment>;
 
+/* @__PURE__ */ explain([Appointment], () => ({
+  fields: { status: "A change to `cancelled` cancels the appointment." },
+}));
+
 const AppointmentTitle = text(limits.appointmentTitle, 1);
 
 /** An end before the start is refused by the write, which knows both. */
@@ -113,11 +134,32 @@ export const NewAppointment = named(
 );
 export type NewAppointment = z.output<typeof NewAppointment>;
 
+/* @__PURE__ */ explain([NewAppointment], () => ({
+  example: {
+    title: "Roof inspection",
+    startAt: "2026-06-02T15:00:00Z",
+    endAt: "2026-06-02T16:00:00Z",
+    location: "1437 Bannock St, Denver",
+  },
+}));
+
 export const AppointmentPatch = named(
   "AppointmentPatch",
   z.object({ title: z.optional(AppointmentTitle), startAt: z.optional(InstantInput), ...appointmentInput }),
+  "Only sent fields change; null clears a field that may be empty.",
 );
 export type AppointmentPatch = z.output<typeof AppointmentPatch>;
+
+/* @__PURE__ */ explain([Appointment, NewAppointment, AppointmentPatch], () => ({
+  fields: {
+    startAt: INSTANT_TEXT,
+    endAt: `Not before \`startAt\`. ${INSTANT_TEXT}`,
+    allDay: "True if the time of day has no meaning.",
+    location: "The meeting point, in words.",
+    assignedToUserId: ASSIGNEE_TEXT,
+  },
+}));
+/* @__PURE__ */ explain([AppointmentPatch], () => ({ example: { status: "completed" } }));
 
 const listItem = {
   id: Id,
@@ -146,6 +188,10 @@ export const Prospect = named(
 );
 export type Prospect = z.infer<typeof Prospect>;
 
+/* @__PURE__ */ explain([Prospect], () => ({
+  fields: { appointments: "The soonest upcoming appointment that is scheduled, or an empty list." },
+}));
+
 export const StatusChange = named(
   "StatusChange",
   z.object({
@@ -160,6 +206,14 @@ export const StatusChange = named(
 );
 export type StatusChange = z.infer<typeof StatusChange>;
 
+/* @__PURE__ */ explain([StatusChange], () => ({
+  fields: {
+    status: "The new status with its label at that time; null if the status was cleared.",
+    previousStatus: "The former status with its label at that time; null if there was none.",
+    source: "How the change came to the service; `api` by default.",
+  },
+}));
+
 export const ProspectDetail = named(
   "ProspectDetail",
   z.object({
@@ -171,6 +225,14 @@ export const ProspectDetail = named(
   "A prospect with its 5 newest notes, all appointments (soonest first) and its complete status history (newest first).",
 );
 export type ProspectDetail = z.infer<typeof ProspectDetail>;
+
+/* @__PURE__ */ explain([ProspectDetail], () => ({
+  fields: {
+    appointments: "All appointments, soonest first.",
+    notes: `The ${limits.notesInDetail} newest notes, newest first.`,
+    statusHistory: "Every change of status, newest first.",
+  },
+}));
 
 const prospectInput = {
   name: clearable(text(limits.name)),
@@ -197,11 +259,42 @@ const oneAddress = z.refine<{ addressId?: unknown; address?: unknown }>(
 export const NewProspect = named(
   "NewProspect",
   z.object({ ...prospectInput, sourceCreatedAt: clearable(InstantInput) }).check(oneAddress),
+  "A new prospect. Every field is optional; `address` and `addressId` exclude each other.",
 );
 export type NewProspect = z.output<typeof NewProspect>;
+
+/* @__PURE__ */ explain([NewProspect], () => ({
+  example: {
+    name: "Maria Alvarez",
+    phoneNumber: "+1 303 555 0142",
+    lat: 39.7392,
+    lng: -104.9903,
+    address: { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202" },
+    source: "door",
+    customFieldData: { roofAge: 14, insured: true },
+  },
+}));
 
 export const ProspectPatch = named(
   "ProspectPatch",
   z.object({ ...prospectInput, assignedByUserId: z.optional(Id) }).check(oneAddress),
+  "Only sent fields change; null clears. `address` and `addressId` exclude each other.",
 );
 export type ProspectPatch = z.output<typeof ProspectPatch>;
+
+/* @__PURE__ */ explain([Prospect, ProspectDetail, NewProspect, ProspectPatch], () => ({
+  fields: {
+    lat: LAT_TEXT,
+    lng: LNG_TEXT,
+    phoneNumber: "As it was typed. The search also compares the digits alone.",
+    source: "How the prospect came to the service; `api` by default.",
+    sourceId: "Id of the prospect in the system that it comes from. Need not be unique.",
+    sourceCreatedAt: `When the source system created the prospect. ${INSTANT_TEXT}`,
+    customFieldData: `Any JSON object of at most ${limits.customFieldKeys} keys, ${limits.customFieldBytes} bytes and ${limits.customFieldDepth} levels. A change replaces the whole object.`,
+    addressId: `An address of the company. At most ${limits.prospectsPerAddress} prospects may share one.`,
+    currentStatusId: "An active status of the company. A change adds an entry to the status history.",
+    assignedToUserId: ASSIGNEE_TEXT,
+    assignedByUserId: "The user who assigns the prospect; the caller by default.",
+  },
+}));
+/* @__PURE__ */ explain([ProspectPatch], () => ({ example: { currentStatusId: 1024, assignedToUserId: 7 } }));

@@ -1,7 +1,9 @@
 /** Companies, lead statuses, tags and users: the shapes that the interface shows and accepts, and the stored rows. */
+
 import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
-import { DisplayValue, HexColor, Id, named, Timestamp, text } from "#shared/schema.ts";
+import { COLOR_TEXT, DisplayValue, HexColor, Id, named, Timestamp, text, VALUE_TEXT } from "#shared/schema.ts";
 
 export const Company = named(
   "Company",
@@ -48,6 +50,8 @@ export const NewStatus = z.object({
 });
 export type NewStatus = z.infer<typeof NewStatus>;
 
+/* @__PURE__ */ explain([NewStatus], () => ({ example: { value: "Appointment set", color: "#1D4ED8" } }));
+
 export const StatusPatch = z.object({
   value: z.optional(DisplayValue),
   color: z.optional(HexColor),
@@ -55,6 +59,16 @@ export const StatusPatch = z.object({
   isActive: z.optional(z.boolean()),
 });
 export type StatusPatch = z.infer<typeof StatusPatch>;
+
+/* @__PURE__ */ explain([Status, StatusSummary, NewStatus, StatusPatch], () => ({
+  fields: {
+    value: VALUE_TEXT,
+    color: COLOR_TEXT,
+    sortOrder: "Position in the list, smallest first. A new status without one comes last.",
+    isActive: "A status that is not active cannot be given to a prospect.",
+  },
+}));
+/* @__PURE__ */ explain([StatusPatch], () => ({ example: { color: "#15803D" } }));
 
 export const StoredStatus = z.extend(Status, {
   type: z.literal("status"),
@@ -85,8 +99,13 @@ export type Tag = z.infer<typeof Tag>;
 export const NewTag = z.object({ value: DisplayValue, color: z.optional(HexColor) });
 export type NewTag = z.infer<typeof NewTag>;
 
+/* @__PURE__ */ explain([NewTag], () => ({ example: { value: "Hail damage", color: "#DC2626" } }));
+
 export const TagPatch = z.object({ value: z.optional(DisplayValue), color: z.optional(HexColor) });
 export type TagPatch = z.infer<typeof TagPatch>;
+
+/* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
+/* @__PURE__ */ explain([TagPatch], () => ({ example: { color: "#B91C1C" } }));
 
 /** The tags that a prospect is to have, in this order; one that is named twice counts once. */
 export const TagChoice = z.object({
@@ -97,6 +116,13 @@ export const TagChoice = z.object({
   ),
 });
 export type TagChoice = z.infer<typeof TagChoice>;
+
+/* @__PURE__ */ explain([TagChoice], () => ({
+  fields: {
+    tagIds: `Tags of the company, at most ${limits.tagsPerProspect} different ones. They replace all tags of the prospect.`,
+  },
+  example: { tagIds: [1025, 1031] },
+}));
 
 export const StoredTag = z.extend(Tag, {
   type: z.literal("tag"),

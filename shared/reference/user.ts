@@ -1,10 +1,19 @@
 /** Users: the shapes that the interface shows and accepts, and the rows: directory entry, rights under the token subject, claims on the e-mail address. */
 
 import * as z from "zod/mini";
-import { Permission, Role, type StoredUser, UserRights, userFields } from "#shared/auth/user-schema.ts";
+import {
+  EMAIL_TEXT,
+  PERMISSIONS_TEXT,
+  Permission,
+  Role,
+  type StoredUser,
+  UserRights,
+  userFields,
+} from "#shared/auth/user-schema.ts";
 import { absent, any, atMost, type Condition, equals } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
+import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
 import { Email, Id, named, Timestamp, text } from "#shared/schema.ts";
 
@@ -42,6 +51,10 @@ export const NewUser = named(
 );
 export type NewUser = z.output<typeof NewUser>;
 
+/* @__PURE__ */ explain([NewUser], () => ({
+  example: { email: "nina@example.com", firstName: "Nina", lastName: "New", role: "sales" },
+}));
+
 export const UserPatch = named(
   "UserPatch",
   z.object({
@@ -54,6 +67,25 @@ export const UserPatch = named(
   "Only sent fields change. An e-mail address cannot be changed.",
 );
 export type UserPatch = z.output<typeof UserPatch>;
+
+/* @__PURE__ */ explain([User, NewUser, UserPatch], () => ({
+  fields: {
+    email: EMAIL_TEXT,
+    permissions: PERMISSIONS_TEXT,
+    isActive: "A user who is not active cannot sign in.",
+    invitation:
+      "Accepted by the user's first request. After an invitation has expired or was withdrawn, nobody can sign in by it.",
+    invitationExpiresAt:
+      "When a pending invitation ends and its e-mail address becomes free again; null unless the invitation is pending.",
+  },
+}));
+/* @__PURE__ */ explain([UserPatch], () => ({
+  fields: {
+    isActive:
+      "True enables a disabled user again, and sends an invitation that was withdrawn or has expired once more.",
+  },
+  example: { role: "admin" },
+}));
 
 /** Who has an e-mail address in the whole service: at most one user. Until the user has signed in, only until then. */
 export const EmailClaim = z.object({

@@ -1,9 +1,11 @@
 /** Reads the users of a company, and the signed-in user with its rights. */
+
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { Permission, Role, StoredUser, UserSummary } from "#shared/auth/user-schema.ts";
+import { PERMISSIONS_TEXT, Permission, Role, StoredUser, UserSummary } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
+import { explain } from "#shared/documentation.ts";
 import { notFound } from "#shared/errors.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { Company, StoredCompany } from "#shared/reference/schema.ts";
@@ -42,6 +44,8 @@ export const Me = named(
   "The caller. Admins and owners hold every permission whether listed or not.",
 );
 export type Me = z.infer<typeof Me>;
+
+/* @__PURE__ */ explain([Me], () => ({ fields: { permissions: PERMISSIONS_TEXT } }));
 
 export async function readMe({ table }: ApiContext, caller: Caller): Promise<Me> {
   const [user, company] = await Promise.all([

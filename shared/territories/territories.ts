@@ -1,12 +1,15 @@
 /** Territories: named zones on the map, each assigned to one user or to none. Reads and writes them. */
+
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
+import { explain } from "#shared/documentation.ts";
 import { ApiError, badReference, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { isActiveUser } from "#shared/reference/users.ts";
@@ -50,8 +53,23 @@ export const NewTerritory = named(
     totalProperties: z._default(Count, 0),
     assignedToUserId: z._default(z.nullable(Id), null),
   }),
+  "A new zone. Every field is optional.",
 );
 export type NewTerritory = z.output<typeof NewTerritory>;
+
+/* @__PURE__ */ explain([NewTerritory], () => ({
+  example: {
+    name: "Capitol Hill",
+    polygon: [
+      [-104.987, 39.74],
+      [-104.973, 39.74],
+      [-104.973, 39.727],
+      [-104.987, 39.727],
+    ],
+    totalProperties: 410,
+    assignedToUserId: 7,
+  },
+}));
 
 export const TerritoryPatch = named(
   "TerritoryPatch",
@@ -61,8 +79,18 @@ export const TerritoryPatch = named(
     totalProperties: z.optional(Count),
     assignedToUserId: z.optional(z.nullable(Id)),
   }),
+  "Only sent fields change; null as `assignedToUserId` unassigns.",
 );
 export type TerritoryPatch = z.output<typeof TerritoryPatch>;
+
+/* @__PURE__ */ explain([Territory, NewTerritory, TerritoryPatch], () => ({
+  fields: {
+    polygon: "Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent.",
+    totalProperties: "An estimate of the client; the service does not compute it.",
+    assignedToUserId: ASSIGNEE_TEXT,
+  },
+}));
+/* @__PURE__ */ explain([TerritoryPatch], () => ({ example: { assignedToUserId: null } }));
 
 export const StoredTerritory = z.extend(Territory, {
   type: z.literal("territory"),

@@ -1,5 +1,7 @@
 /** Deliveries as the interface shows them: the log of a webhook, and one delivery with its body and attempts. */
+
 import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
 import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
 import { DeliveryId, DeliveryState, DeliveryTrigger } from "#shared/webhooks/delivery.ts";
@@ -37,6 +39,17 @@ export const Attempt = named(
   "One try to deliver, and what the receiver answered.",
 );
 
+/* @__PURE__ */ explain([Attempt], () => ({
+  fields: {
+    number: "From 1.",
+    startedAt: "UTC, with milliseconds.",
+    latencyMs: "Milliseconds of the whole exchange.",
+    status: "HTTP status of the answer; null if there was none.",
+    error: "Why there was no answer.",
+    answer: "The beginning of the answer's body, at most 4 KB.",
+  },
+}));
+
 export const DeliveryDetail = named(
   "DeliveryDetail",
   z.object({ ...summary, body: z.string(), attempts: z.array(Attempt) }),
@@ -44,12 +57,32 @@ export const DeliveryDetail = named(
 );
 export type DeliveryDetail = z.infer<typeof DeliveryDetail>;
 
+/* @__PURE__ */ explain([Delivery, DeliveryDetail], () => ({
+  fields: {
+    registrationId: "Null for a test delivery.",
+    event: "Name of the event, such as `prospect.status_changed`.",
+    trigger: "`manual` if a user pressed a button.",
+    status:
+      "`waiting`; `delivered`; `exhausted` if no attempt is left, or if no request could leave the service in the time of all attempts; or `cancelled`.",
+    attemptCount: "The number of attempts so far.",
+    nextAttemptAt: "When the next attempt is due; null unless the delivery waits.",
+    heldBy:
+      "Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null.",
+    body: "The bytes that the service signs and sends, the same at every attempt.",
+    attempts: "First to last.",
+  },
+}));
+
 export const DeliveryPage = named(
   "DeliveryPage",
   z.object({ items: z.array(Delivery), nextCursor: z.nullable(z.string()) }),
   "A part of a webhook's deliveries, newest first. Without a `nextCursor` it is the last one.",
 );
 export type DeliveryPage = z.infer<typeof DeliveryPage>;
+
+/* @__PURE__ */ explain([DeliveryPage], () => ({
+  fields: { items: "One page, newest first.", nextCursor: "Cursor of the next page; null on the last one." },
+}));
 
 export const DeliveryQuery = z.object({
   status: z.optional(DeliveryState),
@@ -59,5 +92,22 @@ export const DeliveryQuery = z.object({
 });
 export type DeliveryQuery = z.output<typeof DeliveryQuery>;
 
+/* @__PURE__ */ explain([DeliveryQuery], () => ({
+  fields: {
+    status: { description: "Only deliveries in this state.", example: "exhausted" },
+    event: { description: "Only deliveries of this event.", example: "prospect.status_changed" },
+    cursor: { description: "`nextCursor` of the previous page.", example: "dlv_0mb6x3k2a1f4c9d07b35e8a61c204" },
+    limit: {
+      description: `A larger value counts as ${limits.pageSizeMax}.`,
+      example: 100,
+      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
+    },
+  },
+}));
+
 export const Queued = named("Queued", z.object({ deliveryId: z.string() }), "What was queued for delivery.");
 export type Queued = z.infer<typeof Queued>;
+
+/* @__PURE__ */ explain([Queued], () => ({
+  fields: { deliveryId: "Id of the delivery. Receivers find it in `X-Service-Delivery` and `webhook-id`." },
+}));

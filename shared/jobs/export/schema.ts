@@ -1,7 +1,10 @@
 /** The shapes of exports into a file: the interface's and the table's. */
+
 import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
 import { FileLink } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";
+import { filterTexts } from "#shared/prospects/filter.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 
 const state = z.enum(["running", "completed", "failed"]);
@@ -24,6 +27,18 @@ export const Export = named(
 );
 export type Export = z.infer<typeof Export>;
 
+/* @__PURE__ */ explain([Export], () => ({
+  fields: {
+    state: "The file is ready once the export is `completed`.",
+    total: "The number of prospects in the export; null until the export has counted them.",
+    processed: "The number of prospects in the file so far.",
+    bytes: "Size of the file, gzipped.",
+    file: "Link to the file, once it is ready.",
+    keptUntil: "When the service removes the file.",
+    failure: "Why the export failed, in words; null unless it failed.",
+  },
+}));
+
 const Parameter = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
 
 /** The filters of the list as query texts. The table stores them as they were sent, and the first run parses them. */
@@ -40,8 +55,14 @@ export const NewExport = named(
     city: Parameter,
     search: Parameter,
   }),
+  "The filters of the list, as texts.",
 );
 export type NewExport = z.infer<typeof NewExport>;
+
+/* @__PURE__ */ explain([NewExport], () => ({
+  fields: filterTexts(),
+  example: { status: "New,Go Back", dateFrom: "2026-06-01" },
+}));
 
 /** The parts of the file that are in the bucket, with the state of its gzip stream after them. */
 const Parts = z.object({

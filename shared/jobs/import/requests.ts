@@ -1,4 +1,5 @@
 /** The requests of imports by upload and of their states: begin, read, list and cancel. */
+
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
@@ -8,6 +9,7 @@ import { equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
+import { explain } from "#shared/documentation.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { opening } from "#shared/jobs/import/lifecycle.ts";
 import {
@@ -23,7 +25,7 @@ import {
 } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { limits } from "#shared/limits.ts";
-import { Mapping } from "#shared/prospects/csv/format.ts";
+import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/format.ts";
 import { Id, named } from "#shared/schema.ts";
 
 export const NewImport = named(
@@ -34,8 +36,19 @@ export const NewImport = named(
     dryRun: z.optional(z.boolean()),
     mapping: z.optional(Mapping),
   }),
+  "The file that will be uploaded, and what the service does with it.",
 );
 export type NewImport = z.infer<typeof NewImport>;
+
+/* @__PURE__ */ explain([NewImport], () => ({
+  fields: {
+    bytes: `Length of the file, at most ${limits.jobBytes}. The bucket then refuses any other length.`,
+    sha256: "SHA-256 digest of the file in base64. The bucket then refuses any other bytes.",
+    dryRun: "If true, the service only checks the file and creates nothing.",
+    mapping: MAPPING_TEXT,
+  },
+  example: { bytes: 184_320, mapping: { "Full name": "name", "Home phone": "phone", id: null } },
+}));
 
 /**
  * The sweep first looks for the file after this time, longer than most uploads take, and again until the upload time is over. S3

@@ -1,8 +1,11 @@
 /** The shapes of imports: the interface's and the table's. */
+
 import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
+import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
-import { Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
+import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/format.ts";
+import { Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
 
 export const RowFault = named(
   "RowFault",
@@ -10,6 +13,13 @@ export const RowFault = named(
   "Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1.",
 );
 export type RowFault = z.infer<typeof RowFault>;
+
+/* @__PURE__ */ explain([RowFault], () => ({
+  fields: {
+    row: "The row number as a spreadsheet counts: the header is row 1.",
+    message: "All faults of the row, with the names of their columns.",
+  },
+}));
 
 const counts = { imported: z.int(), skipped: z.int() };
 
@@ -27,11 +37,15 @@ export const FileResult = named(
 );
 export type FileResult = z.infer<typeof FileResult>;
 
+/* @__PURE__ */ explain([FileResult], () => ({
+  fields: { id: "Null for a dry run, which the service does not keep." },
+}));
+
 const state = z.enum(["awaiting_upload", "running", "completed", "failed", "cancelled"]);
 export type ImportState = z.infer<typeof state>;
 
 /** A link to a file in the bucket. It needs no token. */
-export const FileLink = named("FileLink", z.object({ url: z.url(), expiresAt: Timestamp }));
+export const FileLink = named("FileLink", z.object({ url: z.url(), expiresAt: Timestamp }), "A link into the bucket.");
 
 export const Upload = named(
   "Upload",
@@ -44,6 +58,15 @@ export const Upload = named(
   "How to send the file: one request with this method, exactly these headers and the file as its body. The link takes one file.",
 );
 export type Upload = z.infer<typeof Upload>;
+
+/* @__PURE__ */ explain([Upload, FileLink], () => ({
+  fields: {
+    method: "Method of the request that sends the file.",
+    url: "Contains its own signature: send no token with it.",
+    headers: "Send the file with exactly these headers.",
+    expiresAt: "When the link expires.",
+  },
+}));
 
 const summary = {
   id: Id,
@@ -72,6 +95,26 @@ export const Import = named(
 );
 export type Import = z.infer<typeof Import>;
 
+/* @__PURE__ */ explain([ImportResult, FileResult, ImportSummary, Import], () => ({
+  fields: {
+    state: "The prospects of the import are visible once it is `completed`.",
+    dryRun: "If true, the service only checks the file and creates nothing.",
+    imported: "The number of created prospects.",
+    skipped: "The number of rows with an error.",
+    processed: "The number of data rows that were read.",
+    written: "The number of rows in the table. None of them is visible before all are written.",
+    failure: "Why the import failed, in words; null unless it failed.",
+    errors: "One entry for each skipped row, in the order of the file.",
+    errorReport: `A CSV file of all errors, if there are more than ${limits.jobErrors}. Kept for a month.`,
+    upload: "Where to send the file; null unless the import waits for one.",
+  },
+}));
+/* @__PURE__ */ explain([Import], () => ({
+  fields: {
+    errors: `One entry for each skipped row, in the order of the file. For an import by upload only the first ${limits.jobErrors}.`,
+  },
+}));
+
 export const ImportPage = named(
   "ImportPage",
   z.object({ items: z.array(ImportSummary), nextCursor: z.nullable(z.string()) }),
@@ -79,11 +122,36 @@ export const ImportPage = named(
 );
 export type ImportPage = z.infer<typeof ImportPage>;
 
+/* @__PURE__ */ explain([ImportPage], () => ({
+  fields: { items: "One page, newest first.", nextCursor: "Cursor of the next page; null on the last one." },
+}));
+
 export const ImportQuery = z.object({
   cursor: z.optional(PathId),
   limit: z._default(PageSize, limits.pageSizeDefault),
 });
 export type ImportQuery = z.infer<typeof ImportQuery>;
+
+/* @__PURE__ */ explain([ImportQuery], () => ({
+  fields: {
+    cursor: { description: "`nextCursor` of the previous page.", example: 1032 },
+    limit: {
+      description: `A larger value counts as ${limits.pageSizeMax}.`,
+      example: 100,
+      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
+    },
+  },
+}));
+
+/** Of an import within one request. */
+export const FileQuery = z.object({ dryRun: z.optional(Flag), mapping: z.optional(MappingText) });
+
+/* @__PURE__ */ explain([FileQuery], () => ({
+  fields: {
+    dryRun: { description: "If true, the service only checks the file and creates nothing.", example: "true" },
+    mapping: { description: `JSON: ${MAPPING_TEXT}`, example: '{"Full name":"name"}' },
+  },
+}));
 
 /** A range of id blocks, both ends included. */
 const Blocks = z.object({ from: z.int(), to: z.int() });

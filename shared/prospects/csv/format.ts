@@ -111,3 +111,7 @@ export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
+
+/** Also of the query parameter. */
+export const MAPPING_TEXT =
+  "header in the file -> column of the import, or null to ignore the column. Headers are compared without case.";

@@ -6,10 +6,11 @@ import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { isStale } from "#shared/company-index/read/company-index.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { explain } from "#shared/documentation.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { upcomingOf } from "#shared/prospects/agenda.ts";
-import { criteriaOf, filterParameters, searching } from "#shared/prospects/filter.ts";
+import { criteriaOf, filterParameters, filterTexts, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { pageRows } from "#shared/prospects/list/page-rows.ts";
@@ -27,12 +28,33 @@ export const ListQuery = z.object({
 });
 export type ListQuery = z.output<typeof ListQuery>;
 
+/* @__PURE__ */ explain([ListQuery], () => ({
+  fields: {
+    ...filterTexts(),
+    page: { description: "From 1. A page past the end is empty.", example: 1 },
+    pageSize: {
+      description: `A larger value counts as ${limits.pageSizeMax}. The answer names the size used.`,
+      example: 100,
+      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
+    },
+  },
+}));
+
 export const ProspectPage = named(
   "ProspectPage",
   z.object({ items: z.array(Prospect), total: z.int(), page: z.int(), pageSize: z.int() }),
   "One page of prospects, newest first. `total` counts all matches.",
 );
 export type ProspectPage = z.infer<typeof ProspectPage>;
+
+/* @__PURE__ */ explain([ProspectPage], () => ({
+  fields: {
+    items: "One page, newest first.",
+    total: "The exact number of all matches.",
+    page: "The requested page.",
+    pageSize: `The size used: at most ${limits.pageSizeMax}.`,
+  },
+}));
 
 /** Snapshots of a page whose rows change again and again. */
 const SNAPSHOTS = 10;

@@ -3,15 +3,17 @@
  *
  * The code writes the text digit by digit. At a million pins, one microsecond for each is one second of the request.
  */
+
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { explain } from "#shared/documentation.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
-import { HexColor, Id, named } from "#shared/schema.ts";
+import { HexColor, Id, LAT_TEXT, LNG_TEXT, named } from "#shared/schema.ts";
 
 export const MapPin = named(
   "MapPin",
@@ -19,6 +21,10 @@ export const MapPin = named(
   "A prospect on the map. Without a status its colour is `#9CA3AF`.",
 );
 export type MapPin = z.infer<typeof MapPin>;
+
+/* @__PURE__ */ explain([MapPin], () => ({
+  fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
+}));
 
 /**
  * A JSON array of pins as text, in pieces of some thousands, in no particular order. The text is put together here, for at a

@@ -1,6 +1,8 @@
 /** The events of the service: their names, the shape of their `data`, and the catalogue that the API shows. */
+
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
+import { explain } from "#shared/documentation.ts";
 import { ImportResult } from "#shared/jobs/import/schema.ts";
 import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
@@ -124,6 +126,14 @@ export const EventType = named(
   "An event that a registration can name.",
 );
 export type EventType = z.infer<typeof EventType>;
+
+/* @__PURE__ */ explain([EventType], () => ({
+  fields: {
+    event: "Name of the event, such as `prospect.status_changed`.",
+    description: "The meaning of the event.",
+    schema: "JSON Schema, draft 2020-12, of the `data` of a delivery.",
+  },
+}));
 
 let types: EventType[] | undefined;
 

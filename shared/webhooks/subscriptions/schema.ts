@@ -1,6 +1,7 @@
 /** Schemas of webhooks and their registrations, as requests, answers and stored rows. */
 
 import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
 import { Bytes, Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
@@ -56,11 +57,20 @@ export const NewRegistration = named(
     triggerMode: z._default(input.triggerMode, "automatic"),
     manualTriggerButtonText: z._default(input.manualTriggerButtonText, null),
   }),
+  "A new subscription of a webhook to one event.",
 );
 export type NewRegistration = z.output<typeof NewRegistration>;
 
-export const RegistrationPatch = named("RegistrationPatch", z.partial(z.object(input)));
+/* @__PURE__ */ explain([NewRegistration], () => ({ example: { event: "prospect.created", delayMinutes: 15 } }));
+
+export const RegistrationPatch = named(
+  "RegistrationPatch",
+  z.partial(z.object(input)),
+  "Only sent fields change; null as `filter` means every event of that name.",
+);
 export type RegistrationPatch = z.output<typeof RegistrationPatch>;
+
+/* @__PURE__ */ explain([RegistrationPatch], () => ({ example: { delayMinutes: 30 } }));
 
 export const Action = named(
   "Action",
@@ -68,6 +78,19 @@ export const Action = named(
   "A button by which the caller can trigger a delivery for a prospect.",
 );
 export type Action = z.infer<typeof Action>;
+
+/* @__PURE__ */ explain([Registration, NewRegistration, RegistrationPatch, Action], () => ({
+  fields: {
+    event:
+      "Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded.",
+    filter: "Criteria that the event's `data` must all meet; null means every event of that name.",
+    delayMinutes: `Minutes from the event to its delivery, 0 to ${limits.delayMinutesMax}.`,
+    triggerMode: "`manual` waits until a user presses a button.",
+    manualTriggerButtonText: "Label of that button.",
+    registrationId: "The registration that the button belongs to.",
+    label: "The text on the button.",
+  },
+}));
 
 export const Webhook = named(
   "Webhook",
@@ -97,14 +120,43 @@ export const NewWebhook = named(
     secretKey: z.optional(Secret),
     registrations: z._default(z.array(NewRegistration).check(z.maxLength(limits.registrationsPerWebhook)), []),
   }),
+  "A new receiver of events, with its first registrations.",
 );
 export type NewWebhook = z.output<typeof NewWebhook>;
 
-export const WebhookPatch = named("WebhookPatch", z.partial(z.object({ name: Name, url: WebUrl })));
+/* @__PURE__ */ explain([NewWebhook], () => ({
+  example: {
+    name: "CRM",
+    url: "https://crm.example.com/hooks/canvassing",
+    registrations: [{ event: "prospect.status_changed", filter: { "newStatus.value": ["Sold", "Appointment set"] } }],
+  },
+}));
+
+export const WebhookPatch = named(
+  "WebhookPatch",
+  z.partial(z.object({ name: Name, url: WebUrl })),
+  "Only sent fields change.",
+);
 export type WebhookPatch = z.output<typeof WebhookPatch>;
 
-export const SecretChoice = named("SecretChoice", z.object({ secretKey: z.optional(Secret) }));
+/* @__PURE__ */ explain([WebhookPatch], () => ({ example: { url: "https://crm.example.com/hooks/canvassing-2" } }));
+
+export const SecretChoice = named(
+  "SecretChoice",
+  z.object({ secretKey: z.optional(Secret) }),
+  "The new secret; without it the service makes one.",
+);
 export type SecretChoice = z.output<typeof SecretChoice>;
+
+/* @__PURE__ */ explain([Webhook, NewWebhook, WebhookPatch, SecretChoice], () => ({
+  fields: {
+    url: "Must be https and lead to public addresses only.",
+    secretKey:
+      "Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters.",
+    registrations: `At most ${limits.registrationsPerWebhook}.`,
+  },
+}));
+/* @__PURE__ */ explain([SecretChoice], () => ({ example: { secretKey: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } }));
 
 export const StoredWebhook = z.object({
   type: z.literal("webhook"),
