@@ -103,7 +103,7 @@ export interface paths {
         };
         /**
          * Get a user
-         * @description A user of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
+         * @description A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
          *     For every signed-in user.
          */
@@ -114,7 +114,7 @@ export interface paths {
          * Disable a user
          * @description Within a minute every token of the user is refused. Prospects and territories stay as they are. An invitation that is still pending is withdrawn: the identity provider forgets the user, and the e-mail address is free.
          *
-         *     A user of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
+         *     A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
          *     For admins and owners.
          */
@@ -125,7 +125,7 @@ export interface paths {
          * Change a user
          * @description Only sent fields change; rights follow within a minute. Only an owner changes an owner, and nobody lowers their own role or disables themselves. `isActive` brings a disabled user back, and sends an invitation that was withdrawn or has expired once more.
          *
-         *     A user of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
+         *     A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
          *     For admins and owners.
          */
@@ -169,7 +169,7 @@ export interface paths {
         };
         /**
          * Get a lead status
-         * @description A status of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
+         * @description A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
          *     For every signed-in user.
          */
@@ -180,7 +180,7 @@ export interface paths {
          * Deactivate a lead status
          * @description Prospects that have it keep it; nobody can be given it any more. `isActive` brings it back.
          *
-         *     A status of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
+         *     A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
          *     For admins and owners.
          */
@@ -191,7 +191,7 @@ export interface paths {
          * Change a lead status
          * @description Only sent fields change. Prospects show the new value and colour at once; their history keeps the old.
          *
-         *     A status of another company is 404. One that was taken out of use can still be read and changed; only a second DELETE is 404.
+         *     A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
          *     For admins and owners.
          */
@@ -235,7 +235,7 @@ export interface paths {
         };
         /**
          * Get a tag
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -246,7 +246,7 @@ export interface paths {
          * Delete a tag
          * @description It is gone at once from the list and from every prospect that had it. Its value can be used again.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -257,7 +257,7 @@ export interface paths {
          * Change a tag
          * @description Only sent fields change. Prospects show the new value and colour at once.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -397,7 +397,7 @@ export interface paths {
          * Get an import
          * @description Its progress and result. `errors` holds all errors of an import by `POST /api/prospects/import`, and the first 100 of an import by upload; if there are more, `errorReport` links to a CSV file of all errors. While the import waits for its file, `upload` is the link to send it to; only the user who began the import gets it.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -423,7 +423,7 @@ export interface paths {
          * Cancel an import
          * @description No row of the file becomes visible; rows that are already written are removed within minutes. Cancelling a cancelled import again changes nothing. 409 if the import is completed, has failed, or was made by `POST /api/prospects/import`.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     Needs the permission `canManageProspects`, which admins and owners have.
          */
@@ -467,7 +467,7 @@ export interface paths {
          * Get an export
          * @description For the user who began it, and for admins and owners. A user who may see fewer prospects now than at the beginning gets 404. The file at `file.url` is served with `Content-Encoding: gzip`: browsers, `fetch` and `curl --compressed` decompress it.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -491,7 +491,7 @@ export interface paths {
          * Get a prospect
          * @description With its 5 newest notes, all appointments and its complete status history.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -502,7 +502,7 @@ export interface paths {
          * Delete a prospect
          * @description Hides it at once from every list and read. Nothing is destroyed.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -513,7 +513,7 @@ export interface paths {
          * Change a prospect
          * @description Only sent fields change; null clears. A changed `currentStatusId` adds an entry to the status history, which may have 5000: 409. `customFieldData` is replaced whole.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -532,7 +532,7 @@ export interface paths {
          * Set the tags of a prospect
          * @description Replaces all of them and keeps the order; an id that is sent twice counts once. At most 50.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -581,7 +581,7 @@ export interface paths {
         };
         /**
          * Get an address
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -595,7 +595,7 @@ export interface paths {
          * Change an address
          * @description Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to 33 of them change at once with it.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -639,7 +639,7 @@ export interface paths {
         };
         /**
          * Get a territory
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -650,7 +650,7 @@ export interface paths {
          * Delete a territory
          * @description Hides it at once from every list and read. Nothing is destroyed.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -661,7 +661,7 @@ export interface paths {
          * Change a territory
          * @description Only sent fields change; a polygon is replaced whole, and null as `assignedToUserId` unassigns.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -679,7 +679,7 @@ export interface paths {
          * List a prospect's notes
          * @description All of them, newest first.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -689,7 +689,7 @@ export interface paths {
          * Write a note on a prospect
          * @description It is the caller's. `Location` names it below `/api/notes`. A prospect may have 5000 notes, beside one that came with its import: 409.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -709,7 +709,7 @@ export interface paths {
         };
         /**
          * Get a note
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -720,7 +720,7 @@ export interface paths {
          * Delete a note
          * @description Removes it from every read, at once and for good.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -731,7 +731,7 @@ export interface paths {
          * Change a note
          * @description Whoever sees the prospect may change its notes; `createdBy` stays.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -751,7 +751,7 @@ export interface paths {
          * Make an appointment with a prospect
          * @description `endAt` is not before `startAt`. `Location` names it below `/api/appointments`. A prospect may have 500 appointments: 409.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -773,7 +773,7 @@ export interface paths {
          * List the actions for a prospect
          * @description Each action is a registration with `triggerMode` `manual` whose filter the prospect meets. `label` is the registration's `manualTriggerButtonText`, or the name of the event if that is null.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -799,7 +799,7 @@ export interface paths {
          * Trigger an action
          * @description Makes a delivery of the registration's event after the registration's delay. Its `data` holds the current prospect and null in every other field; `triggeredBy` is the caller. A paused webhook gets the delivery when it is resumed. A second request for the same registration and prospect within 10 s, by any user, answers with the first delivery. It is a conflict if the prospect does not meet the filter or the registration is not manual.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -841,7 +841,7 @@ export interface paths {
         };
         /**
          * Get an appointment
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -852,7 +852,7 @@ export interface paths {
          * Delete an appointment
          * @description Hides it at once from every read; receivers are told that it is cancelled.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -863,7 +863,7 @@ export interface paths {
          * Change an appointment
          * @description Only sent fields change; null clears. A status that becomes `cancelled` cancels the appointment.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For every signed-in user.
          */
@@ -909,7 +909,7 @@ export interface paths {
          * Get a webhook
          * @description The answer includes the registrations. The secret is masked.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -920,7 +920,7 @@ export interface paths {
          * Delete a webhook
          * @description Also deletes its registrations and cancels its waiting deliveries.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -931,7 +931,7 @@ export interface paths {
          * Change a webhook
          * @description Only sent fields change. Waiting deliveries go to the new url. The secret is masked.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -951,7 +951,7 @@ export interface paths {
          * Rotate a webhook's secret
          * @description This answer shows the new `secretKey` in full; later answers mask it. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. For 24 hours the previous secret also signs: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -975,7 +975,7 @@ export interface paths {
          * Pause a webhook
          * @description A paused webhook makes no attempts. Its deliveries are kept for 30 days and sent when it is resumed. The service also pauses a webhook whose receiver answers 410, or with no successful attempt for five days.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -999,7 +999,7 @@ export interface paths {
          * Resume a webhook
          * @description The kept deliveries are sent, oldest first, ten each second in addition to new ones.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1023,7 +1023,7 @@ export interface paths {
          * Send a test delivery
          * @description Sends the event `webhook.test` to this webhook. It is signed, retried and logged like every delivery; its `registrationId` is null. A paused webhook gets it when it is resumed.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1047,7 +1047,7 @@ export interface paths {
          * Replay deliveries
          * @description Sends failed deliveries of events from `from` to `to` again: exhausted deliveries with a new retry plan, and deliveries that wait for a retry immediately. With `deliveries` set to `all`, delivered ones are sent again too. Each keeps its id and its body. The oldest is sent first, ten each second in addition to new deliveries. `count` is the number of these deliveries at the time of the request; a delivery that succeeds by its own retry meanwhile is not sent again. Deliveries without an attempt, cancelled ones and those of deleted registrations are left out. During a replay, the same request again changes nothing, and a different one is a conflict.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1089,7 +1089,7 @@ export interface paths {
         };
         /**
          * List registrations
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1099,7 +1099,7 @@ export interface paths {
          * Create a registration
          * @description Events whose data meets every criterion of `filter` are delivered after `delayMinutes`. A `manual` registration is delivered only when a user triggers its action. A webhook can have at most 50 registrations.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1119,7 +1119,7 @@ export interface paths {
         };
         /**
          * Get a registration
-         * @description A record of another company, one that the caller may not see and one that was deleted are all 404.
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1130,7 +1130,7 @@ export interface paths {
          * Delete a registration
          * @description Also cancels its waiting deliveries.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1141,7 +1141,7 @@ export interface paths {
          * Change a registration
          * @description Only sent fields change. Waiting deliveries keep their time and their body.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1159,7 +1159,7 @@ export interface paths {
          * List deliveries
          * @description Newest first. `nextCursor` leads to the next part until it is null; a part may be shorter than `limit`, with a filter that few pass. Deliveries are kept for 30 days.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1183,7 +1183,7 @@ export interface paths {
          * Get a delivery
          * @description With the exact body that is sent, and of each attempt the status, the latency and the first 4 KB of the answer.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1209,7 +1209,7 @@ export interface paths {
          * Deliver again
          * @description The same body under the same id, whatever became of it before, with the whole plan of retries. One that waits is sent at once.
          *
-         *     A record of another company, one that the caller may not see and one that was deleted are all 404.
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
          *     For admins and owners.
          */
@@ -1228,9 +1228,9 @@ export interface components {
         Action: {
             /** @description The registration that the button belongs to. */
             registrationId: number;
-            /** @description What stands on the button. */
+            /** @description The text on the button. */
             label: string;
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
         };
         /** @description A postal address. */
@@ -1244,7 +1244,7 @@ export interface components {
             city: string;
             state: string;
             zip: string;
-            /** @description In one line, as it was given or else as it is computed from the other fields. */
+            /** @description The address in one line: as it was given, or else computed from the other fields. */
             formattedAddress: string | null;
         };
         /** @description Only sent fields change. `formattedAddress` follows the others unless it was given, or when it is sent as null. */
@@ -1256,7 +1256,7 @@ export interface components {
             city?: string;
             state?: string;
             zip?: string;
-            /** @description In one line, as it was given or else as it is computed from the other fields. */
+            /** @description The address in one line: as it was given, or else computed from the other fields. */
             formattedAddress?: string | null;
         };
         /** @description An appointment with a prospect. */
@@ -1272,14 +1272,14 @@ export interface components {
             startAt: string;
             /** @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             endAt: string | null;
-            /** @description Whether the time of day means nothing. */
+            /** @description True if the time of day has no meaning. */
             allDay: boolean;
             /**
-             * @description A status that becomes `cancelled` cancels the appointment.
+             * @description A change to `cancelled` cancels the appointment.
              * @enum {string}
              */
             status: "scheduled" | "completed" | "cancelled" | "no_show";
-            /** @description Where to meet, in words. */
+            /** @description The meeting point, in words. */
             location: string | null;
             notes: string | null;
             /**
@@ -1289,7 +1289,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
             assignedTo: components["schemas"]["UserSummary"] | null;
@@ -1302,11 +1302,11 @@ export interface components {
             startAt?: string;
             /** @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             endAt?: string | null;
-            /** @description Whether the time of day means nothing. */
+            /** @description True if the time of day has no meaning. */
             allDay?: boolean;
             /** @enum {string} */
             status?: "scheduled" | "completed" | "cancelled" | "no_show";
-            /** @description Where to meet, in words. */
+            /** @description The meeting point, in words. */
             location?: string | null;
             notes?: string | null;
             /** @description An active user of the company, or null for nobody. */
@@ -1323,11 +1323,11 @@ export interface components {
             startedAt: string;
             /** @description Milliseconds of the whole exchange. */
             latencyMs: number;
-            /** @description HTTP status of the answer; null where there was none. */
+            /** @description HTTP status of the answer; null if there was none. */
             status: number | null;
             /** @description Why there was no answer. */
             error: string | null;
-            /** @description Beginning of the answer's body, at most 4 KB. */
+            /** @description The beginning of the answer's body, at most 4 KB. */
             answer: string;
         };
         /** @description The tenant that every record belongs to. */
@@ -1342,7 +1342,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
         };
@@ -1356,25 +1356,25 @@ export interface components {
             /** @description Unique in the whole service. */
             id: string;
             webhookId: number;
-            /** @description Null for a test. */
+            /** @description Null for a test delivery. */
             registrationId: number | null;
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
+            /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
             /**
-             * @description `manual` where somebody pressed a button.
+             * @description `manual` if a user pressed a button.
              * @enum {string}
              */
             trigger: "automatic" | "manual";
             /**
-             * @description `waiting`, `delivered`, `exhausted` when no attempt is left or none could leave us in the time of all of them, or `cancelled`.
+             * @description `waiting`; `delivered`; `exhausted` if no attempt is left, or if no request could leave the service in the time of all attempts; or `cancelled`.
              * @enum {string}
              */
             status: "waiting" | "delivered" | "exhausted" | "cancelled";
-            /** @description Attempts made so far. */
+            /** @description The number of attempts so far. */
             attemptCount: number;
             /** @description When the next attempt is due; null unless the delivery waits. */
             nextAttemptAt: string | null;
-            /** @description Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight, or no request for it can leave us at the moment, as when no name server answers for its host. No attempt is used up. Otherwise null. */
+            /** @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null. */
             heldBy: ("pause" | "breaker" | "limit") | null;
             /**
              * Format: date-time
@@ -1383,7 +1383,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
         };
@@ -1392,25 +1392,25 @@ export interface components {
             /** @description Unique in the whole service. */
             id: string;
             webhookId: number;
-            /** @description Null for a test. */
+            /** @description Null for a test delivery. */
             registrationId: number | null;
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
+            /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
             /**
-             * @description `manual` where somebody pressed a button.
+             * @description `manual` if a user pressed a button.
              * @enum {string}
              */
             trigger: "automatic" | "manual";
             /**
-             * @description `waiting`, `delivered`, `exhausted` when no attempt is left or none could leave us in the time of all of them, or `cancelled`.
+             * @description `waiting`; `delivered`; `exhausted` if no attempt is left, or if no request could leave the service in the time of all attempts; or `cancelled`.
              * @enum {string}
              */
             status: "waiting" | "delivered" | "exhausted" | "cancelled";
-            /** @description Attempts made so far. */
+            /** @description The number of attempts so far. */
             attemptCount: number;
             /** @description When the next attempt is due; null unless the delivery waits. */
             nextAttemptAt: string | null;
-            /** @description Why it waits although it is due: `pause`, the webhook is paused; `breaker`, its receiver has failed five times in a row and is asked again at `nextAttemptAt`; `limit`, as many deliveries as it may have are in flight, or no request for it can leave us at the moment, as when no name server answers for its host. No attempt is used up. Otherwise null. */
+            /** @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null. */
             heldBy: ("pause" | "breaker" | "limit") | null;
             /**
              * Format: date-time
@@ -1419,10 +1419,10 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
-            /** @description The bytes that are signed and sent, the same at every attempt. */
+            /** @description The bytes that the service signs and sends, the same at every attempt. */
             body: string;
             /** @description First to last. */
             attempts: components["schemas"]["Attempt"][];
@@ -1431,14 +1431,14 @@ export interface components {
         DeliveryPage: {
             /** @description One page, newest first. */
             items: components["schemas"]["Delivery"][];
-            /** @description Leads to the next part. */
+            /** @description Cursor of the next page; null on the last one. */
             nextCursor: string | null;
         };
         /** @description An event that a registration can name. */
         EventType: {
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
+            /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
-            /** @description What it means. */
+            /** @description The meaning of the event. */
             description: string;
             /** @description JSON Schema, draft 2020-12, of the `data` of a delivery. */
             schema: {
@@ -1450,21 +1450,21 @@ export interface components {
             /** @description Unique in the whole service. */
             id: number;
             /**
-             * @description Whether its file is there: once it is `completed`.
+             * @description The file is ready once the export is `completed`.
              * @enum {string}
              */
             state: "running" | "completed" | "failed";
-            /** @description How many prospects it holds; null until that is decided. */
+            /** @description The number of prospects in the export; null until the export has counted them. */
             total: number | null;
-            /** @description How many of them are written. */
+            /** @description The number of prospects in the file so far. */
             processed: number;
             /** @description Size of the file, gzipped. */
             bytes: number | null;
-            /** @description Link to the file, once it is there. */
+            /** @description Link to the file, once it is ready. */
             file: components["schemas"]["FileLink"] | null;
-            /** @description When the file is removed. */
+            /** @description When the service removes the file. */
             keptUntil: string | null;
-            /** @description Why it failed, in words; null unless it did. */
+            /** @description Why the export failed, in words; null unless it failed. */
             failure: string | null;
             /**
              * Format: date-time
@@ -1473,7 +1473,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
         };
@@ -1481,26 +1481,26 @@ export interface components {
         FileLink: {
             /**
              * Format: uri
-             * @description Holds its own signature: no token is sent with it.
+             * @description Contains its own signature: send no token with it.
              */
             url: string;
             /**
              * Format: date-time
-             * @description When the link ends.
+             * @description When the link expires.
              */
             expiresAt: string;
         };
         /** @description The result of an import or of a dry run: each data row is either imported or skipped with one error. */
         FileResult: {
-            /** @description Null for a dry run, of which nothing is kept. */
+            /** @description Null for a dry run, which the service does not keep. */
             id: number | null;
-            /** @description Whether the file is only checked, and nothing made. */
+            /** @description If true, the service only checks the file and creates nothing. */
             dryRun: boolean;
-            /** @description How many prospects were made. */
+            /** @description The number of created prospects. */
             imported: number;
-            /** @description How many rows have an error. */
+            /** @description The number of rows with an error. */
             skipped: number;
-            /** @description One for each row that was skipped, in the order of the file. */
+            /** @description One entry for each skipped row, in the order of the file. */
             errors: components["schemas"]["RowFault"][];
         };
         /** @description An import. All of its prospects become visible at once when it is completed. */
@@ -1508,21 +1508,21 @@ export interface components {
             /** @description Unique in the whole service. */
             id: number;
             /**
-             * @description Whether its prospects are there: once it is `completed`.
+             * @description The prospects of the import are visible once it is `completed`.
              * @enum {string}
              */
             state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
-            /** @description Whether the file is only checked, and nothing made. */
+            /** @description If true, the service only checks the file and creates nothing. */
             dryRun: boolean;
-            /** @description Data rows that were looked at. */
+            /** @description The number of data rows that were read. */
             processed: number;
-            /** @description Rows that are in the table. None of them is seen before all are. */
+            /** @description The number of rows in the table. None of them is visible before all are written. */
             written: number;
-            /** @description How many prospects were made. */
+            /** @description The number of created prospects. */
             imported: number;
-            /** @description How many rows have an error. */
+            /** @description The number of rows with an error. */
             skipped: number;
-            /** @description Why it failed, in words; null unless it did. */
+            /** @description Why the import failed, in words; null unless it failed. */
             failure: string | null;
             /**
              * Format: date-time
@@ -1531,21 +1531,21 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
-            /** @description One for each row that was skipped, in the order of the file; of an import by an upload the first 100. */
+            /** @description One entry for each skipped row, in the order of the file. For an import by upload only the first 100. */
             errors: components["schemas"]["RowFault"][];
-            /** @description A CSV file of all errors, where there are more than 100. Kept for a month. */
+            /** @description A CSV file of all errors, if there are more than 100. Kept for a month. */
             errorReport: components["schemas"]["FileLink"] | null;
-            /** @description Where the file goes; null unless one is waited for. */
+            /** @description Where to send the file; null unless the import waits for one. */
             upload: components["schemas"]["Upload"] | null;
         };
         /** @description Imports, newest first. */
         ImportPage: {
             /** @description One page, newest first. */
             items: components["schemas"]["ImportSummary"][];
-            /** @description Leads to the next part. */
+            /** @description Cursor of the next page; null on the last one. */
             nextCursor: string | null;
         };
         /** @description An import, without its errors. */
@@ -1553,21 +1553,21 @@ export interface components {
             /** @description Unique in the whole service. */
             id: number;
             /**
-             * @description Whether its prospects are there: once it is `completed`.
+             * @description The prospects of the import are visible once it is `completed`.
              * @enum {string}
              */
             state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
-            /** @description Whether the file is only checked, and nothing made. */
+            /** @description If true, the service only checks the file and creates nothing. */
             dryRun: boolean;
-            /** @description Data rows that were looked at. */
+            /** @description The number of data rows that were read. */
             processed: number;
-            /** @description Rows that are in the table. None of them is seen before all are. */
+            /** @description The number of rows in the table. None of them is visible before all are written. */
             written: number;
-            /** @description How many prospects were made. */
+            /** @description The number of created prospects. */
             imported: number;
-            /** @description How many rows have an error. */
+            /** @description The number of rows with an error. */
             skipped: number;
-            /** @description Why it failed, in words; null unless it did. */
+            /** @description Why the import failed, in words; null unless it failed. */
             failure: string | null;
             /**
              * Format: date-time
@@ -1576,7 +1576,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
         };
@@ -1609,7 +1609,7 @@ export interface components {
             city: string;
             state: string;
             zip: string;
-            /** @description In one line, as it was given or else as it is computed from the other fields. */
+            /** @description The address in one line: as it was given, or else computed from the other fields. */
             formattedAddress?: string | null;
         };
         /** @description A new appointment. `assignedToUserId` is the prospect's assignee, or else the caller, when it is not given. */
@@ -1619,11 +1619,11 @@ export interface components {
             startAt: string;
             /** @description Not before `startAt`. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             endAt?: string | null;
-            /** @description Whether the time of day means nothing. */
+            /** @description True if the time of day has no meaning. */
             allDay?: boolean;
             /** @enum {string} */
             status?: "scheduled" | "completed" | "cancelled" | "no_show";
-            /** @description Where to meet, in words. */
+            /** @description The meeting point, in words. */
             location?: string | null;
             notes?: string | null;
             /** @description An active user of the company, or null for nobody. */
@@ -1631,26 +1631,34 @@ export interface components {
         };
         /** @description The filters of the list, as texts. */
         NewExport: {
+            /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. */
             bbox?: string;
+            /** @description Created at or after: an ISO 8601 time, or a date for the start of that UTC day. */
             dateFrom?: string;
+            /** @description Created at or before: an ISO 8601 time, or a date for the end of that UTC day. */
             dateTo?: string;
+            /** @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             status?: string;
-            /** @description An active user of the company, or null for nobody. */
+            /** @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users. */
             assignedToUserId?: string;
+            /** @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users. */
             rep?: string;
+            /** @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             tagId?: string;
+            /** @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. */
             city?: string;
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. */
             search?: string;
         };
-        /** @description What will be uploaded, and what is to be done with it. */
+        /** @description The file that will be uploaded, and what the service does with it. */
         NewImport: {
             /** @description Length of the file, at most 200000000. The bucket then refuses any other length. */
             bytes?: number;
-            /** @description Digest of the file in base64. The bucket then refuses other bytes. */
+            /** @description SHA-256 digest of the file in base64. The bucket then refuses any other bytes. */
             sha256?: string;
-            /** @description Whether the file is only checked, and nothing made. */
+            /** @description If true, the service only checks the file and creates nothing. */
             dryRun?: boolean;
-            /** @description Header in the file -> column that it stands for, or null for a column that is left alone. Headers are compared without case. */
+            /** @description header in the file -> column of the import, or null to ignore the column. Headers are compared without case. */
             mapping?: {
                 [key: string]: ("id" | "name" | "phone" | "email" | "lat" | "lng" | "address1" | "address2" | "city" | "state" | "zip" | "status" | "assignedTo" | "assignedToEmail" | "tags" | "notes" | "createdBy" | "source" | "createdAt") | null;
             };
@@ -1658,7 +1666,7 @@ export interface components {
         /** @description A new prospect. Every field is optional; `address` and `addressId` exclude each other. */
         NewProspect: {
             name?: string | null;
-            /** @description As it was typed. The search also compares digits. */
+            /** @description As it was typed. The search also compares the digits alone. */
             phoneNumber?: string | null;
             secondaryPhoneNumber?: string | null;
             emailAddress?: string | null;
@@ -1673,23 +1681,23 @@ export interface components {
             currentStatusId?: number | null;
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
-            /** @description How it came here: `api` unless said otherwise. */
+            /** @description How the prospect came to the service; `api` by default. */
             source?: string | null;
-            /** @description Id in the system that it comes from. Need not be unique. */
+            /** @description Id of the prospect in the system that it comes from. Need not be unique. */
             sourceId?: string | null;
-            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces it whole. */
+            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces the whole object. */
             customFieldData?: {
                 [key: string]: unknown;
             } | null;
-            /** @description When the system that it comes from made it. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /** @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             sourceCreatedAt?: string | null;
         };
         /** @description A new subscription of a webhook to one event. */
         NewRegistration: {
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
             /**
-             * @description Criteria that the event's `data` must meet, every one of them; null means every event of that name.
+             * @description Criteria that the event's `data` must all meet; null means every event of that name.
              * @default null
              */
             filter?: {
@@ -1701,7 +1709,7 @@ export interface components {
              */
             delayMinutes?: number;
             /**
-             * @description `manual` waits until somebody presses a button.
+             * @description `manual` waits until a user presses a button.
              * @default automatic
              * @enum {string}
              */
@@ -1716,13 +1724,13 @@ export interface components {
         NewTerritory: {
             /** @default Untitled Territory */
             name?: string;
-            /** @description Ring of `[lng, lat]` points, open or closed, kept exactly as it was sent. */
+            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
             polygon?: [
                 number,
                 number
             ][];
             /**
-             * @description An estimate, kept as it is sent.
+             * @description An estimate of the client; the service does not compute it.
              * @default 0
              */
             totalProperties?: number;
@@ -1758,7 +1766,7 @@ export interface components {
              * @description Must be https and lead to public addresses only.
              */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters at most, and never more than a quarter of it. One of your own has at least 16 characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
             secretKey?: string;
             /**
              * @description At most 50.
@@ -1778,14 +1786,14 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
             createdBy: components["schemas"]["UserSummary"] | null;
         };
         /** @description Every error of the service (RFC 9457). */
         Problem: {
-            /** @description A URN made of the code. */
+            /** @description A URN that ends with the code. */
             type: string;
             title: string;
             /** @description The HTTP status. */
@@ -1793,7 +1801,7 @@ export interface components {
             /** @description What happened, for people. */
             detail: string;
             /**
-             * @description What happened, for programs. The list is closed.
+             * @description What happened, for programs. The list of codes is closed.
              * @enum {string}
              */
             code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable";
@@ -1812,7 +1820,7 @@ export interface components {
             /** @description Unique in the whole service. */
             id: number;
             name: string | null;
-            /** @description As it was typed. The search also compares digits. */
+            /** @description As it was typed. The search also compares the digits alone. */
             phoneNumber: string | null;
             secondaryPhoneNumber: string | null;
             emailAddress: string | null;
@@ -1820,13 +1828,13 @@ export interface components {
             lat: number | null;
             /** @description Degrees, -180 to 180. */
             lng: number | null;
-            /** @description How it came here: `api` unless said otherwise. */
+            /** @description How the prospect came to the service; `api` by default. */
             source: string | null;
-            /** @description Id in the system that it comes from. Need not be unique. */
+            /** @description Id of the prospect in the system that it comes from. Need not be unique. */
             sourceId: string | null;
-            /** @description When the system that it comes from made it. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /** @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             sourceCreatedAt: string | null;
-            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces it whole. */
+            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces the whole object. */
             customFieldData: {
                 [key: string]: unknown;
             } | null;
@@ -1837,7 +1845,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
             address: components["schemas"]["Address"] | null;
@@ -1846,7 +1854,7 @@ export interface components {
             tags: {
                 tag: components["schemas"]["Tag"];
             }[];
-            /** @description The soonest one to come that is scheduled, or none. */
+            /** @description The soonest upcoming appointment that is scheduled, or an empty list. */
             appointments: components["schemas"]["Appointment"][];
         };
         /** @description A prospect with its 5 newest notes, all appointments (soonest first) and its complete status history (newest first). */
@@ -1854,7 +1862,7 @@ export interface components {
             /** @description Unique in the whole service. */
             id: number;
             name: string | null;
-            /** @description As it was typed. The search also compares digits. */
+            /** @description As it was typed. The search also compares the digits alone. */
             phoneNumber: string | null;
             secondaryPhoneNumber: string | null;
             emailAddress: string | null;
@@ -1862,13 +1870,13 @@ export interface components {
             lat: number | null;
             /** @description Degrees, -180 to 180. */
             lng: number | null;
-            /** @description How it came here: `api` unless said otherwise. */
+            /** @description How the prospect came to the service; `api` by default. */
             source: string | null;
-            /** @description Id in the system that it comes from. Need not be unique. */
+            /** @description Id of the prospect in the system that it comes from. Need not be unique. */
             sourceId: string | null;
-            /** @description When the system that it comes from made it. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
+            /** @description When the source system created the prospect. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             sourceCreatedAt: string | null;
-            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces it whole. */
+            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces the whole object. */
             customFieldData: {
                 [key: string]: unknown;
             } | null;
@@ -1879,7 +1887,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
             address: components["schemas"]["Address"] | null;
@@ -1888,9 +1896,9 @@ export interface components {
             tags: {
                 tag: components["schemas"]["Tag"];
             }[];
-            /** @description The 5 newest, newest first. */
+            /** @description The 5 newest notes, newest first. */
             notes: components["schemas"]["Note"][];
-            /** @description All of them, soonest first. */
+            /** @description All appointments, soonest first. */
             appointments: components["schemas"]["Appointment"][];
             /** @description Every change of status, newest first. */
             statusHistory: components["schemas"]["StatusChange"][];
@@ -1899,17 +1907,17 @@ export interface components {
         ProspectPage: {
             /** @description One page, newest first. */
             items: components["schemas"]["Prospect"][];
-            /** @description All matches, counted exactly. */
+            /** @description The exact number of all matches. */
             total: number;
-            /** @description The page that was asked for. */
+            /** @description The requested page. */
             page: number;
-            /** @description The size that was used: at most 500. */
+            /** @description The size used: at most 500. */
             pageSize: number;
         };
         /** @description Only sent fields change; null clears. `address` and `addressId` exclude each other. */
         ProspectPatch: {
             name?: string | null;
-            /** @description As it was typed. The search also compares digits. */
+            /** @description As it was typed. The search also compares the digits alone. */
             phoneNumber?: string | null;
             secondaryPhoneNumber?: string | null;
             emailAddress?: string | null;
@@ -1924,36 +1932,36 @@ export interface components {
             currentStatusId?: number | null;
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
-            /** @description How it came here: `api` unless said otherwise. */
+            /** @description How the prospect came to the service; `api` by default. */
             source?: string | null;
-            /** @description Id in the system that it comes from. Need not be unique. */
+            /** @description Id of the prospect in the system that it comes from. Need not be unique. */
             sourceId?: string | null;
-            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces it whole. */
+            /** @description Any JSON object of at most 200 keys, 32768 bytes and 100 levels. A change replaces the whole object. */
             customFieldData?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Who assigns it: the caller unless said otherwise. */
+            /** @description The user who assigns the prospect; the caller by default. */
             assignedByUserId?: number;
         };
         /** @description What was queued for delivery. */
         Queued: {
-            /** @description Id of the delivery, as receivers find it in `X-Service-Delivery` and `webhook-id`. */
+            /** @description Id of the delivery. Receivers find it in `X-Service-Delivery` and `webhook-id`. */
             deliveryId: string;
         };
         /** @description A subscription of a webhook to one event. */
         Registration: {
             /** @description Unique in the whole service. */
             id: number;
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
-            /** @description Criteria that the event's `data` must meet, every one of them; null means every event of that name. */
+            /** @description Criteria that the event's `data` must all meet; null means every event of that name. */
             filter: {
                 [key: string]: unknown;
             } | null;
             /** @description Minutes from the event to its delivery, 0 to 43200. */
             delayMinutes: number;
             /**
-             * @description `manual` waits until somebody presses a button.
+             * @description `manual` waits until a user presses a button.
              * @enum {string}
              */
             triggerMode: "automatic" | "manual";
@@ -1962,30 +1970,30 @@ export interface components {
         };
         /** @description Only sent fields change; null as `filter` means every event of that name. */
         RegistrationPatch: {
-            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` has it percent-encoded outside visible ASCII, `%` included. */
+            /** @description Name of the event, such as `prospect.status_changed`. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event?: string;
-            /** @description Criteria that the event's `data` must meet, every one of them; null means every event of that name. */
+            /** @description Criteria that the event's `data` must all meet; null means every event of that name. */
             filter?: {
                 [key: string]: unknown;
             } | null;
             /** @description Minutes from the event to its delivery, 0 to 43200. */
             delayMinutes?: number;
             /**
-             * @description `manual` waits until somebody presses a button.
+             * @description `manual` waits until a user presses a button.
              * @enum {string}
              */
             triggerMode?: "automatic" | "manual";
             /** @description Label of that button. */
             manualTriggerButtonText?: string | null;
         };
-        /** @description Of which time, and what of it. */
+        /** @description The time range, and which of its deliveries to send again. */
         ReplayRange: {
             /** @description From this time on. ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day. */
             from: string;
-            /** @description Up to this time, or to the end of this UTC day; now, unless given. */
+            /** @description Up to this time, or to the end of this UTC day; now by default. */
             to?: string;
             /**
-             * @description `undelivered`: those that failed. `all`: also those that were delivered.
+             * @description `undelivered`: only failed deliveries. `all`: also delivered ones.
              * @default undelivered
              * @enum {string}
              */
@@ -1993,30 +2001,30 @@ export interface components {
         };
         /** @description How many deliveries are sent again. */
         Replayed: {
-            /** @description How many deliveries are sent again. */
+            /** @description The number of deliveries that are sent again. */
             count: number;
         };
         /** @description Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1. */
         RowFault: {
-            /** @description As a spreadsheet counts: the header is 1. */
+            /** @description The row number as a spreadsheet counts: the header is row 1. */
             row: number;
-            /** @description All faults of the row, with the columns that they are in. */
+            /** @description All faults of the row, with the names of their columns. */
             message: string;
         };
-        /** @description The new secret, if it is not to be made here. */
+        /** @description The new secret; without it the service makes one. */
         SecretChoice: {
-            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters at most, and never more than a quarter of it. One of your own has at least 16 characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
             secretKey?: string;
         };
         /** @description A lead status. One that is not active stays on the prospects that have it and cannot be given to others. */
         Status: {
             /** @description Unique in the whole service. */
             id: number;
-            /** @description What it is called. Unique in the company without case; no comma and no semicolon. */
+            /** @description The label. Unique in the company without case; no comma and no semicolon. */
             value: string;
             /** @description Hexadecimal, such as `#1D4ED8`. */
             color: string;
-            /** @description Place in the list, smallest first. When a status is made without one, it comes last. */
+            /** @description Position in the list, smallest first. A new status without one comes last. */
             sortOrder: number;
             /** @description A status that is not active cannot be given to a prospect. */
             isActive: boolean;
@@ -2025,12 +2033,12 @@ export interface components {
         StatusChange: {
             /** @description Unique in the whole service. */
             id: number;
-            /** @description What it became, as it was called then; null where the status was cleared. */
+            /** @description The new status with its label at that time; null if the status was cleared. */
             status: components["schemas"]["StatusSummary"] | null;
-            /** @description What it was before, as it was called then; null where there was none. */
+            /** @description The former status with its label at that time; null if there was none. */
             previousStatus: components["schemas"]["StatusSummary"] | null;
             changedBy: components["schemas"]["UserSummary"] | null;
-            /** @description How it came here: `api` unless said otherwise. */
+            /** @description How the change came to the service; `api` by default. */
             source: string;
             /**
              * Format: date-time
@@ -2042,7 +2050,7 @@ export interface components {
         StatusSummary: {
             /** @description Unique in the whole service. */
             id: number;
-            /** @description What it is called. Unique in the company without case; no comma and no semicolon. */
+            /** @description The label. Unique in the company without case; no comma and no semicolon. */
             value: string;
             /** @description Hexadecimal, such as `#1D4ED8`. */
             color: string;
@@ -2051,7 +2059,7 @@ export interface components {
         Tag: {
             /** @description Unique in the whole service. */
             id: number;
-            /** @description What it is called. Unique in the company without case; no comma and no semicolon. */
+            /** @description The label. Unique in the company without case; no comma and no semicolon. */
             value: string;
             /** @description Hexadecimal, such as `#1D4ED8`. */
             color: string;
@@ -2061,16 +2069,16 @@ export interface components {
             /** @description Unique in the whole service. */
             id: number;
             name: string;
-            /** @description Ring of `[lng, lat]` points, open or closed, kept exactly as it was sent. */
+            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
             polygon: [
                 number,
                 number
             ][];
-            /** @description An estimate, kept as it is sent. */
+            /** @description An estimate of the client; the service does not compute it. */
             totalProperties: number;
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId: number | null;
-            /** @description The company that it belongs to. */
+            /** @description The company that owns the record. */
             companyId: number;
             /**
              * Format: date-time
@@ -2079,19 +2087,19 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
         };
         /** @description Only sent fields change; null as `assignedToUserId` unassigns. */
         TerritoryPatch: {
             name?: string;
-            /** @description Ring of `[lng, lat]` points, open or closed, kept exactly as it was sent. */
+            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
             polygon?: [
                 number,
                 number
             ][];
-            /** @description An estimate, kept as it is sent. */
+            /** @description An estimate of the client; the service does not compute it. */
             totalProperties?: number;
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
@@ -2099,22 +2107,22 @@ export interface components {
         /** @description How to send the file: one request with this method, exactly these headers and the file as its body. The link takes one file. */
         Upload: {
             /**
-             * @description Of the request that brings the file.
+             * @description Method of the request that sends the file.
              * @constant
              */
             method: "PUT";
             /**
              * Format: uri
-             * @description Holds its own signature: no token is sent with it.
+             * @description Contains its own signature: send no token with it.
              */
             url: string;
-            /** @description To be sent with the file, exactly these. */
+            /** @description Send the file with exactly these headers. */
             headers: {
                 [key: string]: string;
             };
             /**
              * Format: date-time
-             * @description When the link ends.
+             * @description When the link expires.
              */
             expiresAt: string;
         };
@@ -2142,15 +2150,15 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
             /**
-             * @description Accepted by the first request of the user; expired or withdrawn, nobody can sign in by it.
+             * @description Accepted by the user's first request. After an invitation has expired or was withdrawn, nobody can sign in by it.
              * @enum {string}
              */
             invitation: "pending" | "accepted" | "expired" | "withdrawn";
-            /** @description When a pending invitation ends and its e-mail address is free again; null unless it is pending. */
+            /** @description When a pending invitation ends and its e-mail address becomes free again; null unless the invitation is pending. */
             invitationExpiresAt: string | null;
         };
         /** @description Only sent fields change. An e-mail address cannot be changed. */
@@ -2161,7 +2169,7 @@ export interface components {
             role?: "sales" | "admin" | "owner";
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
             permissions?: ("canViewAllProspects" | "canManageProspects")[];
-            /** @description True brings a disabled user back, and sends an invitation that was withdrawn or has expired once more. */
+            /** @description True enables a disabled user again, and sends an invitation that was withdrawn or has expired once more. */
             isActive?: boolean;
         };
         /** @description A user as other records show them. */
@@ -2180,11 +2188,11 @@ export interface components {
             name: string;
             /** @description Must be https and lead to public addresses only. */
             url: string;
-            /** @description Key of the signature in `X-Service-Signature`. Shown in full only by the answers that made it; elsewhere its last four characters at most, and never more than a quarter of it. One of your own has at least 16 characters. */
+            /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. */
             secretKey: string;
             /** @enum {string} */
             status: "active" | "paused";
-            /** @description The company that it belongs to. */
+            /** @description The company that owns the record. */
             companyId: number;
             /**
              * Format: date-time
@@ -2193,7 +2201,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description UTC, with milliseconds. A write that changes nothing leaves it as it is.
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
             /** @description At most 50. */
@@ -2496,7 +2504,7 @@ export interface components {
     };
     parameters: {
         /**
-         * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+         * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
          * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
          */
         "Idempotency-Key": string;
@@ -2759,7 +2767,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -3027,7 +3035,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -3044,11 +3052,11 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description What it is called. Unique in the company without case; no comma and no semicolon. */
+                    /** @description The label. Unique in the company without case; no comma and no semicolon. */
                     value: string;
                     /** @description Hexadecimal, such as `#1D4ED8`. */
                     color?: string;
-                    /** @description Place in the list, smallest first. When a status is made without one, it comes last. */
+                    /** @description Position in the list, smallest first. A new status without one comes last. */
                     sortOrder?: number;
                 };
             };
@@ -3196,12 +3204,13 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description What it is called. Unique in the company without case; no comma and no semicolon. */
+                    /** @description The label. Unique in the company without case; no comma and no semicolon. */
                     value?: string;
                     /** @description Hexadecimal, such as `#1D4ED8`. */
                     color?: string;
-                    /** @description Place in the list, smallest first. When a status is made without one, it comes last. */
+                    /** @description Position in the list, smallest first. A new status without one comes last. */
                     sortOrder?: number;
+                    /** @description A status that is not active cannot be given to a prospect. */
                     isActive?: boolean;
                 };
             };
@@ -3282,7 +3291,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -3299,7 +3308,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description What it is called. Unique in the company without case; no comma and no semicolon. */
+                    /** @description The label. Unique in the company without case; no comma and no semicolon. */
                     value: string;
                     /** @description Hexadecimal, such as `#1D4ED8`. */
                     color?: string;
@@ -3445,7 +3454,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description What it is called. Unique in the company without case; no comma and no semicolon. */
+                    /** @description The label. Unique in the company without case; no comma and no semicolon. */
                     value?: string;
                     /** @description Hexadecimal, such as `#1D4ED8`. */
                     color?: string;
@@ -3488,7 +3497,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included; a west that lies east of the east crosses the antimeridian. Only prospects with both coordinates.
+                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates.
                  * @example -105.1,39.6,-104.8,39.9
                  */
                 bbox?: string;
@@ -3503,32 +3512,32 @@ export interface operations {
                  */
                 dateTo?: string;
                 /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example New,Go Back
                  */
                 status?: string;
                 /**
-                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; ignored from others.
+                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users.
                  * @example 7,unassigned
                  */
                 assignedToUserId?: string;
                 /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled. For admins and owners; ignored from others.
+                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users.
                  * @example Ravi Rep
                  */
                 rep?: string;
                 /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example Hail damage
                  */
                 tagId?: string;
                 /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example Denver,Aurora
                  */
                 city?: string;
                 /**
-                 * @description Words that must all occur in name, phones (also digits alone), e-mail, address or any note, without case. Nothing in them is a wildcard.
+                 * @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.
                  * @example bannock 0142
                  */
                 search?: string;
@@ -3538,7 +3547,7 @@ export interface operations {
                  */
                 page?: number;
                 /**
-                 * @description More than 500 is cut to it; the answer tells the size used.
+                 * @description A larger value counts as 500. The answer names the size used.
                  * @example 100
                  */
                 pageSize?: number;
@@ -3656,7 +3665,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -3794,7 +3803,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included; a west that lies east of the east crosses the antimeridian. Only prospects with both coordinates.
+                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates.
                  * @example -105.1,39.6,-104.8,39.9
                  */
                 bbox?: string;
@@ -3809,32 +3818,32 @@ export interface operations {
                  */
                 dateTo?: string;
                 /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example New,Go Back
                  */
                 status?: string;
                 /**
-                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; ignored from others.
+                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users.
                  * @example 7,unassigned
                  */
                 assignedToUserId?: string;
                 /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled. For admins and owners; ignored from others.
+                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users.
                  * @example Ravi Rep
                  */
                 rep?: string;
                 /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example Hail damage
                  */
                 tagId?: string;
                 /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example Denver,Aurora
                  */
                 city?: string;
                 /**
-                 * @description Words that must all occur in name, phones (also digits alone), e-mail, address or any note, without case. Nothing in them is a wildcard.
+                 * @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.
                  * @example bannock 0142
                  */
                 search?: string;
@@ -3878,7 +3887,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included; a west that lies east of the east crosses the antimeridian. Only prospects with both coordinates.
+                 * @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates.
                  * @example -105.1,39.6,-104.8,39.9
                  */
                 bbox?: string;
@@ -3893,32 +3902,32 @@ export interface operations {
                  */
                 dateTo?: string;
                 /**
-                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Values of statuses. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example New,Go Back
                  */
                 status?: string;
                 /**
-                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; ignored from others.
+                 * @description Ids of assignees and `unassigned`, comma-separated. For admins and owners; the service ignores it from other users.
                  * @example 7,unassigned
                  */
                 assignedToUserId?: string;
                 /**
-                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled. For admins and owners; ignored from others.
+                 * @description Full names of assignees. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it. For admins and owners; the service ignores it from other users.
                  * @example Ravi Rep
                  */
                 rep?: string;
                 /**
-                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Values of tags, not their ids. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example Hail damage
                  */
                 tagId?: string;
                 /**
-                 * @description Cities. Comma-separated, compared without case; one of them must match. A value that holds a comma stands in double quotes (`"Washington, D.C.",Denver`), with each quote inside doubled.
+                 * @description Cities. Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.
                  * @example Denver,Aurora
                  */
                 city?: string;
                 /**
-                 * @description Words that must all occur in name, phones (also digits alone), e-mail, address or any note, without case. Nothing in them is a wildcard.
+                 * @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard.
                  * @example bannock 0142
                  */
                 search?: string;
@@ -3957,19 +3966,19 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Whether the file is only checked: tells what would become of it.
+                 * @description If true, the service only checks the file and creates nothing.
                  * @example true
                  */
                 dryRun?: "true" | "false";
                 /**
-                 * @description JSON: header in the file -> column that it stands for, or null for a column that is left alone. Headers are compared without case.
+                 * @description JSON: header in the file -> column of the import, or null to ignore the column. Headers are compared without case.
                  * @example {"Full name":"name"}
                  */
                 mapping?: string;
             };
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -4011,7 +4020,7 @@ export interface operations {
                      *       "errors": [
                      *         {
                      *           "row": 3,
-                     *           "message": "status: must be the value of an active status"
+                     *           "message": "status: no active status is called so"
                      *         }
                      *       ]
                      *     }
@@ -4037,12 +4046,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `nextCursor` of the part before.
+                 * @description `nextCursor` of the previous page.
                  * @example 1032
                  */
                 cursor?: number;
                 /**
-                 * @description More than 500 is cut to it.
+                 * @description A larger value counts as 500.
                  * @example 100
                  */
                 limit?: number;
@@ -4097,7 +4106,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -4210,7 +4219,7 @@ export interface operations {
                      *       "errors": [
                      *         {
                      *           "row": 3,
-                     *           "message": "status: must be the value of an active status"
+                     *           "message": "status: no active status is called so"
                      *         }
                      *       ],
                      *       "errorReport": null,
@@ -4236,7 +4245,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -4295,7 +4304,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -4739,7 +4748,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Tags of the company, at most 50 different ones. All others are taken off. */
+                    /** @description Tags of the company, at most 50 different ones. They replace all tags of the prospect. */
                     tagIds: number[];
                 };
             };
@@ -4853,7 +4862,7 @@ export interface operations {
                  */
                 after?: number;
                 /**
-                 * @description More than 500 is cut to it. An answer that is shorter than the limit is the last one.
+                 * @description A larger value counts as 500. An answer shorter than the limit is the last one.
                  * @example 100
                  */
                 limit?: number;
@@ -4901,7 +4910,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -5123,7 +5132,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -5441,7 +5450,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -5666,7 +5675,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -5796,7 +5805,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -5849,12 +5858,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Starts at or after: an ISO 8601 time or date. Now, unless given.
+                 * @description Starts at or after: an ISO 8601 time or date. Default: now.
                  * @example 2026-06-01
                  */
                 from?: string;
                 /**
-                 * @description Starts at or before: an ISO 8601 time, or a date for the end of that UTC day. 31 days after `from`, unless given.
+                 * @description Starts at or before: an ISO 8601 time, or a date for the end of that UTC day. Default: 31 days after `from`.
                  * @example 2026-06-07
                  */
                 to?: string;
@@ -6157,7 +6166,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -6423,7 +6432,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -6506,7 +6515,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -6577,7 +6586,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -6648,7 +6657,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -6698,7 +6707,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -6860,7 +6869,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -7110,12 +7119,12 @@ export interface operations {
                  */
                 event?: string;
                 /**
-                 * @description `nextCursor` of the part before.
+                 * @description `nextCursor` of the previous page.
                  * @example dlv_0mb6x3k2a1f4c9d07b35e8a61c204
                  */
                 cursor?: string;
                 /**
-                 * @description More than 500 is cut to it.
+                 * @description A larger value counts as 500.
                  * @example 100
                  */
                 limit?: number;
@@ -7245,7 +7254,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Makes the request safe to repeat: one effect, and the first answer again with `Idempotency-Replayed: true`, for 24 h per caller and route. The same key with another request is 422, with one that is still running 409.
+                 * @description Makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409.
                  * @example 7b9a3c1e-0d52-4f4e-9a55-2f7f1c1f0b6d
                  */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
