@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { routes } from "../../infra/routes/routes.ts";
-import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let service: LocalService;
 let token: string;
 beforeAll(async () => {
-  db = await startFaultyDynamoDb();
   service = await startLocal({
     port: 0,
     webhookUrlPolicy: "local",
@@ -21,10 +21,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service?.stop();
-  await db?.stop();
 });
 beforeEach(() => {
-  db.plan(() => pass);
   service.flushAuthorizers();
 });
 

@@ -17,7 +17,7 @@ import { openSecrets } from "#shared/secrets/key-service.ts";
 import { provideSecrets } from "#shared/secrets/secrets.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
-import { prospectRow } from "../webhooks/event-scene.ts";
+import { createdProspect } from "../webhooks/event-scene.ts";
 
 export interface DeliveryTimes {
   readonly perSecond: number;
@@ -157,7 +157,7 @@ async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act;
 
 async function commitProspects({ table }: ApiContext, companyId: number, ids: readonly number[]): Promise<number[]> {
   const now = iso(Date.now());
-  const rowOf = (id: number) => ({ ...prospectRow(companyId, id), createdAt: now, updatedAt: now });
+  const rowOf = (id: number) => ({ ...createdProspect(companyId, id), createdAt: now, updatedAt: now });
   await table.batchPut(ids.map((id) => ({ ...keys.prospect(companyId, id), ...rowOf(id) })));
   const committed = performance.now();
   return ids.map(() => committed);

@@ -1,10 +1,11 @@
 /** What a function keeps of company indexes from read to read: texts go first, then whole companies, and no read sees less for it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import { model } from "../bench/index-cache.ts";
-import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { findIn } from "./indexed-company.ts";
 
 const ROWS = 3_000;
@@ -12,12 +13,10 @@ const COMPANIES = [31, 32, 33];
 const clock = { now: () => 1_760_000_000_000 };
 /** Pieces of segments that reads have asked for: company and column group. */
 let asked: string[] = [];
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
-  db = await startFaultyDynamoDb();
   for (const companyId of COMPANIES) await addImported({ table: db.direct, clock }, companyId, rowsOf(companyId));
 });
-afterAll(() => db.stop());
 beforeEach(() => {
   asked = [];
   db.plan((operation, _, body) => {

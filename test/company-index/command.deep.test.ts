@@ -9,17 +9,17 @@ import { systemClock } from "#shared/clock.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { TABLE } from "../harness/faulty-dynamodb.ts";
 import { indexInHand, pieceOf } from "./damage.ts";
 import { IndexedCompany } from "./indexed-company.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 /** Says where the table is, as the local service does. */
 let outputs: Server;
 beforeAll(async () => {
-  db = await startFaultyDynamoDb();
   outputs = createServer((_, response) => {
     response.end(
       JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
@@ -30,7 +30,6 @@ beforeAll(async () => {
 afterAll(async () => {
   outputs.closeAllConnections();
   outputs.close();
-  await db.stop();
 });
 
 async function run(...args: string[]) {

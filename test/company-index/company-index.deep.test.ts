@@ -3,7 +3,7 @@
  * killed, and however often they are repeated. One file, over 250 lines: all of it is about the same few records.
  */
 import type { DynamoDBRecord } from "aws-lambda";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
@@ -13,16 +13,12 @@ import { pageOf } from "#shared/company-index/search/page.ts";
 import { FLUSH_ENTRIES, flush, flushStream } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS, retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { Table } from "#shared/db/table.ts";
-import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
-import { strikes } from "../harness/kills.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, throttle } from "../harness/faulty-dynamodb.ts";
+import { killPoints } from "../harness/kills.ts";
 import { findIn } from "./indexed-company.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 let companies = 0;
 const newCompany = (): number => 1_000 + companies++;
@@ -224,7 +220,7 @@ describe("a flush", () => {
     "killed at any call %s leaves reads exact, and the next one finishes",
     { tags: "sized" },
     async (_, turn, fault) => {
-      for (const at of strikes(turn)) {
+      for (const at of killPoints(turn)) {
         const records = new Records();
         for (let seed = 0; seed < 3; seed++) {
           await change(records, seed);

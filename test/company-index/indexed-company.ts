@@ -14,6 +14,7 @@ import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { type CompanyProspects, readAllProspects } from "../harness/index-oracle.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
 
 const now = "2026-05-29T18:00:00.000Z";
 const WORDS = ["DOG", "CAT", "BELL"];
@@ -170,33 +171,15 @@ function contentsOf({ prospects, notes }: CompanyProspects) {
 
 const bodyOf = (seed: number): string => `${WORDS[seed % WORDS.length]} ${seed}`;
 
-function prospectOf(companyId: number, id: number, seed: number): StoredProspect {
-  return {
-    type: "prospect",
-    id,
+const prospectOf = (companyId: number, id: number, seed: number): StoredProspect =>
+  prospectRow({
     companyId,
+    id,
     name: seed % 5 === 0 ? `Dog ${seed}` : `Name ${seed}`,
     phoneNumber: `(303) 555-${seed}`,
-    secondaryPhoneNumber: null,
-    emailAddress: null,
     lat: seed % 7 === 0 ? null : 39 + (seed % 50) / 50,
     lng: seed % 7 === 0 ? null : -105 + (seed % 40) / 40,
-    address: null,
     statusId: seed % 3 === 0 ? null : seed % 3,
-    lastStatusChange: null,
-    upcoming: [],
-    moreUpcomingUntil: null,
     assignedToUserId: seed % 4 === 0 ? null : 7,
-    assignedByUserId: null,
     tagIds: seed % 6 === 0 ? [11, 12] : [],
-    source: null,
-    sourceId: null,
-    sourceCreatedAt: null,
-    customFieldData: null,
-    createdAt: now,
-    updatedAt: now,
-    createdBy: 1,
-    updatedBy: 1,
-    version: 1,
-  };
-}
+  });

@@ -1,6 +1,6 @@
 /** Long texts of notes and prospects that are not flushed yet: a search finds them, a list does not pay for them, whatever is killed. */
 import { marshall } from "@aws-sdk/util-dynamodb";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush, flushStream } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -10,22 +10,12 @@ import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { imageOf } from "../../infra/cli/stream-records.ts";
-import {
-  type Fault,
-  type FaultPlan,
-  type FaultyDynamoDb,
-  pass,
-  startFaultyDynamoDb,
-} from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
 const newFunction = (): ApiContext => warmFunction(db, clock);

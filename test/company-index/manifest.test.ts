@@ -2,7 +2,7 @@
  * The manifest in parts: what flushes write of it, what they leave behind when they are killed, and who takes that away. One file, over
  * 250 lines: all of it is about the same few runs.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
@@ -18,17 +18,13 @@ import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
-import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { strikes } from "../harness/kills.ts";
+import { killPoints } from "../harness/kills.ts";
 import { findIn, IndexedCompany } from "./indexed-company.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 let companies = 0;
 const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
@@ -129,7 +125,7 @@ describe("a flush", () => {
     "that takes runs in, killed at any call %s: lists are exact, the next one finishes, and a day later nothing is left of it",
     { tags: "sized" },
     async (_, fault) => {
-      for (const at of strikes(fault === dead ? 0 : 2)) {
+      for (const at of killPoints(fault === dead ? 0 : 2)) {
         const { company, ids } = await companyWithLargeRun();
         await smallRuns(company, ids, MERGE_RATIO);
         await writeSome(company, ids, MERGE_RATIO);

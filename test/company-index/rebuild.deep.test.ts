@@ -3,7 +3,7 @@
  * lines: one law about the same few records, under each kind of disturbance.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { HEAD_TYPE, readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
@@ -14,17 +14,13 @@ import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { Item } from "#shared/db/item.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
-import { type Fault, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { strikes, strikesOf } from "../harness/kills.ts";
+import { killPoints, killPointsOf } from "../harness/kills.ts";
 import { IndexedCompany, type Staged } from "./indexed-company.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 let companies = 0;
 const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
@@ -88,7 +84,7 @@ describe("a rebuild", () => {
   };
   const acts = Object.entries(meanwhile).map(([what, act], turn) => [what, turn, act] as const);
   test.each(acts)("is exact when, at any of its calls, %s", { tags: "sized" }, async (_, turn, act) => {
-    for (const at of strikes(turn)) {
+    for (const at of killPoints(turn)) {
       const company = newCompany();
       const staged = await company.stage(flushAll);
       const late: Fault = { kind: "late", meanwhile: () => act(company, staged) };
@@ -115,7 +111,7 @@ describe("a rebuild", () => {
       db.plan(() => pass);
       await rebuildOf(undisturbed, db.table);
       const struck = [...db.calls.entries()].filter(([, operation]) => operations.test(operation)).map(([i]) => i);
-      for (const strike of strikesOf(struck.length, 0)) {
+      for (const strike of killPointsOf(struck.length, 0)) {
         const i = struck[strike - 1] ?? 0;
         const company = newCompany();
         const { ids } = await company.stage(flushAll);

@@ -2,7 +2,7 @@
  * Every kind of damage to a company's index is found by a check, and mended by a rebuild. One file, over 250 lines: most of it
  * is the table of damages.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
 import { runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
@@ -15,16 +15,11 @@ import { keys } from "#shared/db/keys.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { indexEntry } from "#shared/prospects/indexed.ts";
-import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { corrupt, type IndexInHand, indexInHand, pieceOf, putManifest, rewriteAside, rewriteRows } from "./damage.ts";
 import { IndexedCompany, type Staged } from "./indexed-company.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 let companies = 0;
 const newCompany = (): IndexedCompany => new IndexedCompany(1_000 + companies++, db.direct);

@@ -1,5 +1,5 @@
 /** The access layer on a DynamoDB that answers in pieces, throttles, fails and loses replies. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { absent, equals, present } from "#shared/db/expression.ts";
 import { leaseIds } from "#shared/db/ids.ts";
 import type { Item } from "#shared/db/item.ts";
@@ -7,14 +7,10 @@ import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
-import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass, serverError, throttle } from "../harness/faulty-dynamodb.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 let partitions = 0;
 const partition = (): string => `test-${partitions++}`;

@@ -1,16 +1,12 @@
 /** Writers on a table that throttles: they go as fast as it takes their rows, lose none, write none twice, and give up only late. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { withDeadline } from "#shared/deadline.ts";
 import { TableBusy } from "#shared/errors.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { startThrottledDynamoDb } from "../harness/throttled-dynamodb.ts";
 import { importThrottled, tableOn } from "./throttled-import.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 test.each([
   [1_200, 4, 100],

@@ -2,15 +2,11 @@
  * A million rows into a table of 4 partitions, as a fresh on-demand table has. A partition of DynamoDB takes 1 000 write units a second;
  * these take 250, because the writer and the table share the processors of one machine and reach some 2 000 rows a second.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { expect, test } from "vitest";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { importThrottled } from "./throttled-import.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 const HOUR_MS = 3_600_000;
 

@@ -1,13 +1,12 @@
-/** A process that is killed at one call makes no other: what runs beside that call ends there too. */
-
+/** A process that a test kills: after the call that kills it, no call of it has an effect. */
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/item.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
 
-/** The world of one run: after a call that threw Killed, all that it is asked for throws likewise. */
-export function mortal(context: EventContext): EventContext {
+/** The context of one run. After a call throws Killed, every other call throws Killed too. */
+export function killable(context: EventContext): EventContext {
   let isDead = false;
   async function call<T>(work: () => Promise<T>): Promise<T> {
     if (isDead) throw new Killed();
@@ -26,7 +25,7 @@ export function mortal(context: EventContext): EventContext {
   };
 }
 
-/** The table, with every call of it made by `call`, which is told its name. */
+/** The table with every operation run by `call`, which gets the operation's name. */
 export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Promise<T>, table: Table): Table {
   const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
     const items: Item[] = [];

@@ -1,22 +1,23 @@
-/** At which calls a test kills or disturbs its work: in the wide tier at each, else at one of a few, the rest by its neighbours. */
+/** The calls at which a test kills or disturbs its work: every call in the wide tier, one of seven in the short tier. */
 import { sized } from "./tier.ts";
 
-/** Not a constant: files of both tiers may share this module. */
-const oneOf = (): number => sized({ short: 7, wide: 1 });
+/** A function, since test files of both tiers import this module. */
+const step = (): number => sized({ short: 7, wide: 1 });
 
+/** The short tier also kills the last calls of a work: most of it takes effect there. */
 const LAST = 2;
-/** Between the first calls of two turns: coprime to the step, so that seven turns strike at seven places. */
+/** Distance between the first kill points of two turns. It shares no factor with the step, so seven turns cover all calls. */
 const STRIDE = 3;
 
-/** Numbers of calls, the first one being 1, without an end. Tests of the same work that are given other turns strike elsewhere. */
-export function* strikes(turn: number): Generator<number, never> {
-  const step = oneOf();
-  for (let call = 1 + ((turn * STRIDE) % step); ; call += step) yield call;
+/** Endless numbers of calls; the first call is 1. Tests of the same work pass different turns and so kill at different calls. */
+export function* killPoints(turn: number): Generator<number, never> {
+  const distance = step();
+  for (let call = 1 + ((turn * STRIDE) % distance); ; call += distance) yield call;
 }
 
-/** Those of a work that makes so many calls, and its last ones: there most of it takes effect. */
-export function strikesOf(calls: number, turn: number): number[] {
-  const step = oneOf();
+/** The kill points of a work that makes this number of calls. */
+export function killPointsOf(calls: number, turn: number): number[] {
+  const distance = step();
   const all = Array.from({ length: calls }, (_, i) => i + 1);
-  return all.filter((call) => (call - 1 - turn * STRIDE) % step === 0 || call > calls - LAST);
+  return all.filter((call) => (call - 1 - turn * STRIDE) % distance === 0 || call > calls - LAST);
 }

@@ -1,5 +1,6 @@
-/** Functions of their own on one table, and companies for them: nothing that one keeps in memory is known to another. */
+/** Companies for tests, and warm functions that share a table but no memory. */
 import type { Caller } from "#shared/auth/caller.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -22,13 +23,27 @@ export interface Company {
 
 let companies = 0;
 
-export async function newCompany(context: ApiContext): Promise<Company> {
+async function foundCompany(context: ApiContext) {
   const sub = `company-${companies++}`;
   const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const made = await createCompany(context, { name: "X", owner });
-  const companyId = made.company.id;
+  return (await createCompany(context, { name: "X", owner })).owner;
+}
+
+const ownerCaller = ({ companyId, id: userId }: StoredUser): Caller => ({
+  companyId,
+  userId,
+  role: "owner",
+  permissions: [],
+});
+
+/** The owner of a new company without other users. */
+export const newOwner = async (context: ApiContext): Promise<Caller> => ownerCaller(await foundCompany(context));
+
+export async function newCompany(context: ApiContext): Promise<Company> {
+  const owner = await foundCompany(context);
   const repId = await context.ids.next();
-  const rep = { ...made.owner, id: repId, sub: `${sub}-rep`, email: `${sub}-rep@x.test`, role: "sales" as const };
+  const [sub, email] = [`${owner.sub}-rep`, `rep-of-${owner.email}`];
+  const rep = { ...owner, id: repId, sub, email, role: "sales" as const };
   await context.table.transact(newUserWrites(rep));
-  return { caller: { companyId, userId: made.owner.id, role: "owner", permissions: [] }, repId };
+  return { caller: ownerCaller(owner), repId };
 }

@@ -1,17 +1,13 @@
 /** An answer that Lambda does not carry: known before its effect is committed, and nothing is written. */
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { assertCarried, carriedBytes, committingCarried } from "#shared/http/carried.ts";
 import { limits } from "#shared/limits.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 const fits = (body: string): boolean => {
   try {

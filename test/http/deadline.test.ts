@@ -1,19 +1,17 @@
 /** A request that waits for a throttled table ends as `unavailable` before its function is stopped. */
 import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { tableOn } from "../db/throttled-import.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 import { startThrottledDynamoDb } from "../harness/throttled-dynamodb.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
-  db = await startFaultyDynamoDb();
   process.env.TABLE_NAME = "t";
 });
-afterAll(() => db.stop());
 
 const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
 const event = () => proxyEvent({ companyId: "1", userId: "2", rights: "sales" });

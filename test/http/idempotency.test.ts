@@ -1,20 +1,18 @@
 /** A POST under an idempotency key on a DynamoDB that fails at each of its calls: the client's retries converge on one record and one answer. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
+import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { createProspect } from "#shared/prospects/write.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
-import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { newOwner } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 const request = (key: string): Request => ({
   requestId: "r",
@@ -28,13 +26,8 @@ const request = (key: string): Request => ({
   body: "{}",
 });
 
-let companies = 0;
-async function company(clock: { now: () => number }): Promise<{ context: ApiContext; caller: Caller }> {
-  const sub = `idempotent-${companies++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const made = await createCompany(contextOn(db.direct), { name: "X", owner });
-  const caller: Caller = { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] };
-  return { context: contextOn(db.table, clock), caller };
+async function company(clock: Clock): Promise<{ context: ApiContext; caller: Caller }> {
+  return { context: contextOn(db.table, clock), caller: await newOwner(contextOn(db.direct)) };
 }
 
 const create = (context: ApiContext, caller: Caller, key: string) =>

@@ -1,17 +1,14 @@
 /** A POST whose function is killed while it runs: a repetition under the same key waits as long as it is told to, and there is one effect. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
-import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let running: LocalService | undefined;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
 afterAll(async () => {
   await running?.stop();
-  await db?.stop();
 });
 
 const start = async (demo: boolean): Promise<LocalService> => {

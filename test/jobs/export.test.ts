@@ -1,6 +1,6 @@
 /** Exports into files, on a table and a bucket that fail: whatever dies, the file is the one that would have been streamed. */
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/job-queue.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -16,20 +16,16 @@ import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { updateUser } from "#shared/reference/change-user.ts";
-import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type JobScene, jobScene } from "./job-scene.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let scene: JobScene;
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
 beforeEach(() => {
-  db.plan(() => pass);
   scene = jobScene(db, now);
 });
 
@@ -116,7 +112,7 @@ test.each([
     });
     await scene.run(scene.faulty(), await begun(company.caller));
     expect(all).toBeGreaterThan(6);
-    for (const last of strikesOf(all, turn++)) {
+    for (const last of killPointsOf(all, turn++)) {
       const job = await begun(company.caller);
       db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
       await scene.run(scene.faulty(), job);
@@ -137,7 +133,7 @@ test.each(["before", "after"] as const)(
     await scene.run(scene.sound(), await begun(company.caller));
     const all = scene.bucket.calls - before;
     expect(all).toBeGreaterThan(4);
-    for (const last of strikesOf(all, turn++)) {
+    for (const last of killPointsOf(all, turn++)) {
       const job = await begun(company.caller);
       const from = scene.bucket.calls;
       scene.bucket.plan = (number) => (number - from < last ? undefined : number - from === last ? death : "before");

@@ -1,5 +1,5 @@
 /** Imports by an upload, on a table and a bucket that fail: after any death and a new run each row is there once, and before none is. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/job-queue.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -15,9 +15,10 @@ import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { getNote } from "#shared/prospects/notes.ts";
 import { updateUser } from "#shared/reference/change-user.ts";
-import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { strikes, strikesOf } from "../harness/kills.ts";
+import { killPoints, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type JobScene, jobScene } from "./job-scene.ts";
@@ -27,15 +28,10 @@ async function addressesOf(context: ApiContext, companyId: number): Promise<read
   return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
 }
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let scene: JobScene;
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
 beforeEach(() => {
-  db.plan(() => pass);
   scene = jobScene(db, now);
 });
 
@@ -124,7 +120,7 @@ describe("killed", () => {
       await scene.run(scene.faulty(), first);
       const pure = await left(counting);
       expect(all).toBeGreaterThan(15);
-      for (const last of strikesOf(all, turn++)) {
+      for (const last of killPointsOf(all, turn++)) {
         const company = await newCompany(scene.sound());
         const job = await scene.uploaded(company.caller, fileOf(COUNT, 120));
         // Dead from then on: nothing that it sends arrives any more.
@@ -152,7 +148,7 @@ describe("killed", () => {
       const all = scene.bucket.calls - before;
       const pure = await left(counting);
       expect(all).toBeGreaterThan(6);
-      for (const last of strikesOf(all, turn++)) {
+      for (const last of killPointsOf(all, turn++)) {
         const company = await newCompany(scene.sound());
         const job = await scene.uploaded(company.caller, fileOf(COUNT, 120));
         const from = scene.bucket.calls;
@@ -378,7 +374,7 @@ describe("an import that comes to nothing", () => {
   });
 
   test("cancelled at any call: a moment later nothing is left, and nothing was seen", { tags: "sized" }, async () => {
-    for (const last of strikes(turn++)) {
+    for (const last of killPoints(turn++)) {
       const company = await newCompany(scene.sound());
       const job = await scene.uploaded(company.caller, fileOf(40));
       let isCancelled = false;

@@ -1,7 +1,7 @@
 /** The import on a table that fails, and what it costs: after any death and a retry each row is there once, and before none is. */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { openLinks } from "#shared/aws/links.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -23,9 +23,10 @@ import { createNote, getNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { type Fault, type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
@@ -34,12 +35,7 @@ async function addressesOf(context: ApiContext, companyId: number): Promise<read
   return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
 }
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
@@ -124,7 +120,7 @@ describe("killed", () => {
       await posted(faultyFunction(), counting.caller, fileOf(COUNT));
       const all = calls;
       expect(all).toBeGreaterThan(12);
-      for (const last of strikesOf(all, turn)) {
+      for (const last of killPointsOf(all, turn)) {
         const company = await newCompany(newFunction());
         db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
         const answer = await posted(faultyFunction(), company.caller, fileOf(COUNT)).catch(() => undefined);

@@ -1,6 +1,6 @@
 /** Work on a file says every few seconds how far it is, long before a place is reached from which another run could go on. */
 import { setTimeout } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -10,15 +10,11 @@ import { StoredExport } from "#shared/jobs/export/schema.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { summaryOf } from "#shared/jobs/import/requests.ts";
 import { StoredImport } from "#shared/jobs/import/schema.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { jobScene } from "./job-scene.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 /** What each batch of rows takes, to be written or read. */
 const BATCH_MS = 4_000;

@@ -1,5 +1,5 @@
 /** An address and the prospects that hold a copy of it: never apart for good, whatever races and wherever it stops. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -12,26 +12,19 @@ import { createAddress, getAddress, newAddressWrite, readAddress, updateAddress 
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
-import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
+import { newOwner } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
-let companies = 0;
 async function company(): Promise<{ context: ApiContext; caller: Caller }> {
   const context = contextOn(db.direct);
-  const sub = `addresses-${companies++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const made = await createCompany(context, { name: "Acme", owner });
-  return { context, caller: { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] } };
+  return { context, caller: await newOwner(context) };
 }
 
 async function inParallel<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {

@@ -1,5 +1,5 @@
 /** What hangs on a prospect: reads of prospects do not pay for it, it has limits, and what is deleted is not read again. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -14,15 +14,11 @@ import { readProspect } from "#shared/prospects/read.ts";
 import { prospectItem, StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { createStatus } from "#shared/reference/statuses.ts";
-import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 const START = Date.parse("2030-01-01T00:00:00.000Z");
 const now = { ms: START };

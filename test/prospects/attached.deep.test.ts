@@ -2,7 +2,7 @@
  * Writes of notes and appointments with DynamoDB failing at each of their calls: the row, its place by id, its entry in the
  * calendar and its prospect are never apart, and the client's retry ends where an undisturbed request would have.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
@@ -20,23 +20,12 @@ import { listAppointments } from "#shared/prospects/calendar.ts";
 import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/prospects/notes.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
-import {
-  conflict,
-  type Fault,
-  type FaultPlan,
-  type FaultyDynamoDb,
-  pass,
-  startFaultyDynamoDb,
-  throttle,
-} from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { newOwner } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 /** A prospect with a note and an appointment in January, and who writes there. */
 interface Scene {
@@ -51,13 +40,7 @@ interface Scene {
 const JANUARY = "2030-01-15T10:00:00.000Z";
 const JUNE = "2030-06-15T10:00:00.000Z";
 
-let companies = 0;
-async function company(): Promise<Caller> {
-  const sub = `attached-${companies++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const made = await createCompany(contextOn(db.direct), { name: "X", owner });
-  return { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] };
-}
+const company = (): Promise<Caller> => newOwner(contextOn(db.direct));
 
 async function scene(caller: Caller): Promise<Scene> {
   const context = contextOn(db.direct);
@@ -249,7 +232,7 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
   await operation.run(contextOn(db.table), await scene(caller));
   const calls = [...db.calls];
   const possible = [...calls.entries()].filter(([, call]) => fault !== "a conflict" || isTransaction(call));
-  for (const strike of strikesOf(possible.length, turn)) {
+  for (const strike of killPointsOf(possible.length, turn)) {
     const [index] = possible[strike - 1] ?? [0];
     const place = `call ${index + 1} of ${calls.join(", ")}`;
     const here = await scene(caller);

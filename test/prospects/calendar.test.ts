@@ -1,6 +1,6 @@
 /** The calendar of a user who sees only own prospects: exactly what is on these, whoever gets them, at the cost of what is theirs. */
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -12,15 +12,11 @@ import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 const START = Date.parse("2030-01-30T00:00:00.000Z");
 const newFunction = (): ApiContext => warmFunction(db, { now: () => START });

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -10,24 +10,16 @@ import { listProspects } from "#shared/prospects/list/list.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import type { ProspectDetail } from "#shared/prospects/schema.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
 import { createStatus, deactivateStatus, getStatus, listStatuses } from "#shared/reference/statuses.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
+import { newOwner } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
-let companies = 0;
 async function company(): Promise<{ context: ApiContext; caller: Caller }> {
   const context = contextOn(db.direct);
-  const sub = `concurrent-${companies++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const made = await createCompany(context, { name: "X", owner });
-  return { context, caller: { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] } };
+  return { context, caller: await newOwner(context) };
 }
 
 /** Each entry begins where the one before it ended, and the last one ends where the prospect is. Oldest first. */

@@ -1,27 +1,25 @@
 /** What a create costs, part by part: two write units for each row of its transaction and for the check of what it names. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let context: ApiContext;
 let company: Company;
 let currentStatusId: number | undefined;
 beforeAll(async () => {
-  db = await startFaultyDynamoDb();
   context = warmFunction(db, systemClock);
   company = await newCompany(context);
   [currentStatusId] = (await loadDictionary(context.table, company.caller.companyId)).statuses.keys();
   // From here on ids and names are in memory.
   await createProspect(context, company.caller, { currentStatusId, address });
 });
-afterAll(() => db.stop());
 
 const address = { address1: "1234 Camelback Rd", address2: "Apt 12", city: "San Antonio", state: "TX", zip: "78201" };
 const plain = {

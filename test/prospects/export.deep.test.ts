@@ -1,6 +1,6 @@
 /** The export on a table that others write meanwhile, whose copies are behind, and that fails: whole or broken off, never short. */
 import { parse } from "csv-parse/sync";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -11,23 +11,13 @@ import { createProspect, deleteProspect, updateProspect } from "#shared/prospect
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { denver } from "../../infra/local/demo-data.ts";
 import { type DemoCompany, demoRows } from "../../infra/local/demo-prospects.ts";
-import {
-  type FaultPlan,
-  type FaultyDynamoDb,
-  pass,
-  startFaultyDynamoDb,
-  throttle,
-} from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import { bytesOf } from "../harness/item-bytes.ts";
 import { sized } from "../harness/tier.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
 const newFunction = (): ApiContext => warmFunction(db, clock);

@@ -8,6 +8,7 @@ import { newestFirst } from "#shared/prospects/present.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
 import { type Names, oracle } from "./filter-oracle.ts";
 
 const now = "2026-01-01T00:00:00.000Z";
@@ -38,35 +39,6 @@ const dictionaryOf = ({ statuses, tags, people }: Names): Dictionary => ({
     isActive: true,
   })),
 });
-
-const empty: StoredProspect = {
-  type: "prospect",
-  id: 1,
-  companyId: 1,
-  name: null,
-  phoneNumber: null,
-  secondaryPhoneNumber: null,
-  emailAddress: null,
-  lat: null,
-  lng: null,
-  address: null,
-  statusId: null,
-  lastStatusChange: null,
-  upcoming: [],
-  moreUpcomingUntil: null,
-  assignedToUserId: null,
-  assignedByUserId: null,
-  tagIds: [],
-  source: null,
-  sourceId: null,
-  sourceCreatedAt: null,
-  customFieldData: null,
-  createdAt: now,
-  updatedAt: now,
-  createdBy: 9,
-  updatedBy: 9,
-  version: 1,
-};
 
 /** Few distinct values, edges among them, so that filters meet rows often. */
 const coordinate = (limit: number) => fc.constantFrom(null, -limit, -1, 0, 0.5, 1, limit - 0.25, limit);
@@ -105,7 +77,7 @@ const prospect = fc
   })
   .map(({ city, ...fields }): StoredProspect => {
     const address = { id: 5, address1: "1 Main St", address2: null, state: "CO", zip: "80202", formattedAddress: null };
-    return { ...empty, ...fields, address: city === null ? null : { ...address, city } };
+    return prospectRow({ ...fields, address: city === null ? null : { ...address, city } });
   });
 const company = fc.record({
   names: fc.record({

@@ -1,5 +1,5 @@
 /** Lists and new prospects in warm functions: what is kept in memory is never older than what others have written. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Run, readManifest, runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -15,15 +15,11 @@ import { createProspect, deleteProspect, setTags, updateProspect } from "#shared
 import { disableUser, updateUser } from "#shared/reference/change-user.ts";
 import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
 import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
-import { type FaultPlan, type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };

@@ -1,7 +1,7 @@
 /** Invitations: what of them others can tell, how long they hold an address, and that deaths, races and repeats leave nothing in the way. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
@@ -14,13 +14,10 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { createUser, presentUser } from "#shared/reference/invite.ts";
 import { type NewUser, User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
-import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 /** A user pool: an address has one subject as long as the pool knows it, and mail goes out for each invitation. */
 function newPool(): IdentityProvider & { readonly subjects: Map<string, string>; readonly mails: string[] } {

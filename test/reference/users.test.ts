@@ -1,6 +1,6 @@
 /** The user directory under faults and races: nobody is in the way of the next try, and a company keeps an owner. */
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { directoryOnly } from "#shared/auth/directory-only.ts";
@@ -12,13 +12,10 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { createUser } from "#shared/reference/invite.ts";
 import type { NewUser } from "#shared/reference/user.ts";
 import { getUser, listUsers } from "#shared/reference/users.ts";
-import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 /** Keeps a list of its users, as a user pool does: the same address has the same subject. */
 function userList(): IdentityProvider & { readonly subjects: Map<string, string> } {

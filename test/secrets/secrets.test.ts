@@ -15,7 +15,6 @@ import type { Table } from "#shared/db/table.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import { limits } from "#shared/limits.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
 import { open, openSecrets, seal } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { signatureHeaders } from "#shared/webhooks/deliver/signature.ts";
@@ -24,16 +23,17 @@ import { getWebhook, listWebhooks, readWebhook } from "#shared/webhooks/subscrip
 import { createWebhook, encryptSecrets, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
 import { type KeyServer, startKms } from "../../infra/local/kms.ts";
 import { keyArn } from "../../infra/local/names.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { TABLE } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed } from "../harness/killable.ts";
+import { newOwner } from "../harness/warm-function.ts";
 import { deliveries, drain, newScene, publish } from "../webhooks/event-scene.ts";
 
 const ARN = keyArn("Own");
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let kms: KeyServer;
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
   kms = await startKms(undefined);
 });
 beforeEach(() => {
@@ -42,7 +42,6 @@ beforeEach(() => {
 });
 afterAll(async () => {
   kms.stop();
-  await db.stop();
 });
 
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
@@ -56,12 +55,7 @@ const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
   commit: (writes) => table.transact(writes),
 });
 
-let companies = 0;
-async function newCompany(): Promise<number> {
-  const sub = `secrets-${companies++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  return (await createCompany(contextOn(db.direct), { name: "Acme", owner })).company.id;
-}
+const newCompany = async (): Promise<number> => (await newOwner(contextOn(db.direct))).companyId;
 const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };
 const OLD = "a secret of before encryption";
 

@@ -1,5 +1,5 @@
 /** The territories of a company: what a list of them reads, how many there may be, and a write that stops anywhere. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -12,21 +12,11 @@ import {
   listTerritories,
   updateTerritory,
 } from "#shared/territories/territories.ts";
-import {
-  type Fault,
-  type FaultPlan,
-  type FaultyDynamoDb,
-  pass,
-  startFaultyDynamoDb,
-} from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
+const db = faultyDynamoDb();
 
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms++ };

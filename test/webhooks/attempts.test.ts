@@ -1,20 +1,18 @@
 /** Attempts that delivered something and were answered in few words stand in the delivery's row, all others by themselves: none is missing. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveries, drain, newScene, publish, type Scene } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const api = (at: Scene) => ({ ...contextOn(db.direct, { now: () => at.clock }), commit: db.direct.transact });
 

@@ -3,8 +3,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { Killed, mortal } from "../harness/killable.ts";
-import { prospectRow, type Scene } from "./event-scene.ts";
+import { Killed, killable } from "../harness/killable.ts";
+import { createdProspect, type Scene } from "./event-scene.ts";
 
 /** Messages of one call. */
 const BATCH = 10;
@@ -12,8 +12,8 @@ const VISIBILITY_MS = 90_000;
 
 /** New prospects of these ids. */
 export async function publishIds(at: Scene, ids: readonly number[]): Promise<void> {
-  const context = mortal(at.context);
-  const changes = ids.map((id) => ({ before: undefined, after: prospectRow(at.companyId, id) }));
+  const context = killable(at.context);
+  const changes = ids.map((id) => ({ before: undefined, after: createdProspect(at.companyId, id) }));
   await publishChanges(context, batchReads(context), changes);
 }
 
@@ -25,7 +25,7 @@ export async function beQuick({ db, companyId, webhookId }: Scene): Promise<void
 
 /** One call of the function. Killed, it has acknowledged nothing; else what failed comes back. Gives how many did. */
 export async function consumeSome(at: Scene, entries: Scene["queue"]): Promise<number> {
-  const ends = await consume(mortal(at.context), entries);
+  const ends = await consume(killable(at.context), entries);
   const isKilled = ends.some((end) => end.status === "rejected" && end.reason instanceof Killed);
   const back = entries.filter((_, i) => isKilled || ends[i]?.status !== "fulfilled");
   for (const { message } of back) at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });

@@ -1,7 +1,7 @@
 /** Many events told together and many messages in one call: a fault with some of them is nobody else's, and the books balance. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -17,18 +17,17 @@ import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
-import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-scene.ts";
-import { deliveries, newScene, prospectRow, type Scene, settleFor } from "./event-scene.ts";
+import { createdProspect, deliveries, newScene, type Scene, settleFor } from "./event-scene.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const IDS = [1, 2, 3, 4];
 const TEN = Array.from({ length: 10 }, (_, i) => i + 1);
@@ -69,7 +68,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
       expect(timesPosted(undisturbed.posts)).toEqual([1, 1, 1, 1]);
       await expectBalanced(undisturbed, IDS.length);
       const { calls } = undisturbed;
-      for (const number of strikesOf(calls.length, isQuick ? 0 : 1)) {
+      for (const number of killPointsOf(calls.length, isQuick ? 0 : 1)) {
         const at = await newScene(db);
         at.kill = { at: number, when };
         await run(at);
@@ -235,7 +234,7 @@ test("a record that cannot be read is parked by itself, and the others of its ba
   const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
     z.parse(StreamRecord, { dynamodb: { SequenceNumber, NewImage: marshall(row) } });
   const broken = record("2", { type: "prospect", companyId: at.companyId });
-  const [one, two] = [1, 2].map((id) => record(String(id), prospectRow(at.companyId, id)));
+  const [one, two] = [1, 2].map((id) => record(String(id), createdProspect(at.companyId, id)));
   if (one === undefined || two === undefined) throw new Error("no records");
   const { batchItemFailures } = await publishStream(() => context)({ Records: [one, broken, two] });
   expect(batchItemFailures).toEqual([]);

@@ -7,7 +7,8 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
-import { conflict, type FaultyDynamoDb, pass, startFaultyDynamoDb, throttle } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { conflict, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { sized } from "../harness/tier.ts";
@@ -17,10 +18,9 @@ const WRITES = sized({ short: 140, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 120_000;
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let service: LocalService;
 beforeAll(async () => {
-  db = await startFaultyDynamoDb();
   service = await startLocal({
     port: 0,
     webhookUrlPolicy: "local",
@@ -32,7 +32,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service?.stop();
-  await db?.stop();
 });
 
 const Identified = z.object({ id: z.number() });

@@ -1,5 +1,5 @@
 /** Delays: what happens to a record within one window is one delivery; races, kills, repeats and size lose and double nothing. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
@@ -12,17 +12,15 @@ import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { deleteRegistration, updateRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
-import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { createdProspect, deliveries, drain, Killed, newScene, type Scene, START } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const MINUTE = 60_000;
 const DELAY = 10;
@@ -32,7 +30,7 @@ const scene = (delayMinutes = DELAY): Promise<Scene> => newScene(db, "prospect.u
 /** The nth change of a prospect, at so many minutes after the start. */
 function change({ companyId }: Scene, version: number, minutes: number, id = 1, filler?: string): RowChange {
   const row = (v: number) => ({
-    ...prospectRow(companyId, id),
+    ...createdProspect(companyId, id),
     name: `name ${v}`,
     customFieldData: filler === undefined ? null : JSON.stringify({ filler, v }),
     updatedAt: new Date(START + minutes * MINUTE).toISOString(),
@@ -170,7 +168,7 @@ describe("racing the flush", () => {
     const before = calm.calls.length;
     await drain(calm);
     const outcomes = new Set<string>();
-    for (const step of strikesOf(calm.calls.length - before, 0)) {
+    for (const step of killPointsOf(calm.calls.length - before, 0)) {
       const number = before + step;
       for (const late of [9, 12]) {
         const at = await scene();
@@ -212,7 +210,7 @@ describe("killed at each call, before and after it takes effect", () => {
       await run(calm);
       expect(calm.posts).toHaveLength(3);
       let doubled = 0;
-      const struck = strikesOf(calm.calls.length, when === "before" ? 0 : 2);
+      const struck = killPointsOf(calm.calls.length, when === "before" ? 0 : 2);
       for (const number of struck) {
         const at = await scene();
         at.kill = { at: number, when };

@@ -1,5 +1,5 @@
 /** A webhook is deleted while something else is asked of it: the other request is not found, and no row of the webhook stays. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -19,15 +19,13 @@ import {
 } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { deliveries, drain, newScene, prospectRow, publish, type Scene, START } from "./event-scene.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createdProspect, deliveries, drain, newScene, publish, type Scene, START } from "./event-scene.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const PROSPECT = 4_711;
 const input = {
@@ -58,7 +56,7 @@ async function stage(): Promise<Stage> {
   if (delivery === undefined) throw new Error("there is no delivery");
   const direct = contextOn(db.direct, { now: () => at.clock });
   const { id: registrationId } = await createRegistration(direct, companyId, webhookId, input);
-  const row = prospectRow(companyId, PROSPECT);
+  const row = createdProspect(companyId, PROSPECT);
   await db.direct.write({ put: { ...keys.prospect(companyId, PROSPECT), ...prospectItem(row) } });
   const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
   const owner: Caller = { companyId, userId, role: "owner", permissions: [] };

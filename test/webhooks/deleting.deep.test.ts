@@ -1,5 +1,5 @@
 /** A webhook or registration is deleted while deliveries wait: each is cancelled once, nothing more is sent, and the log says so at once. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
@@ -10,27 +10,25 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
 import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import {
   consume,
+  createdProspect,
   deliveries,
   drain,
   Killed,
   newScene,
-  prospectRow,
   type Scene,
   START,
   settleFor,
 } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const MINUTE = 60_000;
 const COUNT = 2;
@@ -41,7 +39,7 @@ const idsOf = async (at: Scene): Promise<number[]> =>
 async function publish(at: Scene): Promise<void> {
   const reads = batchReads(at.context);
   for (let id = 1; id <= COUNT; id++) {
-    await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
+    await publishChanges(at.context, reads, [{ before: undefined, after: createdProspect(at.companyId, id) }]);
   }
 }
 
@@ -151,7 +149,7 @@ describe.each(["webhook", "registration"] as const)("a %s that is deleted cancel
       const count = calm.at.calls.length;
       await expectCancelled(calm.at, "undisturbed");
       for (const [turn, when] of (["before", "after"] as const).entries()) {
-        for (const number of strikesOf(count, 2 * turn)) {
+        for (const number of killPointsOf(count, 2 * turn)) {
           const struck = await stage(wait, what);
           struck.at.kill = { at: number, when };
           await run(struck, isKept);

@@ -1,17 +1,15 @@
 /** What a delivered event takes of the table, in write units, and how large its row is. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
 import { deliveryItem } from "#shared/webhooks/delivery.ts";
 import { packedBody, unpackedBody } from "#shared/webhooks/delivery-body.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { deliveries, drain, newScene, prospectRow, publish } from "./event-scene.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createdProspect, deliveries, drain, newScene, publish } from "./event-scene.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 /** A prospect with everything that a canvasser fills in. */
 const filled = {
@@ -35,7 +33,7 @@ const filled = {
 test("a delivered event takes seven write units, of the eight that it may, that of a prospect with all its fields too", async () => {
   for (const fields of [{}, filled]) {
     const at = await newScene(db);
-    const change = { before: undefined, after: { ...prospectRow(at.companyId, 4_711), ...fields } };
+    const change = { before: undefined, after: { ...createdProspect(at.companyId, 4_711), ...fields } };
     const { usage } = await metered(async () => {
       await publish({ ...at, change });
       await drain(at);

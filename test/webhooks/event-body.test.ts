@@ -1,5 +1,5 @@
 /** The body of a delivery is fixed when it is first written: what is published again reads other rows and changes nothing. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -9,18 +9,16 @@ import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { createAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { newOwner } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const NOW = Date.UTC(2030, 0, 1);
 const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
@@ -29,18 +27,17 @@ const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
 async function scene() {
   let now = NOW;
   const context: ApiContext = contextOn(db.direct, { now: () => now });
-  const owner = { email: "body@x.test", firstName: "A", lastName: "B", sub: "body" };
-  const { company, owner: made } = await createCompany(context, { name: "X", owner });
-  const caller: Caller = { companyId: company.id, userId: made.id, role: "owner", permissions: [] };
+  const caller = await newOwner(context);
+  const { companyId } = caller;
   const registration = { filter: null, delayMinutes: 0, manualTriggerButtonText: null };
   const registrations = [{ ...registration, event: "prospect.updated", triggerMode: "automatic" as const }];
-  await createWebhook(context, company.id, { name: "x", url: "http://127.0.0.1:1/", registrations });
+  await createWebhook(context, companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
   const { id } = await createProspect(context, caller, { name: "Ada" });
   const appointment = await createAppointment(context, caller, id, { title: "first", startAt: hour(2) });
-  const before = await db.direct.get(keys.prospect(company.id, id));
+  const before = await db.direct.get(keys.prospect(companyId, id));
   now += 60_000;
   await updateProspect(context, caller, id, { name: "Bea" });
-  const after = await db.direct.get(keys.prospect(company.id, id));
+  const after = await db.direct.get(keys.prospect(companyId, id));
   now += 60_000;
   return { context, caller, id, appointmentId: appointment.id, change: { before, after } };
 }

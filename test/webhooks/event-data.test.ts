@@ -1,17 +1,13 @@
 /** What a warm function keeps of events' data: each is read once, whoever asks, and no more is kept than has room. */
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { keepEventData, readEventData } from "#shared/webhooks/event-data.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { START } from "./event-scene.ts";
 
-let db: FaultyDynamoDb;
-beforeAll(async () => {
-  db = await startFaultyDynamoDb();
-});
-afterAll(() => db.stop());
+const db = faultyDynamoDb();
 
 const COMPANY = 1;
 

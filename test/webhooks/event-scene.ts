@@ -8,7 +8,6 @@ import { contextOn } from "#shared/context.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
 import { type QueueMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -18,7 +17,9 @@ import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { calledBy, Killed, mortal } from "../harness/killable.ts";
+import { calledBy, Killed, killable } from "../harness/killable.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
+import { newOwner } from "../harness/warm-function.ts";
 
 export { Killed };
 
@@ -54,17 +55,13 @@ export interface Scene {
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
 
-let subjects = 0;
-
 /** A company with one registration, and the change of a prospect that it wants to hear of. */
 export async function newScene(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Scene> {
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
-  const sub = `events-${subjects++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const { company } = await createCompany(plain, { name: "Acme", owner });
-  const webhook = await createWebhook(plain, company.id, { name: "x", url: "http://127.0.0.1:1/", registrations: [] });
-  await createRegistration(plain, company.id, webhook.id, {
+  const { companyId } = await newOwner(plain);
+  const webhook = await createWebhook(plain, companyId, { name: "x", url: "http://127.0.0.1:1/", registrations: [] });
+  await createRegistration(plain, companyId, webhook.id, {
     event,
     filter: null,
     delayMinutes,
@@ -102,9 +99,9 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
   };
   const made: Scene = {
     db,
-    companyId: company.id,
+    companyId,
     webhookId: webhook.id,
-    change: { before: undefined, after: prospectRow(company.id, 4_711) },
+    change: { before: undefined, after: createdProspect(companyId, 4_711) },
     context,
     queue,
     posts,
@@ -138,40 +135,12 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
   }
 }
 
-export function prospectRow(companyId: number, id: number): StoredProspect {
-  const now = iso(START);
-  return {
-    type: "prospect",
-    id,
-    companyId,
-    name: "Ada",
-    phoneNumber: null,
-    secondaryPhoneNumber: null,
-    emailAddress: null,
-    lat: null,
-    lng: null,
-    address: null,
-    statusId: null,
-    lastStatusChange: null,
-    upcoming: [],
-    moreUpcomingUntil: null,
-    assignedToUserId: null,
-    assignedByUserId: null,
-    tagIds: [],
-    source: "api",
-    sourceId: null,
-    sourceCreatedAt: null,
-    customFieldData: null,
-    createdAt: now,
-    updatedAt: now,
-    createdBy: 1,
-    updatedBy: 1,
-    version: 1,
-  };
-}
+/** A prospect that an API call created when the test began. */
+export const createdProspect = (companyId: number, id: number): StoredProspect =>
+  prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
 export async function publish(at: Scene): Promise<void> {
-  const context = mortal(at.context);
+  const context = killable(at.context);
   await publishChanges(context, batchReads(context), [at.change]);
 }
 
@@ -188,7 +157,7 @@ export async function publishUntilDone(at: Scene): Promise<void> {
 
 /** As the queue's function does it, with a batch of one. */
 export async function consume(at: Pick<Scene, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
-  const [end] = await consumeBatch(mortal(at.context), [{ message, isRepeat }]);
+  const [end] = await consumeBatch(killable(at.context), [{ message, isRepeat }]);
   if (end?.status === "rejected") throw end.reason;
 }
 

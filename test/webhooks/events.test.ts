@@ -1,21 +1,19 @@
 /** From a committed change to the receiver, with the functions killed at every call they make: lost 0, twice only where a fault forces it. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import type { Post } from "#shared/outbound/post.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed } from "../harness/killable.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { consume, deliveries, drain, newScene, publish, publishUntilDone, type Scene, START } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const scene = (event?: string, delayMinutes?: number): Promise<Scene> => newScene(db, event, delayMinutes);
 
@@ -53,7 +51,7 @@ describe("killed at each call, before and after it takes effect", () => {
     async (when) => {
       const calls = await callsOf();
       expect(calls.filter((name) => name === "post")).toHaveLength(1);
-      for (const number of strikesOf(calls.length, when === "before" ? 0 : 2)) {
+      for (const number of killPointsOf(calls.length, when === "before" ? 0 : 2)) {
         const at = await scene();
         at.kill = { at: number, when };
         await publishUntilDone(at);
@@ -80,7 +78,7 @@ describe("killed at each call, before and after it takes effect", () => {
         at.answers = (post) => ({ status: Number(post.headers["X-Service-Attempt"]) < 3 ? 500 : 204 });
       };
       const calls = await callsOf(failTwice);
-      for (const number of strikesOf(calls.length, when === "before" ? 1 : 3)) {
+      for (const number of killPointsOf(calls.length, when === "before" ? 1 : 3)) {
         const at = await scene();
         failTwice(at);
         at.kill = { at: number, when };

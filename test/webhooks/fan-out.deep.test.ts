@@ -1,25 +1,23 @@
 /** Events with many matches, with publisher and expander killed at each call: nothing is lost, nothing is made twice; and in a small heap. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Table } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { Killed, mortal } from "../harness/killable.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { Killed, killable } from "../harness/killable.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { consume, deliveriesOf } from "./event-scene.ts";
 import { expandAll, type ManyScene, newManyScene, territoryChange } from "./fan-out-scene.ts";
 import { booksOf, expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const WEBHOOKS = 3;
 const EACH = 40;
@@ -33,7 +31,7 @@ async function publish(at: ManyScene, ...versions: number[]): Promise<void> {
   for (const version of versions) {
     for (;;) {
       try {
-        const context = mortal(at.context);
+        const context = killable(at.context);
         await publishChanges(context, batchReads(context), [territoryChange(at.companyId, version, 3, version)]);
         break;
       } catch (error) {
@@ -77,7 +75,7 @@ describe("killed at each call, before and after it takes effect", () => {
       await publish(calm, 2, 3);
       await expandAll(calm);
       // Of calls of the same kind, made for one registration after the other, a few are struck.
-      const struck = strikesOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % 9 === 0);
+      const struck = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % 9 === 0);
       expect(struck.length).toBeGreaterThan(5);
       for (const number of struck) {
         const at = await scene(10);
@@ -92,7 +90,7 @@ describe("killed at each call, before and after it takes effect", () => {
     const calm = await scene();
     await publish(calm, 2);
     await expandAll(calm);
-    for (const number of strikesOf(calm.calls.length, 2)) {
+    for (const number of killPointsOf(calm.calls.length, 2)) {
       const at = await scene();
       at.kill = { at: number, when: "after" };
       await publish(at, 2);

@@ -1,6 +1,6 @@
 /** Events that many registrations want: bounded work for the publisher, one delivery for each match, the same bytes as any other. */
 import { deflateRawSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
@@ -17,17 +17,15 @@ import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { consume, deliveriesOf, drain } from "./event-scene.ts";
 import { counted, expandAll, type ManyScene, newManyScene, territoryChange } from "./fan-out-scene.ts";
 import { booksOf, expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const publish = ({ context }: Pick<ManyScene, "context">, ...changes: RowChange[]) =>
   publishChanges(context, batchReads(context), changes);

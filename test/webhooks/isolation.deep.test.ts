@@ -1,5 +1,4 @@
 /** One receiver's trouble is its own: what it may take of the senders, what waits at its gate, and what others notice of it. */
-
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -10,24 +9,22 @@ import { LOOK_AFTER_MS, LOOKS } from "#shared/webhooks/deliver/through-limiter.t
 import { BREAKER_FAILURES, slotsOf } from "#shared/webhooks/limiter/limiter.ts";
 import { retryGapsMs } from "#shared/webhooks/retry-plan.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveriesOf, START } from "./event-scene.ts";
 import { isolate } from "./isolation-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 import { Senders } from "./simulated-senders.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb("test");
 /** The sweeper finds what waits in the whole table: each test has its own. */
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
 /** However a test has ended, the books of its companies balance. */
 afterEach(async () => {
   for (const senders of staged.splice(0)) {
     for (const { companyId } of senders.hooks) await expectBalanced({ db, companyId, clock: senders.clock });
   }
-  await db.stop();
 });
 const staged: Senders[] = [];
 

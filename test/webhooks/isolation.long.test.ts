@@ -1,19 +1,17 @@
 /** One receiver in trouble under 10 000 events, beside another company's steady events: none of those comes later for it. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { slotsOf } from "#shared/webhooks/limiter/limiter.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { isolate } from "./isolation-scene.ts";
 
 const EVENTS = 10_000;
 const MINUTES_OF_MACHINE = 30;
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb("test");
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterEach(() => db.stop());
 
 const hang = { ms: 10_000, status: null, error: "no answer within 10000 ms" };
 test.each([

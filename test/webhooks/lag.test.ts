@@ -5,18 +5,17 @@ import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveriesOf, START } from "./event-scene.ts";
 import { Senders } from "./simulated-senders.ts";
 
 const Line = z.object({ message: z.looseObject({ event: z.string() }) });
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb("test");
 let lines: z.infer<typeof Line>["message"][];
 const level = process.env.LOG_LEVEL;
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
   process.env.LOG_LEVEL = "info";
-  db = await startFaultyDynamoDb();
   lines = [];
   vi.spyOn(process.stderr, "write").mockImplementation(
     (text) => lines.push(Line.parse(JSON.parse(String(text))).message) > 0,
@@ -25,7 +24,6 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.restoreAllMocks();
   process.env.LOG_LEVEL = level;
-  await db.stop();
 });
 
 const of = (event: string) => lines.filter((line) => line.event === event).map(({ event: _, ...fields }) => fields);

@@ -1,31 +1,29 @@
 /** The gate and its breaker while senders and looks are killed at each call: places come back, probes go on, everything arrives. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import {
+  createdProspect,
   deliveries,
   drain,
   drainTogether,
   type Kill,
   Killed,
   newScene,
-  prospectRow,
   type Scene,
   START,
   settleFor,
 } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const COUNT = 3;
 /** The breaker is open for 10 s, then for 20 s: the first probe fails, the second one succeeds. */
@@ -42,7 +40,7 @@ async function troubled(): Promise<Scene> {
   at.answers = () => ({ status: at.clock < START + DOWN_MS ? 503 : 200 });
   const reads = batchReads(at.context);
   for (let id = 1; id <= COUNT; id++) {
-    await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(companyId, id) }]);
+    await publishChanges(at.context, reads, [{ before: undefined, after: createdProspect(companyId, id) }]);
   }
   at.calls.length = 0;
   return at;
@@ -94,7 +92,7 @@ describe("killed at each call, before and after it takes effect", () => {
     const calm = await troubled();
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
-    for (const number of strikesOf(calm.calls.length, turn)) {
+    for (const number of killPointsOf(calm.calls.length, turn)) {
       // From the first post on, a kill may fall between a post and its record.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
       await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
@@ -104,7 +102,7 @@ describe("killed at each call, before and after it takes effect", () => {
   test.each(deaths)("%s: and the queue with it", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drain);
-    for (const number of strikesOf(calm.calls.length, turn + 2)) {
+    for (const number of killPointsOf(calm.calls.length, turn + 2)) {
       await struck({ at: number, when, withQueue: true }, drain, 1, calm.calls[number - 1]);
     }
   });
@@ -112,7 +110,7 @@ describe("killed at each call, before and after it takes effect", () => {
   test.each(deaths)("%s: all senders at once", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drainTogether);
-    for (const number of strikesOf(calm.calls.length, turn + 1)) {
+    for (const number of killPointsOf(calm.calls.length, turn + 1)) {
       await struck({ at: number, when }, drainTogether, 1, undefined);
     }
   });
@@ -142,7 +140,7 @@ describe("a sender that dies with its place", () => {
     const at = await newScene(db);
     const reads = batchReads(at.context);
     for (let id = 1; id <= COUNT; id++) {
-      await publishChanges(at.context, reads, [{ before: undefined, after: prospectRow(at.companyId, id) }]);
+      await publishChanges(at.context, reads, [{ before: undefined, after: createdProspect(at.companyId, id) }]);
     }
     at.answers = (_, number) => {
       if (number <= 2) throw new Killed();

@@ -1,5 +1,5 @@
 /** A button pressed by somebody whose request is killed at every call, and who presses again: one delivery, and it arrives. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
@@ -7,17 +7,15 @@ import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
-import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { createdProspect, deliveries, drain, Killed, newScene, type Scene, START } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const PROSPECT = 4_711;
 
@@ -35,7 +33,7 @@ async function newButton(delayMinutes = 0): Promise<Button> {
     triggerMode: "manual",
     manualTriggerButtonText: "Send",
   });
-  const row = prospectRow(at.companyId, PROSPECT);
+  const row = createdProspect(at.companyId, PROSPECT);
   await db.direct.write({ put: { ...keys.prospect(at.companyId, PROSPECT), ...prospectItem(row) } });
   const context = { ...contextOn(at.context.table, { now: () => at.clock }), commit: at.context.table.transact };
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
@@ -64,7 +62,7 @@ test.each(["before", "after"] as const)("killed at each call, %s it takes effect
   const calm = await newButton();
   await run(calm);
   expect(calm.at.posts).toHaveLength(1);
-  for (const number of strikesOf(calm.at.calls.length, when === "before" ? 0 : 2)) {
+  for (const number of killPointsOf(calm.at.calls.length, when === "before" ? 0 : 2)) {
     const button = await newButton();
     button.at.kill = { at: number, when };
     const told = await run(button);

@@ -1,31 +1,29 @@
 /** Paused webhooks: nothing is sent, nothing is lost, and what was kept goes out in order of time once they are resumed. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import {
+  createdProspect,
   deliveries,
   drain,
   Killed,
   newScene,
-  prospectRow,
   publishUntilDone,
   type Scene,
   START,
 } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 /** The API's functions, which no kill strikes. */
 const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
@@ -39,7 +37,7 @@ async function change(at: Scene, first: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     at.clock += 1_000;
     const createdAt = new Date(at.clock).toISOString();
-    const after = { ...prospectRow(at.companyId, first + i), createdAt, updatedAt: createdAt };
+    const after = { ...createdProspect(at.companyId, first + i), createdAt, updatedAt: createdAt };
     await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
   }
 }
@@ -123,7 +121,7 @@ describe("killed at each call, before and after it takes effect", () => {
     const calm = await newScene(db);
     await run(calm);
     expect(calm.posts).toHaveLength(1);
-    for (const number of strikesOf(calm.calls.length, turn)) {
+    for (const number of killPointsOf(calm.calls.length, turn)) {
       const at = await newScene(db);
       at.kill = { at: number, when };
       await run(at);

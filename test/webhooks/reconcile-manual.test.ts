@@ -1,5 +1,5 @@
 /** The books of what somebody made by hand, of windows, and of what nobody goes on with: each kind of damage is found and named. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
@@ -17,16 +17,14 @@ import { packedBody } from "#shared/webhooks/delivery-body.ts";
 import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { deliveries, drain, newScene, prospectRow, type Scene } from "./event-scene.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createdProspect, deliveries, drain, newScene, type Scene } from "./event-scene.ts";
 import { booksOf, expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const MINUTE = 60_000;
 const PROSPECT = 4_711;
@@ -57,7 +55,7 @@ async function stage(): Promise<Staged> {
     manualTriggerButtonText: "Send",
   });
   const rows = [1, 2, 3, 4].map((version) => ({
-    ...prospectRow(companyId, PROSPECT),
+    ...createdProspect(companyId, PROSPECT),
     name: `name ${version}`,
     version,
   }));

@@ -1,11 +1,10 @@
 /** The books of deliveries: they balance after any run, and each kind of damage is found and named. */
-
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { ledgerKeys } from "#shared/db/expected-keys.ts";
@@ -16,12 +15,13 @@ import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { TABLE } from "../harness/faulty-dynamodb.ts";
 import { deliveriesOf, START } from "./event-scene.ts";
 import { type Hook, Senders } from "./simulated-senders.ts";
 
 const HOUR = 3_600_000;
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let senders: Senders;
 let hook: Hook;
 
@@ -31,7 +31,6 @@ let rows: Item[];
 /** Six delivered, two exhausted, and four that wait for their first attempt. */
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
   senders = new Senders(db, 10, 1_000);
   senders.sweeps = false;
   hook = await senders.hook();
@@ -53,7 +52,6 @@ afterEach(async () => {
   await db.direct.batchRemove(await db.keysOf(""));
   await db.direct.batchPut(rows.map((row) => ({ ...row, ...Key.parse(row) })));
 });
-afterAll(() => db.stop());
 
 const Key = z.object({ pk: z.string(), sk: z.string() });
 

@@ -1,8 +1,7 @@
 /** Each write of a registration raises the version that the publisher keeps its subscriptions by, and no other write does. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
 import {
   createRegistration,
@@ -12,14 +11,13 @@ import {
 import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { deleteWebhook, registrationsVersionOf } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { createWebhook, rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { newOwner } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const START = Date.UTC(2026, 5, 1);
 const CHANGED = START + 1_000;
@@ -37,20 +35,16 @@ interface Stage {
   readonly context: ApiContext;
 }
 
-let subjects = 0;
-
 /** Made at the start; all that follows happens a second later. */
 async function stage(
   registrations: NewRegistration[] | undefined,
 ): Promise<Stage & { webhookId: number; registrationId: number }> {
   const time = { now: START };
   const context = contextOn(db.direct, { now: () => time.now });
-  const sub = `registrations-version-${subjects++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const { company } = await createCompany(context, { name: "Acme", owner });
-  const made = registrations && (await createWebhook(context, company.id, { name: "x", url, registrations }));
+  const { companyId } = await newOwner(context);
+  const made = registrations && (await createWebhook(context, companyId, { name: "x", url, registrations }));
   time.now = CHANGED;
-  return { companyId: company.id, context, webhookId: made?.id ?? 0, registrationId: made?.registrations[0]?.id ?? 0 };
+  return { companyId, context, webhookId: made?.id ?? 0, registrationId: made?.registrations[0]?.id ?? 0 };
 }
 
 const versionOf = async ({ companyId }: Stage) =>

@@ -1,5 +1,5 @@
 /** Replays: what failed is sent again, each once, oldest first and no faster than it should; kills lose and double nothing. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -12,17 +12,15 @@ import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import type { ReplayRange } from "#shared/webhooks/replay-schema.ts";
 import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
-import { deliveries, drain, Killed, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killPointsOf } from "../harness/kills.ts";
+import { createdProspect, deliveries, drain, Killed, newScene, type Scene, START } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const HOUR = 3_600_000;
 /** An hour after the start every delivery has had its first attempt, and no second one. */
@@ -42,7 +40,7 @@ async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
   for (const i of fates.keys()) {
     at.clock = START + i * 1_000;
     at.queue.length = 0;
-    const after = { ...prospectRow(at.companyId, i + 1), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
+    const after = { ...createdProspect(at.companyId, i + 1), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
     await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
     const message = at.queue.shift();
     if (message !== undefined) await drain({ ...at, queue: [message] }, 0).catch(() => undefined);
@@ -126,7 +124,7 @@ test("takes what was made between the two times, both included, and nothing else
 
 test("what has not been tried, is kept for a paused webhook or has lost its registration is left alone", async () => {
   const at = await sceneOf(["exhausted", "failing"]);
-  const after = { ...prospectRow(at.companyId, 3), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
+  const after = { ...createdProspect(at.companyId, 3), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
   await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
   await pauseWebhook(api(at), at.companyId, at.webhookId);
   expect(await replay(at)).toEqual({ count: 2 });
@@ -180,7 +178,7 @@ describe("killed at each call, before and after it takes effect", () => {
       const calm = await sceneOf(fates);
       await run(calm);
       expect(sent(calm)).toEqual([1, 2]);
-      for (const number of strikesOf(calm.calls.length, when === "before" ? 0 : 2)) {
+      for (const number of killPointsOf(calm.calls.length, when === "before" ? 0 : 2)) {
         const at = await sceneOf(fates);
         at.kill = { at: number, when };
         await run(at);

@@ -1,5 +1,5 @@
 /** A replay of more deliveries than a request has time for: counted exactly, made due by the queue, ten in a second. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -7,18 +7,16 @@ import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
 import { deliveryId } from "#shared/webhooks/delivery-id.ts";
 import { newDelivery } from "#shared/webhooks/new-delivery.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { consume, deliveries, newScene, START } from "./event-scene.ts";
 
 const COUNT = 12_000;
 const STEP = 50;
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 test(`${COUNT} deliveries, of which every fourth was delivered`, { timeout: 1_800_000 }, async () => {
   const at = await newScene(db);

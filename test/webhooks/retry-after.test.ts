@@ -1,18 +1,16 @@
 /** Every form of Retry-After with the answers that may bring it: the next attempt comes when the receiver asked for it, within limits. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
 import { nextGapMs } from "#shared/webhooks/retry-plan.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveries, drain, newScene, publish, START } from "./event-scene.ts";
 import { expectBalanced } from "./reconciled.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const httpDate = (ms: number): string => new Date(ms).toUTCString();
 const DAY = 86_400_000;

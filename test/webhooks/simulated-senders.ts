@@ -1,12 +1,10 @@
 /** Simulated senders: a fair queue, so many functions at once, receivers that take their time, and a clock that only waiting moves. */
-
 import { setImmediate as turn } from "node:timers/promises";
 import type { Queued } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 import type { QueueMessage } from "#shared/webhooks/delivery.ts";
@@ -16,7 +14,8 @@ import { createRegistration } from "#shared/webhooks/subscriptions/registrations
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
-import { consume, prospectRow, START } from "./event-scene.ts";
+import { newOwner } from "../harness/warm-function.ts";
+import { consume, createdProspect, START } from "./event-scene.ts";
 
 /** What a receiver does with a request, and how long that takes. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
@@ -92,18 +91,17 @@ export class Senders {
   async hook(): Promise<Hook> {
     const plain = contextOn(this.#db.direct, { now: () => START });
     const sub = `senders-${hooks++}`;
-    const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-    const { company } = await createCompany(plain, { name: sub, owner });
+    const { companyId } = await newOwner(plain);
     const url = `http://127.0.0.1:1/${sub}`;
-    const webhook = await createWebhook(plain, company.id, { name: "x", url, registrations: [] });
-    await createRegistration(plain, company.id, webhook.id, {
+    const webhook = await createWebhook(plain, companyId, { name: "x", url, registrations: [] });
+    await createRegistration(plain, companyId, webhook.id, {
       event: "prospect.created",
       filter: null,
       delayMinutes: 0,
       triggerMode: "automatic",
       manualTriggerButtonText: null,
     });
-    const made = { companyId: company.id, webhookId: webhook.id, url };
+    const made = { companyId, webhookId: webhook.id, url };
     this.hooks.push(made);
     return made;
   }
@@ -113,7 +111,7 @@ export class Senders {
     const reads = batchReads(this.context);
     const createdAt = iso(this.clock);
     for (let i = 0; i < count; i++) {
-      const after = { ...prospectRow(companyId, first + i), createdAt, updatedAt: createdAt };
+      const after = { ...createdProspect(companyId, first + i), createdAt, updatedAt: createdAt };
       await publishChanges(this.context, reads, [{ before: undefined, after }]);
     }
   }

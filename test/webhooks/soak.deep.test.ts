@@ -1,17 +1,15 @@
 /** Some hundred events under faults of every kind, and without any: the long tier has ten thousand (soak.long.test.ts). */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { beforeAll, expect, test } from "vitest";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";
 
 /** Some thousand calls, on a machine that may do other things besides. */
 const LONG_MS = 600_000;
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 test("a fifth of all calls fails: nothing is lost or falsified, and what comes twice was cut off", {
   timeout: LONG_MS,

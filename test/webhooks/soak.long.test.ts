@@ -1,16 +1,14 @@
 /** More than ten thousand events while a fifth of all calls fails, before or after its effect: counted (docs/decisions). */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { beforeAll, expect, test } from "vitest";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";
 
 const AN_HOUR = 3_600_000;
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 test("nothing is lost or falsified, and what comes twice was cut off", { timeout: AN_HOUR }, async () => {
   const outcome = await soak(db, { changes: 5_000, faults: 0.2, seed: 11 });

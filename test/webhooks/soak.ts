@@ -19,7 +19,7 @@ import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
-import { deliveries, newScene, prospectRow, type Scene, START } from "./event-scene.ts";
+import { createdProspect, deliveries, newScene, type Scene, START } from "./event-scene.ts";
 import { booksOf } from "./reconciled.ts";
 
 const PROSPECTS = 100;
@@ -104,7 +104,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   };
   const { webhook } = await readWebhook(plain, at.companyId, at.webhookId);
   const { secretKey: secret } = await openedSecrets(plain.secrets, webhook);
-  const prospects = Array.from({ length: PROSPECTS }, (_, i) => prospectRow(at.companyId, i + 1));
+  const prospects = Array.from({ length: PROSPECTS }, (_, i) => createdProspect(at.companyId, i + 1));
   await db.direct.batchPut(prospects.map((row) => ({ ...keys.prospect(at.companyId, row.id), ...prospectItem(row) })));
   const random = randomFrom(given.seed);
   const count = { calls: 0, failed: 0 };
@@ -143,7 +143,7 @@ function changeOf({ companyId }: Scene, n: number): RowChange & { readonly id: n
   const id = (n % PROSPECTS) + 1;
   const version = Math.floor(n / PROSPECTS) + 2;
   const row = (of: number) => ({
-    ...prospectRow(companyId, id),
+    ...createdProspect(companyId, id),
     name: `name ${of}`,
     updatedAt: iso(START + n * 1_000),
     version: of,

@@ -1,12 +1,11 @@
 /** The subscriptions cache of the publisher: it finds what an uncached read finds, each writer raises its version, and it stays small. */
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";
-import { createCompany } from "#shared/reference/create-company.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import {
   currentSubscriptions,
@@ -32,17 +31,16 @@ import {
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { createWebhook, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
-import { type FaultyDynamoDb, pass, serverError, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { deliveriesOf, prospectRow } from "./event-scene.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { newOwner } from "../harness/warm-function.ts";
+import { createdProspect, deliveriesOf } from "./event-scene.ts";
 import { newManyScene, territoryChange } from "./fan-out-scene.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
-beforeEach(() => db.plan(() => pass));
 
 const START = Date.UTC(2026, 5, 1);
 const url = "http://127.0.0.1:1/";
@@ -61,18 +59,14 @@ interface Stage {
   readonly settle: () => void;
 }
 
-let subjects = 0;
-
 async function stage(): Promise<Stage> {
   const time = { now: START };
   const context = contextOn(db.direct, { now: () => time.now });
-  const sub = `subscriptions-${subjects++}`;
-  const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-  const { company } = await createCompany(context, { name: "Acme", owner });
+  const { companyId } = await newOwner(context);
   const settle = () => {
     time.now += limits.subscriptionsSettleMs;
   };
-  return { companyId: company.id, context, time, settle };
+  return { companyId, context, time, settle };
 }
 
 /** A warm function has a cache of its own. */
@@ -320,7 +314,7 @@ describe("a warm function does not miss", () => {
     const context = { ...at.context, table: warmFunction() };
     const [webhookId = 0] = at.webhookIds;
     const publish = (id: number) => {
-      const after = prospectRow(at.companyId, id);
+      const after = createdProspect(at.companyId, id);
       return publishChanges(context, batchReads(context), [{ before: undefined, after }]);
     };
     const api = contextOn(db.direct, { now: () => at.clock });

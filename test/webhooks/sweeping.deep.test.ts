@@ -1,22 +1,20 @@
 /** The sweeper beside backlogs of any size: what another company has lost is found in the same run, in a small heap. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { CAPACITY, sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { withKept } from "./endless-index.ts";
 import { deliveries, newScene, publish, type Scene, START } from "./event-scene.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const HELD = 5_000;
 const WEBHOOKS = 26;

@@ -1,5 +1,5 @@
 /** Requests that never left us use up no attempt, open no breaker and pause nobody; they are tried at a calm pace, and not for ever. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
@@ -12,8 +12,8 @@ import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
 import { UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
 import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { strikesOf } from "../harness/kills.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
 import { startNameServer } from "../outbound/name-server.ts";
 import {
@@ -30,12 +30,10 @@ import { expectBalanced } from "./reconciled.ts";
 import { Senders } from "./simulated-senders.ts";
 
 closeAfterEach();
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
-  db = await startFaultyDynamoDb();
 });
-afterAll(() => db.stop());
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -138,7 +136,7 @@ test("killed at each call, before and after it takes effect: delivered once requ
   const calm = await newScene(db);
   await run(calm);
   for (const [turn, when] of (["before", "after"] as const).entries()) {
-    for (const number of strikesOf(calm.calls.length, turn)) {
+    for (const number of killPointsOf(calm.calls.length, turn)) {
       const at = await newScene(db);
       at.kill = { at: number, when };
       await run(at);

@@ -1,0 +1,38 @@
+/** A faulty DynamoDB for the tests of one file: without faults at the start of each test, stopped at the end. */
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
+
+/** Call it once, at the top of a test file. `test` gives each test a table of its own, for work that reads the rows of all companies. */
+export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb {
+  const [before, after] = scope === "file" ? [beforeAll, afterAll] : [beforeEach, afterEach];
+  let started: FaultyDynamoDb | undefined;
+  before(async () => {
+    started = await startFaultyDynamoDb();
+  });
+  after(() => started?.stop());
+  beforeEach(() => started?.plan(() => pass));
+  const server = (): FaultyDynamoDb => {
+    if (started === undefined) throw new Error("the faulty DynamoDB starts before the tests of the file");
+    return started;
+  };
+  return {
+    get endpoint() {
+      return server().endpoint;
+    },
+    get table() {
+      return server().table;
+    },
+    get direct() {
+      return server().direct;
+    },
+    get directEndpoint() {
+      return server().directEndpoint;
+    },
+    get calls() {
+      return server().calls;
+    },
+    plan: (next) => server().plan(next),
+    keysOf: (partition) => server().keysOf(partition),
+    stop: () => server().stop(),
+  };
+}
