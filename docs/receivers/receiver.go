@@ -1,4 +1,4 @@
-// A webhook receiver in one file, without dependencies: WEBHOOK_SECRET=... go run receiver.go, on Go 1.19 or newer.
+// A webhook receiver in one file without dependencies, for Go 1.19 or newer: WEBHOOK_SECRET=... go run receiver.go.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// An attempt is signed when it is made: one that is older was kept by somebody.
+	// Each attempt is signed when it is sent, so an older signature was replayed.
 	tolerance = 5 * time.Minute
 	maxBytes  = 1_000_000
 )
@@ -55,7 +55,7 @@ func keyOf(secret string) []byte {
 	return decoded
 }
 
-// The delivery's id, when its bytes, id and time are signed with our secret.
+// The delivery's id, and whether a signature with our secret covers its id, time and bytes.
 func verified(headers http.Header, body []byte) (string, bool) {
 	id, timestamp := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
@@ -69,7 +69,7 @@ func verified(headers http.Header, body []byte) (string, bool) {
 	fmt.Fprintf(mac, "%s.%s.", id, timestamp)
 	mac.Write(body)
 	expected := mac.Sum(nil)
-	// While the secret is being rotated there are two signatures: one of them is ours.
+	// After a rotation of the secret there are two signatures: one of them must match.
 	for _, entry := range strings.Split(headers.Get("webhook-signature"), " ") {
 		given, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(entry, "v1,"))
 		if strings.HasPrefix(entry, "v1,") && err == nil && hmac.Equal(given, expected) {
@@ -79,7 +79,7 @@ func verified(headers http.Header, body []byte) (string, bool) {
 	return "", false
 }
 
-// Keeps a delivery once, however often it comes, and for good: false when it was there. Stands for a table with a unique key.
+// Stores a delivery durably, in place of a table with a unique key. Gives false if the delivery is stored already.
 func keep(id string, body []byte) (bool, error) {
 	random := make([]byte, 16)
 	if _, err := rand.Read(random); err != nil {
@@ -104,13 +104,13 @@ func keep(id string, body []byte) (bool, error) {
 	return err == nil, err
 }
 
-// What is kept is worked on later, by whatever reads the inbox: the sender waits 10 seconds at most.
+// Another process reads the inbox later: the sender waits at most 10 seconds for the answer.
 func receive(response http.ResponseWriter, request *http.Request) {
 	if request.Method != http.MethodPost {
 		response.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	// The bytes as they came: parsed and written again they would have another signature.
+	// The raw bytes: parsed and written again they would have another signature.
 	body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, maxBytes))
 	if err != nil {
 		response.WriteHeader(http.StatusRequestEntityTooLarge)
@@ -123,7 +123,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 	}
 	isNew, err := keep(id, body)
 	if err != nil {
-		// Any answer but 2xx, and the delivery comes again.
+		// The service retries a delivery that is not answered with 2xx.
 		log.Print(err)
 		response.WriteHeader(http.StatusInternalServerError)
 		return

@@ -1,4 +1,4 @@
-"""A webhook receiver in one file, without dependencies: WEBHOOK_SECRET=... python3 receiver.py, on Python 3.9 or newer."""
+"""A webhook receiver in one file without dependencies, for Python 3.9 or newer: WEBHOOK_SECRET=... python3 receiver.py."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ HOST = os.environ.get("HOST", "127.0.0.1")
 PORT = int(os.environ.get("PORT", "8080"))
 INBOX = Path(os.environ.get("INBOX", "inbox"))
 
-# An attempt is signed when it is made: one that is older was kept by somebody.
+# Each attempt is signed when it is sent, so an older signature was replayed.
 TOLERANCE_SECONDS = 300
 MAX_BYTES = 1_000_000
 
@@ -24,7 +24,7 @@ KEY = base64.b64decode(SECRET[len("whsec_"):]) if SECRET.startswith("whsec_") el
 
 
 def verified(headers, body):
-    """The delivery's id, when its bytes, id and time are signed with our secret; otherwise None."""
+    """The delivery's id if a signature with our secret covers its id, time and bytes; otherwise None."""
     delivery_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not re.fullmatch(r"\w+", delivery_id, re.ASCII) or not re.fullmatch(r"\d{1,12}", timestamp, re.ASCII):
@@ -33,13 +33,13 @@ def verified(headers, body):
         return None
     digest = hmac.new(KEY, f"{delivery_id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     expected = b"v1," + base64.b64encode(digest)
-    # While the secret is being rotated there are two signatures: one of them is ours.
+    # After a rotation of the secret there are two signatures: one of them must match.
     given = headers.get("webhook-signature", "").encode("latin-1").split(b" ")
     return delivery_id if any(hmac.compare_digest(expected, entry) for entry in given) else None
 
 
 def keep(delivery_id, body):
-    """Keeps a delivery once, however often it comes, and for good: False when it was there. Stands for a table with a unique key."""
+    """Stores a delivery durably, in place of a table with a unique key. Gives False if the delivery is stored already."""
     draft = INBOX / f".{delivery_id}.{uuid.uuid4()}"
     with open(draft, "xb") as file:
         file.write(body)
@@ -55,24 +55,24 @@ def keep(delivery_id, body):
 
 
 class Receiver(BaseHTTPRequestHandler):
-    # Seconds that a sender may let us wait.
+    # The limit of seconds to wait for the sender.
     timeout = 15
 
     def do_POST(self):
-        """What is kept is worked on later, by whatever reads the inbox: the sender waits 10 seconds at most."""
+        """Another process reads the inbox later: the sender waits at most 10 seconds for the answer."""
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch(r"\d{1,9}", length, re.ASCII):
             return self.answer(411)
         if int(length) > MAX_BYTES:
             return self.answer(413)
-        # The bytes as they came: parsed and written again they would have another signature.
+        # The raw bytes: parsed and written again they would have another signature.
         body = self.rfile.read(int(length))
         delivery_id = verified(self.headers, body)
         if delivery_id is None:
             return self.answer(401)
         if keep(delivery_id, body):
             print(delivery_id, self.headers.get("X-Service-Event"), flush=True)
-        # Any answer but 2xx, or none, and the delivery comes again.
+        # The service retries a delivery that is not answered with 2xx.
         self.answer(204)
 
     def answer(self, status):

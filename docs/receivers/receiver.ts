@@ -1,4 +1,4 @@
-/** A webhook receiver in one file, without dependencies: `WEBHOOK_SECRET=… node receiver.ts`, on Node.js 22.18 or newer. */
+/** A webhook receiver in one file without dependencies, for Node.js 22.18 or newer: `WEBHOOK_SECRET=… node receiver.ts`. */
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { link, mkdir, unlink, writeFile } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
@@ -7,19 +7,19 @@ import { join } from "node:path";
 const { WEBHOOK_SECRET: secret = "", HOST = "127.0.0.1", PORT = "8080", INBOX = "inbox" } = process.env;
 if (secret === "") throw new Error("WEBHOOK_SECRET is not set");
 
-/** An attempt is signed when it is made: one that is older was kept by somebody. */
+/** Each attempt is signed when it is sent, so an older signature was replayed. */
 const TOLERANCE_SECONDS = 300;
 const MAX_BYTES = 1_000_000;
 
 const key = secret.startsWith("whsec_") ? Buffer.from(secret.slice(6), "base64") : Buffer.from(secret, "utf8");
 
-/** The delivery's id, when its bytes, id and time are signed with our secret; otherwise undefined. */
+/** The delivery's id if a signature with our secret covers its id, time and bytes; otherwise undefined. */
 function verified(headers: IncomingHttpHeaders, body: Buffer): string | undefined {
   const header = (name: string): string => String(headers[name] ?? "");
   const [id, timestamp] = [header("webhook-id"), header("webhook-timestamp")];
   if (!(Math.abs(Date.now() / 1_000 - Number(timestamp)) <= TOLERANCE_SECONDS)) return undefined;
   const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest();
-  // While the secret is being rotated there are two signatures: one of them is ours.
+  // After a rotation of the secret there are two signatures: one of them must match.
   const isOurs = header("webhook-signature")
     .split(" ")
     .some((entry) => {
@@ -30,7 +30,7 @@ function verified(headers: IncomingHttpHeaders, body: Buffer): string | undefine
   return isOurs && /^\w+$/.test(id) ? id : undefined;
 }
 
-/** The bytes as they came: parsed and written again they would have another signature. Undefined when there are too many. */
+/** The raw bytes: parsed and written again they would have another signature. Undefined if there are too many. */
 async function read(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -42,7 +42,7 @@ async function read(request: IncomingMessage): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-/** Keeps a delivery once, however often it comes, and for good: false when it was there. Stands for a table with a unique key. */
+/** Stores a delivery durably, in place of a table with a unique key. Gives false if the delivery is stored already. */
 async function keep(id: string, body: Buffer): Promise<boolean> {
   const draft = join(INBOX, `.${id}.${randomUUID()}`);
   await writeFile(draft, body, { flush: true });
@@ -57,7 +57,7 @@ async function keep(id: string, body: Buffer): Promise<boolean> {
   }
 }
 
-/** The status to answer with. What is kept is worked on later, by whatever reads the inbox: the sender waits 10 seconds at most. */
+/** Gives the status to answer with. Another process reads the inbox later: the sender waits at most 10 seconds for the answer. */
 async function receive(request: IncomingMessage): Promise<number> {
   if (request.method !== "POST") return 405;
   const body = await read(request);
@@ -70,7 +70,7 @@ async function receive(request: IncomingMessage): Promise<number> {
 
 await mkdir(INBOX, { recursive: true });
 const server = createServer(async (request, response) => {
-  // Any answer but 2xx, and the delivery comes again.
+  // The service retries a delivery that is not answered with 2xx.
   const status = await receive(request).catch((error: unknown) => {
     console.error(error);
     return 500;

@@ -1,4 +1,4 @@
-/** Events over HTTP: what happens to prospects reaches the receivers that asked for it, signed, and nobody else. */
+/** Tests over HTTP that changes of prospects reach the subscribed receivers, signed, and no other receiver. */
 import { createHmac } from "node:crypto";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { afterEach, describe, expect, test } from "vitest";
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** A receiver with a webhook of the company that is registered for these events. */
+/** Starts a receiver and creates a webhook of the client's company with these registrations. */
 async function subscribe(
   client: typeof as.admin,
   registrations: NewRegistration[],
@@ -40,7 +40,7 @@ async function twoStatuses(): Promise<[number, number]> {
 }
 
 describe("events", () => {
-  test("after a rotation and a change of url, the new receiver finds both secrets in what it gets", async () => {
+  test("after a rotation and a change of url, the new receiver gets signatures with both secrets", async () => {
     const { receiver: old, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }]);
     const receiver = await startReceiver();
     cleanUps.push(receiver.close);
@@ -63,7 +63,7 @@ describe("events", () => {
     expect(old.receipts).toEqual([]);
   });
 
-  test("the life of a prospect arrives as signed events, each once", async () => {
+  test("each change of a prospect arrives as one signed event", async () => {
     const names = ["prospect.created", "prospect.updated", "prospect.status_changed", "prospect.deleted"];
     const { receiver, webhook } = await subscribe(
       as.admin,
@@ -118,7 +118,7 @@ describe("events", () => {
     expect(new Set(receiver.receipts.map(({ event }) => event.id)).size).toBe(4);
   });
 
-  test("another company's events stay away, and so do those that a filter refuses", async () => {
+  test("events of another company and events that the filter refuses do not arrive", async () => {
     const other = await subscribe(as.otherOwner, [{ event: "prospect.created" }]);
     const name = uniqueName();
     const { receiver } = await subscribe(as.admin, [
@@ -149,14 +149,14 @@ describe("events", () => {
     expect(decoy.receipts).toHaveLength(0);
   });
 
-  test("nothing is sent for a webhook that is deleted meanwhile", async () => {
+  test("a webhook that is deleted before a retry gets no further request", async () => {
     const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response) => {
       response.writeHead(500).end();
     });
     await as.rep.POST("/api/prospects", { body: {} });
     await receiver.until(1);
     await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
-    // A second webhook's second attempt comes after the first one's would have.
+    // The second attempt of the second webhook comes later than the first webhook's would have.
     const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
       response.writeHead(count === 1 ? 500 : 200).end();
     });
@@ -165,8 +165,8 @@ describe("events", () => {
     expect(receiver.receipts).toHaveLength(1);
   });
 
-  test("with a delay, what happens to a prospect within it is one delivery, not before it is due", async () => {
-    // Four minutes are four seconds here.
+  test("with a delay, the changes of a prospect within it arrive as one delivery, not before its due time", async () => {
+    // The test's time scale turns four minutes into four seconds.
     const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.updated", delayMinutes: 4 }]);
     const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "0" } }), 201);
     const other = dataOf(await as.rep.POST("/api/prospects", { body: { name: "other" } }), 201);

@@ -1,4 +1,4 @@
-/** Buttons over HTTP: who sees which, what a press sends, and that nobody presses twice; and the trying out of a webhook. */
+/** Tests actions over HTTP: their visibility, the delivery of a manual trigger, repeated triggers; and test deliveries. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterEach, describe, expect, test } from "vitest";
@@ -26,13 +26,13 @@ async function subscribe(registrations: NewRegistration[], behave?: Behaviour) {
 }
 
 const actions = "/api/prospects/{id}/actions";
-const press = "/api/prospects/{id}/actions/{registrationId}";
+const action = "/api/prospects/{id}/actions/{registrationId}";
 const of = (id: number, registrationId: number) => ({ params: { path: { id, registrationId } } });
 const newProspect = async (name = uniqueName()) =>
   dataOf(await as.rep.POST("/api/prospects", { body: { name, source: "door" } }), 201);
 
-describe("buttons", () => {
-  test("are the manual registrations whose filter the prospect meets, for whoever sees it", async () => {
+describe("actions", () => {
+  test("are the manual registrations whose filter the prospect meets, for every user who sees the prospect", async () => {
     const { ids } = await subscribe([
       { event: "prospect.status_changed", ...manual, manualTriggerButtonText: "Send to the CRM" },
       { event: "prospect.updated", ...manual, filter: { "prospect.source": "door", changedFields: null } },
@@ -51,11 +51,11 @@ describe("buttons", () => {
     expect(dataOf(await as.rep.GET(actions, at((await newProspect()).id)))).toHaveLength(3);
   });
 
-  test("a press sends the prospect as it is, with the actor, signed and in the log", async () => {
+  test("a trigger sends the current prospect and the user, signed and logged", async () => {
     const { receiver, webhook, ids } = await subscribe([{ event: "prospect.status_changed", ...manual }]);
     const made = await newProspect();
     const [registrationId = 0] = ids;
-    const { deliveryId } = dataOf(await as.rep.POST(press, of(made.id, registrationId)), 202);
+    const { deliveryId } = dataOf(await as.rep.POST(action, of(made.id, registrationId)), 202);
     await receiver.until(1);
     const { event, headers } = present(receiver.receipts[0]);
     const data = { prospect: made, previousStatus: null, newStatus: null, statusHistoryId: null, changedBy: null };
@@ -75,25 +75,25 @@ describe("buttons", () => {
     expect(items).toMatchObject([{ id: deliveryId, registrationId, trigger: "manual" }]);
   });
 
-  test("pressing twice, twenty times at once and by different people is one delivery; another prospect is another", async () => {
+  test("repeated and twenty concurrent triggers by different users make one delivery; another prospect has its own", async () => {
     const { receiver, ids } = await subscribe([{ event: "prospect.updated", ...manual }]);
     const [registrationId = 0] = ids;
     const one = await newProspect();
     const two = await newProspect();
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? as.rep : as.admin).POST(press, of(one.id, registrationId))),
+      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? as.rep : as.admin).POST(action, of(one.id, registrationId))),
     );
     const told = new Set(answers.map((answer) => dataOf(answer, 202).deliveryId));
     expect(told.size).toBe(1);
-    const other = dataOf(await as.rep.POST(press, of(two.id, registrationId)), 202).deliveryId;
+    const other = dataOf(await as.rep.POST(action, of(two.id, registrationId)), 202).deliveryId;
     expect(told.has(other)).toBe(false);
     await receiver.until(2);
-    expect(dataOf(await as.rep.POST(press, of(one.id, registrationId)), 202).deliveryId).toBe([...told][0]);
+    expect(dataOf(await as.rep.POST(action, of(one.id, registrationId)), 202).deliveryId).toBe([...told][0]);
     expect(new Set(receiver.receipts.map(({ event }) => event.id))).toEqual(new Set([...told, other]));
     expect(receiver.receipts).toHaveLength(2);
   });
 
-  test("cannot be pressed where there is none for the caller", async () => {
+  test("cannot be triggered without an action for the caller", async () => {
     const { webhook, ids } = await subscribe([
       { event: "prospect.updated" },
       { event: "prospect.updated", ...manual, filter: { "prospect.source": "mail" } },
@@ -101,17 +101,17 @@ describe("buttons", () => {
     ]);
     const [automatic = 0, unmet = 0, free = 0] = ids;
     const { id } = await newProspect();
-    problemOf(await as.rep.POST(press, of(id, automatic)), 409, "conflict");
-    problemOf(await as.rep.POST(press, of(id, unmet)), 409, "conflict");
-    problemOf(await as.rep.POST(press, of(id, webhook.id)), 404, "not_found");
-    for (const who of [as.rep2, as.otherOwner]) problemOf(await who.POST(press, of(id, free)), 404, "not_found");
+    problemOf(await as.rep.POST(action, of(id, automatic)), 409, "conflict");
+    problemOf(await as.rep.POST(action, of(id, unmet)), 409, "conflict");
+    problemOf(await as.rep.POST(action, of(id, webhook.id)), 404, "not_found");
+    for (const who of [as.rep2, as.otherOwner]) problemOf(await who.POST(action, of(id, free)), 404, "not_found");
     await as.admin.DELETE("/api/webhooks/{id}/registrations/{registrationId}", of(webhook.id, free));
-    problemOf(await as.rep.POST(press, of(id, free)), 404, "not_found");
+    problemOf(await as.rep.POST(action, of(id, free)), 404, "not_found");
     expect(dataOf(await as.rep.GET(actions, at(id)))).toEqual([]);
     expect(dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", at(webhook.id))).items).toEqual([]);
   });
 
-  test("of a paused webhook are kept, and sent again when the receiver fails", async () => {
+  test("of a paused webhook have their deliveries kept, and retried when the receiver fails", async () => {
     const { receiver, webhook, ids } = await subscribe([{ event: "prospect.updated", ...manual }], (_, answer, n) => {
       answer.statusCode = n === 1 ? 500 : 200;
       answer.end();
@@ -119,7 +119,7 @@ describe("buttons", () => {
     const [registrationId = 0] = ids;
     dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(webhook.id)));
     const { id } = await newProspect();
-    const { deliveryId } = dataOf(await as.rep.POST(press, of(id, registrationId)), 202);
+    const { deliveryId } = dataOf(await as.rep.POST(action, of(id, registrationId)), 202);
     const { items } = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", at(webhook.id)));
     expect(items).toMatchObject([{ id: deliveryId, status: "waiting" }]);
     expect(receiver.receipts).toEqual([]);
@@ -129,11 +129,11 @@ describe("buttons", () => {
     expect(receiver.receipts[1]?.body).toBe(receiver.receipts[0]?.body);
   });
 
-  test("what they send fits the catalogue, whatever event they are for", async () => {
+  test("send data that the catalogue's schema allows, for every event", async () => {
     const types = dataOf(await as.admin.GET("/api/webhooks/event-types"));
     const { receiver, ids } = await subscribe(types.map(({ event }) => ({ event, ...manual })));
     const { id } = await newProspect();
-    for (const registrationId of ids) dataOf(await as.rep.POST(press, of(id, registrationId)), 202);
+    for (const registrationId of ids) dataOf(await as.rep.POST(action, of(id, registrationId)), 202);
     await receiver.until(types.length);
     const ajv = addFormats.default(new Ajv2020({ strict: false }));
     const sent = receiver.receipts.map(({ event }) => event);
@@ -146,7 +146,7 @@ describe("buttons", () => {
   });
 });
 
-test("a webhook that is tried out gets one delivery that no registration asked for", async () => {
+test("a test makes one delivery without a registration", async () => {
   const { receiver, webhook } = await subscribe([{ event: "prospect.created" }]);
   const { deliveryId } = dataOf(await as.admin.POST("/api/webhooks/{id}/test", at(webhook.id)), 202);
   await receiver.until(1);

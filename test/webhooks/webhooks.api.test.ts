@@ -1,4 +1,4 @@
-/** Webhooks and their registrations over HTTP: secrets, rights, faults and limits. */
+/** Tests webhooks and their registrations over HTTP: secrets, rights, faults and limits. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewRegistration } from "../../docs/client/api.ts";
@@ -32,15 +32,18 @@ describe("webhooks", () => {
     ["sixteen letters!", "••••ers!"],
     ["🔑🔒🔓🔏🔐🗝a1234567890", "••••7890"],
     ["whsec_YWJjZGVmZ2g=", "••••2g="],
-  ])("a given secret is taken as it is, and a quarter of it is shown at most: %j", async (secretKey, masked) => {
-    const body = { name: "CRM", url: "https://example.com/", secretKey };
-    const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
-    expect(made.secretKey).toBe(secretKey);
-    expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(made.id))).secretKey).toBe(masked);
-  });
+  ])(
+    "a chosen secret is stored unchanged, and the mask shows at most a quarter of it: %j",
+    async (secretKey, masked) => {
+      const body = { name: "CRM", url: "https://example.com/", secretKey };
+      const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+      cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+      expect(made.secretKey).toBe(secretKey);
+      expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(made.id))).secretKey).toBe(masked);
+    },
+  );
 
-  test("sales users get 403 before anything is looked at; another company gets 404", async () => {
+  test("sales users get 403 whether or not the webhook exists; another company gets 404", async () => {
     const made = dataOf(
       await as.admin.POST("/api/webhooks", { body: { name: "x", url: "https://example.com/" } }),
       201,
@@ -75,6 +78,8 @@ describe("webhooks", () => {
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "" }],
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "fifteen letters" }],
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "🔑".repeat(15) }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: " ".repeat(16) }],
+    ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "\t\u3000\u2028\u00a0".repeat(4) }],
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_" }],
     ["/secretKey", { name: "x", url: "https://example.com/", secretKey: "whsec_this is not base64" }],
     ["/registrations/0/event", { name: "x", url: "https://example.com/", registrations: [{ event: "" }] }],
@@ -86,7 +91,7 @@ describe("webhooks", () => {
       "/registrations/0/filter",
       { name: "x", url: "https://example.com/", registrations: [{ event: "a", filter: "b" }] },
     ],
-  ])("a fault at %s is told", async (pointer, body) => {
+  ])("a fault at %s is reported", async (pointer, body) => {
     const faults = problemOf(await as.admin("POST", "/api/webhooks", body), 400, "validation_failed");
     expect(faults.map((fault) => fault.pointer)).toContain(pointer);
   });
@@ -131,7 +136,7 @@ describe("webhooks", () => {
     );
   });
 
-  test("a patch changes what is sent, and nothing when nothing is different", async () => {
+  test("a patch changes only sent fields, and writes nothing without a difference", async () => {
     const body = { name: "CRM", url: "https://example.com/hook", registrations: [{ event: "prospect.created" }] };
     const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
@@ -160,16 +165,16 @@ describe("webhooks", () => {
     problemOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(made.id), body: {} }), 404, "not_found");
   });
 
-  test("a registration is read and changed by itself", async () => {
+  test("a single registration is read and changed", async () => {
     const registrations = [{ event: "prospect.created", filter: { "prospect.name": "x" } }, { event: "note.created" }];
     const body = { name: "CRM", url: "https://example.com/", registrations };
     const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
     const [first, second] = [present(webhook.registrations[0]), present(webhook.registrations[1])];
-    const place = (id: number) => ({ params: { path: { id: webhook.id, registrationId: id } } });
-    const one = "/api/webhooks/{id}/registrations/{registrationId}";
-    expect(dataOf(await as.admin.GET(one, place(first.id)))).toEqual(first);
-    const patch = async (sent: object) => dataOf(await as.admin.PATCH(one, { ...place(first.id), body: sent }));
+    const one = (id: number) => ({ params: { path: { id: webhook.id, registrationId: id } } });
+    const route = "/api/webhooks/{id}/registrations/{registrationId}";
+    expect(dataOf(await as.admin.GET(route, one(first.id)))).toEqual(first);
+    const patch = async (sent: object) => dataOf(await as.admin.PATCH(route, { ...one(first.id), body: sent }));
     expect(await patch({})).toEqual(first);
     expect(await patch({ delayMinutes: 5, id: 1 })).toEqual({ ...first, delayMinutes: 5 });
     expect(await patch({ filter: null, triggerMode: "manual", manualTriggerButtonText: "Go" })).toEqual({
@@ -179,7 +184,7 @@ describe("webhooks", () => {
       triggerMode: "manual",
       manualTriggerButtonText: "Go",
     });
-    expect(dataOf(await as.admin.GET(one, place(second.id)))).toEqual(second);
+    expect(dataOf(await as.admin.GET(route, one(second.id)))).toEqual(second);
     const path = `/api/webhooks/${webhook.id}/registrations/${first.id}`;
     for (const [pointer, wrong] of [
       ["/event", { event: "" }],
@@ -190,15 +195,15 @@ describe("webhooks", () => {
       const faults = problemOf(await as.admin("PATCH", path, wrong), 400, "validation_failed");
       expect(faults.map((fault) => fault.pointer)).toEqual([pointer]);
     }
-    problemOf(await as.otherOwner.GET(one, place(first.id)), 404, "not_found");
-    problemOf(await as.otherOwner.PATCH(one, { ...place(first.id), body: {} }), 404, "not_found");
-    await as.admin.DELETE(one, place(first.id));
-    problemOf(await as.admin.GET(one, place(first.id)), 404, "not_found");
-    problemOf(await as.admin.PATCH(one, { ...place(first.id), body: { delayMinutes: 1 } }), 404, "not_found");
+    problemOf(await as.otherOwner.GET(route, one(first.id)), 404, "not_found");
+    problemOf(await as.otherOwner.PATCH(route, { ...one(first.id), body: {} }), 404, "not_found");
+    await as.admin.DELETE(route, one(first.id));
+    problemOf(await as.admin.GET(route, one(first.id)), 404, "not_found");
+    problemOf(await as.admin.PATCH(route, { ...one(first.id), body: { delayMinutes: 1 } }), 404, "not_found");
   });
 
-  test("a rotated secret is shown once; a repeated rotation under its key gives the same one", async () => {
-    const body = { name: "CRM", url: "https://example.com/", secretKey: "the secret of old" };
+  test("a rotated secret is shown once; a repeated rotation with its idempotency key gives the same secret", async () => {
+    const body = { name: "CRM", url: "https://example.com/", secretKey: "the previous secret" };
     const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
     cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
     const rotated = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(id), body: {} }), 201);
@@ -208,7 +213,7 @@ describe("webhooks", () => {
       chosen.body.secretKey,
     );
     expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(id))).secretKey).toBe("•••• own");
-    expect(JSON.stringify(dataOf(await as.admin.GET("/api/webhooks")))).not.toContain("secret of old");
+    expect(JSON.stringify(dataOf(await as.admin.GET("/api/webhooks")))).not.toContain("previous secret");
 
     const headers = {
       Authorization: `Bearer ${await tokenOf(as.admin.email)}`,
@@ -223,7 +228,7 @@ describe("webhooks", () => {
     problemOf(await as.otherOwner.POST("/api/webhooks/{id}/rotate-secret", { ...at(id), body: {} }), 404, "not_found");
   });
 
-  test("the catalogue tells each event with the schema of its data", async () => {
+  test("the catalogue lists each event with the schema of its data", async () => {
     const types = dataOf(await as.admin.GET("/api/webhooks/event-types"));
     expect(types.map(({ event }) => event)).toContain("prospect.status_changed");
     const ajv = new Ajv2020({ strict: false });
@@ -233,7 +238,7 @@ describe("webhooks", () => {
     }
   });
 
-  test("limits hold when sixty are made at once: 40 webhooks, 50 registrations", async () => {
+  test("sixty concurrent requests create at most 40 webhooks and 50 registrations", async () => {
     const before = dataOf(await as.otherOwner.GET("/api/webhooks")).length;
     const answers = await Promise.all(
       Array.from({ length: 60 }, () =>
