@@ -1,4 +1,4 @@
-/** Where the local service listens and is reached: `HOST` and `PORT`, read alike by the service and by those who call it. */
+/** The address of the local service: `HOST` and `PORT`, as the service and its clients read them. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 
@@ -16,7 +16,7 @@ export function urlAt(host: string, port: number): string {
   return `http://${name}:${port}`;
 }
 
-/** Of the service that was started with these variables. Throws a LocalError that names the one at fault. */
+/** URL of the service that was started with these variables. Throws a LocalError that names an invalid one. */
 export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   const parsed = z.safeParse(Address, env);
   if (!parsed.success) throw firstFault(parsed.error);
@@ -25,7 +25,7 @@ export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   return urlAt(HOST, PORT);
 }
 
-/** Names the first setting at fault, in the words that its own rule has for it. */
+/** An error that names the first invalid setting, with the message of its own rule. */
 export function firstFault({ issues: [first] }: z.core.$ZodError, flags: readonly string[] = []): LocalError {
   const name = String(first?.path[0]);
   const why = first?.code === "custom" ? first.message : "the value is not valid";

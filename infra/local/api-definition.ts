@@ -1,21 +1,168 @@
 /**
- * Reads the OpenAPI definition of the REST API as API Gateway imports it. What API Gateway would refuse is refused, and so is
- * what the local gateway cannot honour.
+ * Reads the OpenAPI definition of the REST API, and its stage, as API Gateway imports them. It refuses what API Gateway would refuse,
+ * and what the local gateway cannot honour.
  */
 import * as z from "zod/mini";
-import {
-  ANY,
-  Definition,
-  type GatewayResponse,
-  type Integration,
-  type Mock,
-  type Operation,
-  type PathItem,
-  type SecurityScheme,
-  verbs,
-} from "./api-schema.ts";
-import { LocalError } from "./error.ts";
-import { faults } from "./faults.ts";
+import { faults, LocalError } from "./error.ts";
+import { Ignored } from "./resources.ts";
+
+const Texts = z.record(z.string(), z.string());
+
+const MockResponse = z.strictObject({
+  statusCode: z.string(),
+  responseParameters: z._default(Texts, {}),
+  responseTemplates: z._default(Texts, {}),
+});
+
+const Mock = z.strictObject({
+  type: z.literal("mock"),
+  requestTemplates: z._default(Texts, {}),
+  /** By the pattern that the status must match, or `default`. */
+  responses: z.record(z.string(), MockResponse),
+  passthroughBehavior: z._default(z.enum(["when_no_match", "when_no_templates", "never"]), "when_no_match"),
+});
+
+const LambdaProxy = z.strictObject({
+  type: z.literal("aws_proxy"),
+  uri: z.string(),
+  httpMethod: z.literal("POST"),
+  timeoutInMillis: z._default(z.int().check(z.minimum(50), z.maximum(900_000)), 29_000),
+  responseTransferMode: z._default(z.enum(["BUFFERED", "STREAM"]), "BUFFERED"),
+  credentials: Ignored,
+});
+
+const Integration = z.discriminatedUnion("type", [Mock, LambdaProxy]);
+
+const PathParameter = z.strictObject({
+  name: z.string(),
+  in: z.literal("path"),
+  required: z.literal(true),
+  schema: z.strictObject({ type: z.literal("string") }),
+});
+
+/** Names of security schemes. API Gateway cannot require several at once. */
+const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(1));
+
+const Operation = z.strictObject({
+  parameters: z._default(z.array(PathParameter), []),
+  responses: z._default(
+    z.record(
+      z.string().check(z.regex(/^[2-5]\d\d$/)),
+      z.strictObject({ description: z.string(), headers: z._default(z.record(z.string(), z.unknown()), {}) }),
+    ),
+    {},
+  ),
+  security: z._default(Security, []),
+  "x-amazon-apigateway-integration": Integration,
+});
+
+const ANY = "x-amazon-apigateway-any-method";
+const verbs = ["get", "put", "post", "delete", "options", "head", "patch", ANY] as const;
+const PathItem = z.partialRecord(z.enum(verbs), Operation);
+
+const GatewayResponse = z.strictObject({
+  statusCode: z.optional(z.string()),
+  responseParameters: z._default(Texts, {}),
+  responseTemplates: z._default(Texts, {}),
+});
+
+/** The response types of API Gateway, which refuses any other. */
+const responseTypes = [
+  ...["ACCESS_DENIED", "API_CONFIGURATION_ERROR", "AUTHORIZER_CONFIGURATION_ERROR", "AUTHORIZER_FAILURE"],
+  ...["BAD_REQUEST_BODY", "BAD_REQUEST_PARAMETERS", "DEFAULT_4XX", "DEFAULT_5XX", "EXPIRED_TOKEN"],
+  ...["INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "INVALID_API_KEY", "INVALID_SIGNATURE"],
+  ...["MISSING_AUTHENTICATION_TOKEN", "QUOTA_EXCEEDED", "REQUEST_TOO_LARGE", "RESOURCE_NOT_FOUND", "THROTTLED"],
+  ...["UNAUTHORIZED", "UNSUPPORTED_MEDIA_TYPE", "WAF_FILTERED"],
+];
+const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(type), { error: "no response type" }));
+
+/** Anchored at both ends: API Gateway does not document whether a part of the header may match. */
+const WholeHeader = z
+  .string()
+  .check(
+    z.regex(/^\^.*\$$/, "must begin with ^ and end with $"),
+    z.refine(isPattern, { error: "must be a regular expression" }),
+  );
+
+/** A TOKEN authorizer. The scheme's name is its header. */
+const SecurityScheme = z.strictObject({
+  type: z.literal("apiKey"),
+  name: z.string(),
+  in: z.literal("header"),
+  "x-amazon-apigateway-authtype": z.literal("custom"),
+  "x-amazon-apigateway-authorizer": z.strictObject({
+    type: z.literal("token"),
+    authorizerUri: z.string(),
+    authorizerCredentials: Ignored,
+    identityValidationExpression: z.optional(WholeHeader),
+    authorizerResultTtlInSeconds: z._default(z.int().check(z.minimum(0), z.maximum(3_600)), 300),
+  }),
+});
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text).source !== "";
+  } catch {
+    return false;
+  }
+}
+
+const Definition = z.strictObject({
+  openapi: z.literal("3.0.1"),
+  info: z.strictObject({ title: z.string(), version: z.string(), description: z.optional(z.string()) }),
+  paths: z.record(z.string(), PathItem),
+  components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
+    securitySchemes: {},
+  }),
+  "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
+  "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
+  "x-amazon-apigateway-gateway-responses": z._default(z.record(ResponseType, GatewayResponse), {}),
+});
+
+export const RestApi = z.strictObject({
+  Name: Ignored,
+  Description: Ignored,
+  /** Read by `readDefinition`. */
+  Body: z.unknown(),
+  // Each start imports the definition into an empty API.
+  Mode: Ignored,
+  Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
+  EndpointConfiguration: Ignored,
+  DisableExecuteApiEndpoint: Ignored,
+  SecurityPolicy: Ignored,
+  EndpointAccessMode: Ignored,
+  Policy: Ignored,
+  Tags: Ignored,
+});
+
+/** A stage's name for a method with its own settings. */
+export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
+
+/** `*` and `/*` name all methods without their own settings. */
+const MethodSetting = z.strictObject({
+  HttpMethod: z.string(),
+  ResourcePath: z.string().check(z.startsWith("/")),
+  ThrottlingRateLimit: z.optional(z.number()),
+  ThrottlingBurstLimit: z.optional(z.number()),
+  CacheDataEncrypted: Ignored,
+  DataTraceEnabled: Ignored,
+  LoggingLevel: Ignored,
+  MetricsEnabled: Ignored,
+});
+
+export const Stage = z.strictObject({
+  RestApiId: z.string(),
+  StageName: z.string(),
+  MethodSettings: z._default(z.array(MethodSetting), []),
+  // The whole template is the deployment; the functions' logs replace the access log.
+  DeploymentId: Ignored,
+  AccessLogSetting: Ignored,
+  Description: Ignored,
+  TracingEnabled: Ignored,
+  Tags: Ignored,
+});
+
+export type Stage = z.infer<typeof Stage>;
 
 export type MockIntegration = z.infer<typeof Mock>;
 
@@ -23,18 +170,18 @@ export interface ApiMethod {
   /** For errors: `GET /api/users/{id}`. */
   readonly name: string;
   readonly path: string;
-  /** In capitals; `ANY` is for all that the path has no other method for. */
+  /** In capitals; `ANY` stands for all verbs without a method of their own. */
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
-  /** Name of the authorizer that it needs. */
+  /** Name of its authorizer. */
   readonly authorizer: string | undefined;
 }
 
 export interface ApiAuthorizer {
-  /** The header that holds the token. */
+  /** The header with the token. */
   readonly header: string;
   readonly uri: string;
-  /** For the whole header. */
+  /** A pattern for the whole header. */
   readonly validation: string | undefined;
   readonly ttlSeconds: number;
 }
@@ -45,11 +192,11 @@ export interface Api {
   /** By response type. */
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
-  /** Answers of so many bytes are compressed; undefined compresses none. */
+  /** Answers of at least this many bytes are compressed; undefined compresses none. */
   readonly minimumCompressionSize: number | undefined;
 }
 
-/** @param id logical id of the API, for errors. Throws a LocalError that names each fault. */
+/** @param id logical id of the API, for errors. Throws a LocalError with a line for each fault. */
 export function readDefinition(id: string, body: unknown): Api {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
@@ -112,7 +259,7 @@ function importFaults({ path, verb, operation }: Imported, schemes: ReadonlySet<
   return [
     ...(path.startsWith("/") && (path === "/" || parts.every((part) => PATH_PART.test(part)))
       ? []
-      : [`${at}: a part of the path has characters that API Gateway does not take`]),
+      : [`${at}: a part of the path has characters that API Gateway does not accept`]),
     ...named.filter((name) => !declared.has(name)).map((name) => `${at}: the path's parameter ${name} is not declared`),
     ...(authorizer === undefined || schemes.has(authorizer)
       ? []
@@ -136,17 +283,17 @@ function responseFaults({
   });
 }
 
-/** One place of a path has one name for its parameter. */
+/** API Gateway allows one parameter name at each position of a path. */
 function siblingFaults(paths: readonly string[]): string[] {
   const names = new Map<string, string>();
   return paths.flatMap((path) => {
     const parts = path.split("/").slice(1);
     return parts.flatMap((part, i) => {
       if (!part.startsWith("{")) return [];
-      const place = parts.slice(0, i).join("/");
-      const known = names.get(place) ?? part;
-      names.set(place, known);
-      return known === part ? [] : [`${path}: ${known} is the parameter of this place already`];
+      const parent = parts.slice(0, i).join("/");
+      const known = names.get(parent) ?? part;
+      names.set(parent, known);
+      return known === part ? [] : [`${path}: ${known} is already the parameter at this position`];
     });
   });
 }

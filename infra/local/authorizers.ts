@@ -1,19 +1,21 @@
-/** The authorizers of the API, and the one that each method needs. */
-import type { Api, ApiMethod } from "./api-definition.ts";
-import { type Authorizer, type AuthorizerContext, createAuthorizer } from "./authorizer.ts";
+/** The API's authorizers: they call a function, judge the policy it returns, and cache that policy. */
+import * as z from "zod/mini";
+import type { GatewayError } from "./answers.ts";
+import type { Api, ApiAuthorizer, ApiMethod } from "./api-definition.ts";
+import { InvocationError } from "./environment.ts";
 import { LocalError } from "./error.ts";
 import type { LocalFunction } from "./function.ts";
-import { functionAt } from "./function-address.ts";
-import type { GatewayError } from "./gateway-answers.ts";
+import { nameOfArn } from "./names.ts";
+import type { FunctionSpec } from "./stack.ts";
 
 export interface Authorizers {
-  /** Undefined: the method needs none. */
+  /** Undefined if the method needs no authorizer. */
   authorize(
     method: ApiMethod,
     headers: ReadonlyMap<string, readonly string[]>,
     methodArn: string,
   ): Promise<AuthorizerContext | GatewayError | undefined>;
-  /** Forgets what all of them have said. */
+  /** Empties the caches of all authorizers. */
   flush(): void;
 }
 
@@ -35,4 +37,156 @@ export function createAuthorizers(api: Api, functions: ReadonlyMap<string, Local
       for (const authorizer of byName.values()) authorizer.flush();
     },
   };
+}
+
+const OneOrMany = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) => (typeof value === "string" ? [value] : value)),
+);
+const Statement = z.strictObject({
+  Sid: z.optional(z.string()),
+  Effect: z.enum(["Allow", "Deny"]),
+  Action: OneOrMany,
+  Resource: OneOrMany,
+});
+const Statements = z.pipe(
+  z.union([Statement, z.array(Statement)]),
+  z.transform((value) => (Array.isArray(value) ? value : [value])),
+);
+
+/** Conditions are not supported: a policy with one counts as malformed. */
+const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: Statements });
+type Policy = z.infer<typeof Policy>;
+
+/** The authorizer's context, as the event of a function holds it. The authorizer's own values are text. */
+export type AuthorizerContext = Readonly<Record<string, string | number>>;
+
+interface Authorizer {
+  authorize(
+    headers: ReadonlyMap<string, readonly string[]>,
+    methodArn: string,
+  ): Promise<AuthorizerContext | GatewayError>;
+  /** Empties the cache, as `aws apigateway flush-stage-authorizers-cache` does. */
+  flush(): void;
+}
+
+/** API Gateway refuses objects, lists and null in a context. */
+const Answer = z.object({
+  principalId: z.string().check(z.minLength(1)),
+  policyDocument: Policy,
+  context: z.optional(z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))),
+});
+type Answer = z.infer<typeof Answer>;
+
+/** An authorizer function answers 401 by an error with this message; any other error is a server error. */
+const UNAUTHORIZED = "Unauthorized";
+
+/** Tokens in the cache; the oldest is evicted first. */
+const CACHED_TOKENS = 10_000;
+
+interface Cached {
+  readonly answer: Answer;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
+/**
+ * A TOKEN authorizer as API Gateway runs it: it checks the header by the pattern, asks the function for a policy, and caches the policy
+ * under the token for all methods of the API.
+ */
+export function createAuthorizer(
+  { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
+  run: Pick<LocalFunction, "invoke">,
+  now: () => number = Date.now,
+): Authorizer {
+  const pattern = validation === undefined ? undefined : new RegExp(validation);
+  const cached = new Map<string, Cached>();
+
+  async function answerFor(token: string, methodArn: string): Promise<Answer | GatewayError> {
+    const known = cached.get(token);
+    if (known !== undefined && known.until > now()) return known.answer;
+    cached.delete(token);
+    const answer = await ask(run, token, methodArn);
+    if (typeof answer !== "string" && ttlSeconds > 0) {
+      for (const oldest of cached.keys()) {
+        if (cached.size < CACHED_TOKENS) break;
+        cached.delete(oldest);
+      }
+      cached.set(token, { answer, until: now() + ttlSeconds * 1_000 });
+    }
+    return answer;
+  }
+
+  return {
+    flush: () => cached.clear(),
+    async authorize(headers, methodArn) {
+      // API Gateway does not document which of several headers it uses. Joined, they match no pattern for one token.
+      const token = valuesOf(headers, header).join(", ");
+      if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";
+      const started = now();
+      const answer = await answerFor(token, methodArn);
+      if (typeof answer === "string") return answer;
+      if (!allows(answer.policyDocument, "execute-api:Invoke", methodArn)) return "ACCESS_DENIED";
+      const texts = Object.entries(answer.context ?? {}).map(([name, value]) => [name, `${value}`]);
+      return { ...Object.fromEntries(texts), principalId: answer.principalId, integrationLatency: now() - started };
+    },
+  };
+}
+
+/** The caller caches answers; API Gateway does not cache errors. */
+async function ask(
+  run: Pick<LocalFunction, "invoke">,
+  authorizationToken: string,
+  methodArn: string,
+): Promise<Answer | GatewayError> {
+  try {
+    const answer = await run.invoke({ type: "TOKEN", authorizationToken, methodArn });
+    const parsed = z.safeParse(Answer, JSON.parse(answer));
+    return parsed.success ? parsed.data : "AUTHORIZER_CONFIGURATION_ERROR";
+  } catch (error) {
+    return error instanceof InvocationError && error.message === UNAUTHORIZED ? "UNAUTHORIZED" : "AUTHORIZER_FAILURE";
+  }
+}
+
+function valuesOf(headers: ReadonlyMap<string, readonly string[]>, name: string): readonly string[] {
+  for (const [key, values] of headers) if (key.toLowerCase() === name) return values;
+  return [];
+}
+
+/** IAM's decision: without an Allow the request is denied, and a Deny wins. */
+function allows(policy: Policy, action: string, resource: string): boolean {
+  const about = policy.Statement.filter(
+    ({ Action, Resource }) => matchesAny(Action, action) && matchesAny(Resource, resource),
+  );
+  return about.some(({ Effect }) => Effect === "Allow") && about.every(({ Effect }) => Effect === "Allow");
+}
+
+const matchesAny = (patterns: readonly string[], text: string): boolean =>
+  patterns.some((pattern) => wildcards(pattern).test(text));
+
+/** `*` matches any text, slashes included, and `?` any character. */
+function wildcards(pattern: string): RegExp {
+  const escaped = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`);
+}
+
+interface Addressed {
+  /** Undefined if the template has no such function. */
+  readonly found: LocalFunction | undefined;
+  readonly kind: string | undefined;
+}
+
+/** The function of an integration URI: `…:lambda:path/2015-03-31/functions/<arn>/invocations`, or the form for streamed answers. */
+export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>): Addressed {
+  const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
+  return { found: functions.get(nameOfArn(arn ?? "")), kind };
+}
+
+/** Whether the API calls this function, as a method or an authorizer. Events start all other functions. */
+export function servesRequests(spec: FunctionSpec, { authorizers, methods }: Api): boolean {
+  const addresses = [
+    ...[...authorizers.values()].map(({ uri }) => uri),
+    ...methods.flatMap(({ integration }) => (integration.type === "aws_proxy" ? [integration.uri] : [])),
+  ];
+  return addresses.some((uri) => uri.includes(`:${spec.name}/`));
 }

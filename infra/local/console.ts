@@ -1,11 +1,11 @@
-/** The console that Lambda's Node.js runtime gives to a function whose log format is JSON: a line of JSON for each call. */
+/** The console of Lambda's Node.js runtime for a function with JSON logs: one line of JSON for each call. */
 import { format } from "node:util";
 
 /** From the most detailed to the least. */
 export const logLevels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Levels of Lambda's own lines. */
+/** Levels of the lines that Lambda itself writes. */
 export const systemLogLevels = ["DEBUG", "INFO", "WARN"] as const;
 
 const methods = {
@@ -18,7 +18,7 @@ const methods = {
   fatal: "FATAL",
 } as const satisfies Record<string, LogLevel>;
 
-/** A method below `least` does nothing. `requestId` gives the id of the invocation that runs, if one does. */
+/** Methods below the level `least` do nothing. `requestId` returns the id of the running invocation. */
 export function replaceConsole(
   least: LogLevel,
   requestId: () => string | undefined,
@@ -31,7 +31,7 @@ export function replaceConsole(
   }
 }
 
-/** One value becomes `message` as it is, so that a text stays one text even where it is JSON; several become one text. */
+/** A single value becomes `message` as it is: a text stays a text even if it contains JSON. Several values become one text. */
 export function logLine(level: LogLevel, requestId: string | undefined, values: readonly unknown[]): string {
   const head = { timestamp: new Date().toISOString(), level, requestId };
   const [first, ...more] = values;

@@ -1,18 +1,21 @@
-/** Paths below `/local/`, which no deployed service has: the issuer, tokens, outputs, what is in the queues, what was called, what the gateway keeps. */
+/** The paths below `/local/`, which no deployed service has: the token issuer, outputs, queue depths, invocation counts, the authorizer cache. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
+import { eventFunctions } from "../routes/routes.ts";
 import type { Identity } from "./identity.ts";
+import { nameOfArn, queueUrl } from "./names.ts";
+import type { Stack } from "./stack.ts";
 
 export interface Control {
   readonly identity: Identity;
   readonly outputs: () => object;
-  /** Undefined: nobody of the directory has this address. */
+  /** Undefined if no user has this e-mail address. */
   readonly tokenOf: (email: string) => Promise<string | undefined>;
   readonly queues: () => Promise<object>;
-  /** How often each function was called so far, by its file. */
+  /** Number of invocations so far of each function, by its file. */
   readonly invocations: () => object;
-  /** Forgets what the API's authorizer has said, as `aws apigateway flush-stage-authorizers-cache` does. */
+  /** Empties the cache of the API's authorizer, as `aws apigateway flush-stage-authorizers-cache` does. */
   readonly flushAuthorizers: () => void;
 }
 
@@ -65,7 +68,7 @@ async function answer(
         : plain(response, 200, token);
     }
     default:
-      return plain(response, 404, "there is nothing at this path");
+      return plain(response, 404, "nothing exists at this path");
   }
 }
 
@@ -75,4 +78,55 @@ function json(response: ServerResponse, body: object): void {
 
 function plain(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { "Content-Type": "text/plain; charset=utf-8" }).end(`${body}\n`);
+}
+
+export interface Outputs {
+  readonly ApiUrl: string;
+  readonly TableName: string;
+  readonly BucketName: string;
+  readonly Issuer: string;
+  readonly Audience: string;
+  readonly DynamoDbEndpoint: string;
+  readonly SqsEndpoint: string;
+  readonly S3Endpoint: string;
+  readonly KmsEndpoint: string;
+  readonly DeliveryQueueUrl: string;
+  readonly DeadLetterQueueUrls: readonly string[];
+}
+
+export interface Endpoints {
+  readonly apiUrl: string;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly dynamoDbEndpoint: string;
+  readonly kmsEndpoint: string;
+  readonly queues: { readonly endpoint: string };
+}
+
+/** The outputs of the stack and the addresses of the servers below it, for clients, tests and operators. */
+export function describeStack(stack: Stack, endpoints: Endpoints): Outputs {
+  const sqs = endpoints.queues.endpoint;
+  const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => EventSourceArn));
+  const isConsumed = (name: string): boolean => [...consumed].some((arn) => arn.endsWith(`:${name}`));
+  const unread = stack.queues.filter(({ name }) => !isConsumed(name));
+  return {
+    TableName: stack.tables[0]?.name ?? "",
+    BucketName: stack.buckets[0]?.name ?? "",
+    ...stack.outputs,
+    ApiUrl: endpoints.apiUrl,
+    Issuer: endpoints.issuer,
+    Audience: endpoints.audience,
+    DynamoDbEndpoint: endpoints.dynamoDbEndpoint,
+    SqsEndpoint: sqs,
+    S3Endpoint: sqs,
+    KmsEndpoint: endpoints.kmsEndpoint,
+    DeliveryQueueUrl: queueUrl(sqs, queueReadBy(eventFunctions.deliver.file, stack)),
+    // A queue that no function reads is a dead-letter queue.
+    DeadLetterQueueUrls: unread.map(({ name }) => queueUrl(sqs, name)),
+  };
+}
+
+function queueReadBy(file: string, { functions, eventSources }: Stack): string {
+  const name = functions.find((spec) => spec.file === file)?.name;
+  return nameOfArn(eventSources.find(({ FunctionName }) => nameOfArn(FunctionName) === name)?.EventSourceArn ?? "");
 }

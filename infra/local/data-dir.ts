@@ -1,5 +1,15 @@
-/** The directory that a service keeps its data in: one service at a time, and nothing in it that was never finished. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+/** The data directory of a service: one service uses it at a time, and an incomplete first start leaves nothing in it. */
+import {
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { codeOf, LocalError } from "./error.ts";
@@ -7,22 +17,24 @@ import { codeOf, LocalError } from "./error.ts";
 export interface DataDir {
   /** SQLite file of the tables; undefined in memory. */
   readonly database: string | undefined;
+  /** Directory of the queues and the bucket; undefined in memory. */
+  readonly queues: string | undefined;
   readonly positions: string | undefined;
   readonly signingKey: string | undefined;
-  /** Without them no secret in the tables can be read. */
+  /** The keys of the KMS server, without which no secret in the tables can be read. */
   readonly encryptionKeys: string | undefined;
   readonly log: string | undefined;
   readonly assembly: string;
-  /** Null where every start has other paths: nothing would be found again. */
+  /** Null if each start has other paths, so that a cache would never be hit. */
   readonly compileCache: string | null;
-  /** Where the code of a function environment is written as JavaScript. */
+  /** JavaScript file with the code of a function environment. */
   readonly worker: string;
-  /** From now on the data is kept: everything that belongs to a new directory is in it. */
+  /** Marks the first start as complete: later starts keep the data. */
   markComplete(): void;
   release(): void;
 }
 
-/** Throws a LocalError when another running service uses the directory. */
+/** Throws a LocalError if another running service uses the directory. */
 export function openDataDir(directory: string, fresh: boolean): DataDir {
   try {
     mkdirSync(directory, { recursive: true });
@@ -33,7 +45,7 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   }
   const at = (name: string): string => path.join(realpathSync(directory), name);
   const release = lock(at("lock"));
-  // A start that was broken off before it was ready has told nobody of its data: it begins anew.
+  // After an incomplete first start, nothing has used the data yet: delete it.
   if (fresh || !existsSync(at("complete"))) {
     for (const name of [
       "complete",
@@ -43,12 +55,14 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
       "tables.db-journal",
       "positions.json",
       "encryption-keys.json",
+      "queues",
     ]) {
-      rmSync(at(name), { force: true });
+      rmSync(at(name), { recursive: true, force: true });
     }
   }
   return {
     database: at("tables.db"),
+    queues: at("queues"),
     positions: at("positions.json"),
     signingKey: at("signing-key.json"),
     encryptionKeys: at("encryption-keys.json"),
@@ -61,11 +75,12 @@ export function openDataDir(directory: string, fresh: boolean): DataDir {
   };
 }
 
-/** Keeps nothing but what the functions are built into, and that only while the service runs. */
+/** A directory for the build of the functions only, removed when the service stops. */
 export function temporaryDir(): DataDir {
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
   return {
     database: undefined,
+    queues: undefined,
     positions: undefined,
     signingKey: undefined,
     encryptionKeys: undefined,
@@ -78,7 +93,7 @@ export function temporaryDir(): DataDir {
   };
 }
 
-/** The lock names its process and when that began: a number alone may have gone to another process since. */
+/** The lock file names the process and its start time, because the system reuses process ids. */
 function lock(file: string): () => void {
   const own = `${process.pid} ${startOf(process.pid)}`;
   for (let attempt = 0; attempt < 2; attempt++) {
@@ -90,12 +105,12 @@ function lock(file: string): () => void {
       const holder = readFileSync(file, "utf8");
       const [pid = "", start = ""] = holder.split(" ");
       if (isRunning(Number(pid), start)) {
-        throw new LocalError(`${path.dirname(file)} is in use by another running service (process ${pid})`);
+        throw new LocalError(`DATA_DIR: ${path.dirname(file)} is in use by another running service (process ${pid})`);
       }
       rmSync(file, { force: true });
     }
   }
-  throw new LocalError(`${path.dirname(file)} is in use by another service that is starting`);
+  throw new LocalError(`DATA_DIR: ${path.dirname(file)} is in use by another service that is starting`);
 }
 
 function isRunning(pid: number, start: string): boolean {
@@ -108,12 +123,39 @@ function isRunning(pid: number, start: string): boolean {
   return startOf(pid) === start;
 }
 
-/** Start time of a process in clock ticks since boot, where the system tells it (Linux); the same text elsewhere. */
+/** Start time of a process in clock ticks since boot on Linux; empty on other systems. */
 function startOf(pid: number): string {
   try {
-    // The second field is the program's name in parentheses, which may hold blanks.
+    // The second field is the program's name in parentheses, which may contain blanks.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "";
   } catch {
     return "";
   }
 }
+
+export interface Log {
+  write(text: Uint8Array | string): void;
+  close(): Promise<void>;
+}
+
+/** The next start truncates a larger log. */
+const MAX_LOG_BYTES = 20_000_000;
+
+/** Writes the functions' output to a file, to standard error if `verbose`, or nowhere. */
+export function openLog(file: string | undefined, verbose: boolean): Log {
+  const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });
+  let open = true;
+  return {
+    write(text) {
+      if (!open) return;
+      stream?.write(text);
+      if (verbose) process.stderr.write(text);
+    },
+    close() {
+      open = false;
+      return new Promise((resolve) => (stream === undefined ? resolve() : stream.end(() => resolve())));
+    },
+  };
+}
+
+const isLarge = (file: string): boolean => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES;

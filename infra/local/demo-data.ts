@@ -1,7 +1,7 @@
-/** Raw material of the demo companies: people, streets, and a random sequence that is the same each time. */
+/** Names, streets and cities of the demo companies, and a seeded random sequence. */
 
-export interface Place {
-  readonly city: string;
+export interface City {
+  readonly name: string;
   readonly state: string;
   readonly zips: readonly string[];
   readonly lat: number;
@@ -9,8 +9,8 @@ export interface Place {
   readonly streets: readonly string[];
 }
 
-export const denver: Place = {
-  city: "Denver",
+export const denver: City = {
+  name: "Denver",
   state: "CO",
   zips: ["80202", "80203", "80204", "80205", "80206", "80209", "80210", "80218"],
   lat: 39.7392,
@@ -18,8 +18,8 @@ export const denver: Place = {
   streets: ["Colfax Ave", "Speer Blvd", "Pearl St", "Race St", "Downing St", "Larimer St", "Alameda Ave", "Evans Ave"],
 };
 
-export const phoenix: Place = {
-  city: "Phoenix",
+export const phoenix: City = {
+  name: "Phoenix",
   state: "AZ",
   zips: ["85003", "85004", "85006", "85008", "85012", "85014", "85016", "85018"],
   lat: 33.4484,
@@ -35,7 +35,7 @@ export const phoenix: Place = {
   ],
 };
 
-/** Suburbs share the place's state and sky; a third of the addresses lie there. */
+/** Suburbs by city. A third of the addresses lie in one. */
 export const suburbs: Readonly<Record<string, readonly string[]>> = {
   Denver: ["Aurora", "Lakewood", "Englewood"],
   Phoenix: ["Tempe", "Scottsdale", "Glendale"],
@@ -106,7 +106,7 @@ export const noteTexts = [
   "Wants a written quote before the next visit.",
 ] as const;
 
-/** Mulberry32: small, seeded, good enough to scatter houses. Gives numbers from 0 up to 1. */
+/** Mulberry32, a small seeded generator: random enough to scatter houses. Returns numbers from 0 up to 1. */
 export function randomSequence(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

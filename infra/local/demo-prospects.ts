@@ -1,5 +1,4 @@
-/** Makes the rows of invented prospects: addresses, statuses with history, notes, appointments. */
-
+/** Makes the rows of invented prospects: addresses, statuses with history, notes and appointments. */
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -24,18 +23,18 @@ import { newNotePlace } from "#shared/prospects/rows.ts";
 import type { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { type LastStatusChange, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { StoredStatus } from "#shared/reference/schema.ts";
-import { firstNames, lastNames, noteTexts, type Place, suburbs } from "./demo-data.ts";
+import { type City, firstNames, lastNames, noteTexts, suburbs } from "./demo-data.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Creation dates go back from here, so that they are the same each time. */
+/** Creation dates go back from this fixed time, so that they are the same each time. */
 const NEWEST = Date.UTC(2026, 4, 29, 18);
-/** Rows of an import fire no events of their own; no more do these. */
+/** Rows of an import fire no events, so the demo rows look like rows of one. */
 const IMPORT_ID = "demo";
 
 export interface DemoCompany {
   readonly id: number;
-  readonly place: Place;
+  readonly city: City;
   readonly statuses: readonly StoredStatus[];
   readonly tagIds: readonly number[];
   readonly repIds: readonly number[];
@@ -46,11 +45,11 @@ type Row = Key & Item;
 
 export interface DemoRows {
   readonly rows: readonly Row[];
-  /** What the company index is to hold of them. */
+  /** Their entries for the company index. */
   readonly indexed: readonly RowWithNotes[];
 }
 
-/** All rows of `prospectIds.length` prospects. `random` decides everything, so equal sequences give equal rows. */
+/** All rows of these prospects. Equal random sequences give equal rows. */
 export async function demoRows(
   context: ApiContext,
   company: DemoCompany,
@@ -84,11 +83,11 @@ async function demoProspect(
   index: number,
   random: () => number,
 ): Promise<StoredProspect> {
-  const { place } = company;
+  const { city } = company;
   const first = pick(firstNames, random);
   const last = pick(lastNames, random);
   const createdAt = iso(NEWEST - index * 4 * HOUR_MS - Math.floor(random() * HOUR_MS));
-  const suburb = random() < 0.33 ? pick(suburbs[place.city] ?? [], random) : undefined;
+  const suburb = random() < 0.33 ? pick(suburbs[city.name] ?? [], random) : undefined;
   const status = random() < 0.9 ? pick(company.statuses, random) : undefined;
   const assigned = random() < 0.7 ? pick(company.repIds, random) : undefined;
   return {
@@ -99,14 +98,14 @@ async function demoProspect(
     phoneNumber: `(${300 + Math.floor(random() * 600)}) 555-${String(Math.floor(random() * 10_000)).padStart(4, "0")}`,
     secondaryPhoneNumber: null,
     emailAddress: random() < 0.6 ? `${first}.${last.replace("'", "")}${index}@example.com`.toLowerCase() : null,
-    lat: rounded(place.lat + (random() - 0.5) * 0.2),
-    lng: rounded(place.lng + (random() - 0.5) * 0.2),
+    lat: rounded(city.lat + (random() - 0.5) * 0.2),
+    lng: rounded(city.lng + (random() - 0.5) * 0.2),
     address: addressFrom(await context.ids.nextAddress(company.id), {
-      address1: `${100 + Math.floor(random() * 4_900)} ${pick(place.streets, random)}`,
+      address1: `${100 + Math.floor(random() * 4_900)} ${pick(city.streets, random)}`,
       address2: random() < 0.1 ? `Apt ${1 + Math.floor(random() * 30)}` : null,
-      city: suburb ?? place.city,
-      state: place.state,
-      zip: pick(place.zips, random) ?? "",
+      city: suburb ?? city.name,
+      state: city.state,
+      zip: pick(city.zips, random) ?? "",
     }),
     statusId: status?.id ?? null,
     lastStatusChange: status === undefined ? null : firstStatus(await context.ids.next(), company, status, createdAt),
@@ -175,7 +174,7 @@ const noteRows = (note: StoredNote): Row[] => [
   ...putsOf([newNotePlace(note)]),
 ];
 
-/** One in three lies behind us; the others on coming days, seen from when the demo is loaded. */
+/** One appointment in three is in the past, the others in the two weeks after the demo is loaded. */
 async function demoAppointment(
   context: ApiContext,
   company: DemoCompany,

@@ -1,7 +1,6 @@
-/** The demo companies Acme Roofing and Globex Solar, always the same, and synthetic prospects in any number. */
+/** Loads the demo companies Acme Roofing and Globex Solar, the same each time, and any number of synthetic prospects. */
 import { createHash } from "node:crypto";
 import type { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
@@ -13,9 +12,10 @@ import { loadDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredTag } from "#shared/reference/schema.ts";
 import { newTagWrites } from "#shared/reference/tags.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
-import { denver, type Place, phoenix, randomSequence } from "./demo-data.ts";
-import { type DemoCompany, demoRows } from "./demo-prospects.ts";
-import { loadTerritories } from "./demo-territories.ts";
+import { newTerritoryWrites, packed, type StoredTerritory } from "#shared/territories/territories.ts";
+import { documentsAt } from "./clients.ts";
+import { type City, denver, phoenix, randomSequence } from "./demo-data.ts";
+import { type DemoCompany, demoRows, rounded } from "./demo-prospects.ts";
 
 export interface DemoTarget {
   readonly TableName: string;
@@ -37,7 +37,7 @@ const user = (email: string, name: string, role: Role, ...permissions: Permissio
 
 interface DemoPlan {
   readonly name: string;
-  readonly place: Place;
+  readonly city: City;
   readonly owner: DemoUser;
   readonly users: readonly DemoUser[];
   readonly tags: readonly (readonly [value: string, color: string])[];
@@ -45,7 +45,7 @@ interface DemoPlan {
 
 const acme: DemoPlan = {
   name: "Acme Roofing",
-  place: denver,
+  city: denver,
   owner: user("owner@acme.test", "Olivia Owner", "owner"),
   users: [
     user("admin@acme.test", "Adam Admin", "admin"),
@@ -63,7 +63,7 @@ const acme: DemoPlan = {
 
 const globex: DemoPlan = {
   name: "Globex Solar",
-  place: phoenix,
+  city: phoenix,
   owner: user("owner@globex.test", "Otto Owner", "owner"),
   users: [user("rep@globex.test", "Rosa Rep", "sales")],
   tags: [
@@ -77,12 +77,12 @@ export const demoEmails: readonly string[] = [acme, globex].flatMap(({ owner, us
 );
 
 const PROSPECTS_PER_COMPANY = 200;
-/** Prospects whose rows are made and written at once. */
+/** Number of prospects whose rows are made and written at once. */
 const CHUNK = 2_000;
 
 /** Fills an empty table. */
 export async function loadDemo(target: DemoTarget): Promise<void> {
-  const context = openWorld(target);
+  const context = openContext(target);
   for (const [index, plan] of [acme, globex].entries()) {
     const company = await createDemoCompany(context, plan);
     const indexed = await loadProspects(context, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
@@ -93,7 +93,7 @@ export async function loadDemo(target: DemoTarget): Promise<void> {
 
 /** Adds `count` synthetic prospects to the first demo company. */
 export async function loadSynthetic(target: DemoTarget, count: number): Promise<void> {
-  const context = openWorld(target);
+  const context = openContext(target);
   const company = await findDemoCompany(context, acme);
   const random = randomSequence(count);
   const indexed: RowWithNotes[] = [];
@@ -103,14 +103,8 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
   await addImported(context, company.id, indexed);
 }
 
-function openWorld({ TableName, DynamoDbEndpoint }: DemoTarget): ApiContext {
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  // Loading in bulk on a busy machine is slow, and no request waits for it.
-  const patient = { maxAttempts: 5, requestHandler: { requestTimeout: 30_000 } };
-  const local = { endpoint: DynamoDbEndpoint, region: "us-east-1", credentials };
-  const table = openTable(TableName, dynamoClient({ ...local, ...patient }));
-  return contextOn(table);
-}
+const openContext = ({ TableName, DynamoDbEndpoint }: DemoTarget): ApiContext =>
+  contextOn(openTable(TableName, documentsAt(DynamoDbEndpoint)));
 
 async function createDemoCompany(context: ApiContext, plan: DemoPlan): Promise<DemoCompany> {
   const { company, owner } = await createCompany(context, {
@@ -137,31 +131,31 @@ async function createDemoCompany(context: ApiContext, plan: DemoPlan): Promise<D
     const tag: StoredTag = { type: "tag", id: await context.ids.next(), value, color, version: 1, ...dated };
     await context.table.transact(newTagWrites(company.id, tag));
   }
-  return describeCompany(context, company.id, owner.id, plan.place);
+  return describeCompany(context, company.id, owner.id, plan.city);
 }
 
 async function findDemoCompany(context: ApiContext, plan: DemoPlan): Promise<DemoCompany> {
-  const place = await context.table.get(keys.email(plan.owner.email));
-  if (typeof place?.companyId !== "number" || typeof place.userId !== "number") {
+  const owner = await context.table.get(keys.email(plan.owner.email));
+  if (typeof owner?.companyId !== "number" || typeof owner.userId !== "number") {
     throw new Error(`the table holds no ${plan.name}; start with --fresh`);
   }
-  return describeCompany(context, place.companyId, place.userId, plan.place);
+  return describeCompany(context, owner.companyId, owner.userId, plan.city);
 }
 
-async function describeCompany(context: ApiContext, id: number, ownerId: number, place: Place): Promise<DemoCompany> {
+async function describeCompany(context: ApiContext, id: number, ownerId: number, city: City): Promise<DemoCompany> {
   const { statuses, tags, users } = await loadDictionary(context.table, id);
   const reps = [...users.values()].filter(({ role, email }) => role === "sales" && email.startsWith("rep"));
   return {
     id,
     ownerId,
-    place,
+    city,
     statuses: [...statuses.values()],
     tagIds: [...tags.keys()],
     repIds: reps.map((rep) => rep.id),
   };
 }
 
-/** Gives what the company index is to hold of them. */
+/** Writes the rows of prospects. Returns their entries for the company index. */
 async function loadProspects(
   context: ApiContext,
   company: DemoCompany,
@@ -174,7 +168,41 @@ async function loadProspects(
   return indexed;
 }
 
-/** A subject as identity providers make them, the same each time for the same address. */
+/** Distance from the middle of the city to its edge. The demo prospects lie within it. */
+const REACH_DEGREES = 0.1;
+
+const quarters = [
+  { name: "North East", north: 1, east: 1, totalProperties: 410 },
+  { name: "South East", north: -1, east: 1, totalProperties: 365 },
+  { name: "South West", north: -1, east: -1, totalProperties: 290 },
+  { name: "North West", north: 1, east: -1, totalProperties: 520 },
+] as const;
+
+/** Creates the four quarters of the city as territories and assigns one to each rep; territories without a rep stay unassigned. */
+async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
+  const { lat, lng, name: cityName } = company.city;
+  const now = iso(context.clock.now());
+  for (const [index, { name, north, east, totalProperties }] of quarters.entries()) {
+    const edge: [number, number] = [rounded(lng + east * REACH_DEGREES), rounded(lat + north * REACH_DEGREES)];
+    const territory: StoredTerritory = {
+      type: "territory",
+      id: await context.ids.next(),
+      companyId: company.id,
+      name: `${cityName} ${name}`,
+      ...packed([[lng, lat], [edge[0], lat], edge, [lng, edge[1]], [lng, lat]]),
+      totalProperties,
+      assignedToUserId: company.repIds[index] ?? null,
+      createdAt: now,
+      updatedAt: now,
+      createdBy: company.ownerId,
+      updatedBy: company.ownerId,
+      version: 1,
+    };
+    await context.table.transact(newTerritoryWrites(territory));
+  }
+}
+
+/** A token subject in the form of identity providers, the same each time for the same address. */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,4 +1,4 @@
-/** DynamoDB on this machine: the server process, which never outlives this one, or the server that DYNAMODB_ENDPOINT names. */
+/** The DynamoDB server of this machine, or the one that DYNAMODB_ENDPOINT names, and the template's tables on it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
@@ -7,22 +7,37 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
-import { type AwsCall, AwsError, dynamoDbAt } from "./aws-json.ts";
+import {
+  CreateTableCommand,
+  DeleteTableCommand,
+  DescribeTableCommand,
+  type DynamoDBClient,
+  DynamoDBServiceException,
+  type GlobalSecondaryIndexDescription,
+  type KeySchemaElement,
+  ListTablesCommand,
+  ResourceNotFoundException,
+  type TableDescription,
+  UpdateTableCommand,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
+import { dynamoDbAt } from "./clients.ts";
 import { LocalError, messageOf } from "./error.ts";
+import type { Stack } from "./stack.ts";
 
 export interface DynamoDbServer {
   readonly endpoint: string;
-  /** Settles with a reason if the server ends without being asked to. */
+  /** Resolves with a reason if the server process ends on its own. */
   readonly failed: Promise<string>;
   stop(): Promise<void>;
 }
 
 const START_TIMEOUT_MS = 10_000;
 
-/** A server that somebody else runs. */
+/** Uses a server that was started elsewhere. Throws a LocalError if it does not answer. */
 export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer> {
   try {
-    await dynamoDbAt(endpoint)("ListTables", {});
+    await dynamoDbAt(endpoint, 1).send(new ListTablesCommand({}));
   } catch (error) {
     throw new LocalError(`no DynamoDB server answers at ${endpoint}: ${messageOf(error)}`, { cause: error });
   }
@@ -30,22 +45,22 @@ export async function connectDynamoDb(endpoint: string): Promise<DynamoDbServer>
 }
 
 /**
- * The shell becomes the server, after it has left behind a reader of a pipe from this process. When this process ends,
- * however it ends, the pipe closes and the reader kills the server and removes what was kept in memory.
+ * The shell starts a reader on a pipe from this process, then becomes the server. When this process ends for any reason, the pipe
+ * closes; the reader then kills the server and removes the directory of an in-memory table.
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
-/** @param file SQLite file that holds the tables; undefined keeps them in memory, gone with this process. */
+/** @param file SQLite file that holds the tables; undefined keeps them in memory until this process ends. */
 export async function startDynamoDb(file: string | undefined): Promise<DynamoDbServer> {
   const port = await freePort();
   const scratch = file === undefined ? memoryDir() : undefined;
   const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
   const storage = database === undefined ? [] : ["--db-path", database];
   const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
-  // A group of its own: Ctrl-C in a terminal is for this process, which stops the server last.
+  // A process group of its own, so that Ctrl-C in a terminal reaches only this process, which stops the server last.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // The tables take one request at a time: a second thread of the server mostly waits for the first, and makes all of it an eighth dearer.
+    // The server processes one request at a time. A second thread mostly waits for the first and costs an eighth more CPU time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -61,20 +76,20 @@ export async function startDynamoDb(file: string | undefined): Promise<DynamoDbS
   const endpoint = `http://127.0.0.1:${port}`;
   const stop = async (): Promise<void> => {
     stopping = true;
-    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) signalGroup(child.pid);
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) killGroup(child.pid);
     await exited;
     if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true });
   };
-  await Promise.race([answers(dynamoDbAt(endpoint)), failed.then((reason) => Promise.reject(new LocalError(reason)))]);
+  await Promise.race([untilItAnswers(endpoint), failed.then((reason) => Promise.reject(new LocalError(reason)))]);
   if (database !== undefined) indexStreams(database);
   return { endpoint, failed, stop };
 }
 
-/** A file system in memory, and the room that it must have: the file is then as good as the server's own memory. */
+/** A file system in memory, and the free space it needs: a file on it is as fast as the server's own memory. */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 
-/** Undefined where there is none: the server then keeps its tables in its own memory. */
+/** Undefined if there is no such file system; the server then keeps its tables in its own memory. */
 function memoryDir(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
@@ -85,8 +100,8 @@ function memoryDir(): string | undefined {
 }
 
 /**
- * Without these, the server (1.2.1) looks through all records of a stream for each write and each read of it: ten times the
- * work at 10 000 records. A server that changes its tables does without them again.
+ * Without these indexes the server (1.2.1) scans all records of a stream for each write and each read: ten times the work at 10 000
+ * records. They are optional: a server version with other tables runs without them.
  */
 function indexStreams(database: string): void {
   const tables = new DatabaseSync(database);
@@ -96,18 +111,18 @@ function indexStreams(database: string): void {
     tables.exec(`CREATE INDEX IF NOT EXISTS stream_end ON _stream_records (table_name, ${sequence})`);
     tables.exec(`CREATE INDEX IF NOT EXISTS stream_place ON _stream_records (table_name, shard_id, ${sequence})`);
   } catch (error) {
-    console.warn(`the DynamoDB server's streams stay slow: ${messageOf(error)}`);
+    console.warn(`the streams of the DynamoDB server are slow: ${messageOf(error)}`);
   } finally {
     tables.close();
   }
 }
 
-/** Every answered write is on disk (SQLite's journal), so the server needs no time to say goodbye. */
-function signalGroup(pid: number): void {
+/** SIGKILL loses nothing: each acknowledged write is already in SQLite's journal on disk. */
+function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has just ended.
+    // The server has just ended.
   }
 }
 
@@ -122,14 +137,15 @@ function serverBinary(): string {
   }
 }
 
-async function answers(dynamoDb: AwsCall): Promise<void> {
+async function untilItAnswers(endpoint: string): Promise<void> {
+  const dynamoDb = dynamoDbAt(endpoint, 1);
   const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
     try {
-      await dynamoDb("ListTables", {});
+      await dynamoDb.send(new ListTablesCommand({}));
       return;
     } catch (error) {
-      if (error instanceof AwsError) throw error;
+      if (error instanceof DynamoDBServiceException) throw error;
       if (Date.now() > deadline) throw new LocalError("the DynamoDB server does not answer", { cause: error });
       await wait(10);
     }
@@ -144,4 +160,79 @@ async function freePort(): Promise<number> {
   await once(server, "close");
   if (address === null || typeof address === "string") throw new LocalError("no free port");
   return address.port;
+}
+
+type Table = Stack["tables"][number];
+
+/** Whether the table is new. Throws a LocalError if a table of this name has another schema. */
+export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promise<boolean> {
+  const existing = await describeTable(dynamoDb, table.name);
+  if (existing !== undefined) {
+    if (schemaOf(existing) === schemaOf(table)) return false;
+    throw new LocalError(`the data directory holds ${table.name} with another schema; begin anew with --fresh`);
+  }
+  const { name: TableName, KeySchema, AttributeDefinitions, BillingMode, TimeToLiveSpecification } = table;
+  const GlobalSecondaryIndexes = table.GlobalSecondaryIndexes?.map(({ IndexName, KeySchema: keys, Projection }) => ({
+    IndexName,
+    KeySchema: keys,
+    Projection,
+  }));
+  await dynamoDb.send(
+    new CreateTableCommand({ TableName, KeySchema, AttributeDefinitions, BillingMode, GlobalSecondaryIndexes }),
+  );
+  if (TimeToLiveSpecification !== undefined) {
+    await dynamoDb.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }));
+  }
+  return true;
+}
+
+/**
+ * Gives a table its stream. Call it after the demo data is loaded: the demo data then makes no events, and the bundled server writes
+ * ten times faster without a stream.
+ */
+export async function ensureStream(dynamoDb: DynamoDBClient, { name, StreamSpecification }: Table): Promise<void> {
+  if (StreamSpecification === undefined) return;
+  if ((await describeTable(dynamoDb, name))?.LatestStreamArn !== undefined) return;
+  const specification = { StreamEnabled: true, ...StreamSpecification };
+  await dynamoDb.send(new UpdateTableCommand({ TableName: name, StreamSpecification: specification }));
+}
+
+export async function dropTable(dynamoDb: DynamoDBClient, TableName: string): Promise<void> {
+  if ((await describeTable(dynamoDb, TableName)) !== undefined) {
+    await dynamoDb.send(new DeleteTableCommand({ TableName }));
+  }
+}
+
+/** The server's own ARN of the table's stream. */
+export async function streamOf(dynamoDb: DynamoDBClient, tableName: string): Promise<string> {
+  const arn = (await describeTable(dynamoDb, tableName))?.LatestStreamArn;
+  if (arn === undefined) throw new LocalError(`${tableName}: the table has no stream`);
+  return arn;
+}
+
+async function describeTable(dynamoDb: DynamoDBClient, TableName: string): Promise<TableDescription | undefined> {
+  try {
+    return (await dynamoDb.send(new DescribeTableCommand({ TableName }))).Table;
+  } catch (error) {
+    if (error instanceof ResourceNotFoundException) return undefined;
+    throw error;
+  }
+}
+
+type Index = Pick<GlobalSecondaryIndexDescription, "IndexName" | "KeySchema" | "Projection">;
+type Schema = Pick<TableDescription, "KeySchema" | "AttributeDefinitions"> & {
+  readonly GlobalSecondaryIndexes?: readonly Index[] | undefined;
+};
+
+/** The properties that only a new table can change: keys, their types, and the indexes. */
+function schemaOf({ KeySchema, AttributeDefinitions = [], GlobalSecondaryIndexes = [] }: Schema): string {
+  const keysOf = (keys: readonly KeySchemaElement[] = []): string[] =>
+    keys.map((key) => `${key.KeyType} ${key.AttributeName}`).sort();
+  return JSON.stringify({
+    keys: keysOf(KeySchema),
+    attributes: AttributeDefinitions.map((one) => `${one.AttributeName} ${one.AttributeType}`).sort(),
+    indexes: GlobalSecondaryIndexes.map(
+      (index) => `${index.IndexName} ${keysOf(index.KeySchema)} ${index.Projection?.ProjectionType}`,
+    ).sort(),
+  });
 }

@@ -1,11 +1,51 @@
-/** One function environment on a worker thread: its own variables, one invocation at a time, ended when it runs out of time. */
+/** One execution environment of a function: a worker thread with its own variables, one invocation at a time, and a time limit. */
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { build } from "esbuild";
+import type { LogLevel } from "./console.ts";
 import { messageOf } from "./error.ts";
-import type { FromWorker, FunctionFailure, Invocation, ToWorker, WorkerData } from "./protocol.ts";
 
-/** An invocation that gave no answer; the name is the one Lambda gives. */
+export interface Invocation {
+  readonly type: "invoke";
+  /** The event as JSON text. */
+  readonly event: string;
+  readonly requestId: string;
+  /** Milliseconds since the epoch. */
+  readonly deadline: number;
+  /** Whether the caller asked for a response stream. */
+  readonly streamed: boolean;
+}
+
+/** `pull` means that the host has room for another chunk. */
+export type ToWorker = Invocation | { readonly type: "pull" };
+
+interface FunctionFailure {
+  readonly errorType: string;
+  readonly errorMessage: string;
+}
+
+export type FromWorker =
+  | { readonly type: "ready" }
+  | { readonly type: "done"; readonly payload: string }
+  | { readonly type: "failed"; readonly failure: FunctionFailure }
+  /** Status and headers of a streamed response as JSON text. */
+  | { readonly type: "head"; readonly metadata: string }
+  | { readonly type: "chunk"; readonly data: Uint8Array }
+  | { readonly type: "end" }
+  /** Console output, as the line that Lambda would send to the log group. */
+  | { readonly type: "log"; readonly line: string };
+
+/** Data of a new environment, besides its environment variables. */
+export interface WorkerData {
+  readonly bundle: string;
+  readonly functionName: string;
+  readonly functionArn: string;
+  readonly memoryMb: number;
+  readonly compileCache: string | null;
+  readonly logLevel: LogLevel;
+}
+
+/** An invocation without an answer. `type` is Lambda's name of the error. */
 export class InvocationError extends Error {
   readonly type: string;
 
@@ -16,30 +56,30 @@ export class InvocationError extends Error {
   }
 }
 
-/** Where a streamed response goes. `chunk` settles when there is room for the next one. */
+/** Receives a streamed response. `chunk` resolves when there is room for the next one. */
 export interface ResponseSink {
   head(metadata: string): void;
   chunk(data: Uint8Array): Promise<void>;
 }
 
 export interface EnvironmentOptions {
-  /** What `writeWorker` made. */
+  /** The file that `writeWorker` wrote. */
   readonly worker: string;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
   /** A line of the function's console. */
   readonly onLine: (line: string) => void;
-  /** What it writes past its console: the last words of a crash. */
+  /** Output past the console, such as that of a crash. */
   readonly onOutput: (text: string) => void;
 }
 
 /** Lambda gives the code of a function 10 s to load. */
 const INIT_TIMEOUT_MS = 10_000;
 
-/** V8's default would let each of many environments keep some 50 MB of short-lived objects. */
+/** With V8's default, each environment would keep some 50 MB of short-lived objects. */
 const YOUNG_GENERATION_MB = 16;
 
-/** Writes `worker.ts` as one file of JavaScript: else each environment would take off its types anew, a quarter of the work of a start. */
+/** Writes `worker.ts` as one JavaScript file: stripping its types in each environment would take a quarter of a start. */
 export async function writeWorker(file: string): Promise<void> {
   const entry = fileURLToPath(new URL("./worker.ts", import.meta.url));
   await build({ entryPoints: [entry], outfile: file, bundle: true, platform: "node", format: "esm" });
@@ -71,7 +111,7 @@ export class Environment {
     this.#worker.stdout.setEncoding("utf8").on("data", onOutput);
     this.#worker.stderr.setEncoding("utf8").on("data", onOutput);
     this.ready = this.#run(undefined, Date.now() + INIT_TIMEOUT_MS, INIT_TIMEOUT_MS).then(() => undefined);
-    this.#worker.on("message", (message: FromWorker) => this.#hear(message));
+    this.#worker.on("message", (message: FromWorker) => this.#onMessage(message));
     this.#worker.on("error", (error) => this.#die("Runtime.ExitError", messageOf(error)));
     this.#worker.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
@@ -102,7 +142,7 @@ export class Environment {
     return promise.finally(() => clearTimeout(timer));
   }
 
-  #hear(message: FromWorker): void {
+  #onMessage(message: FromWorker): void {
     if (message.type === "log") {
       this.#onLine(message.line);
       return;
@@ -123,7 +163,7 @@ export class Environment {
     }
   }
 
-  /** A runtime that crashed, hangs or lost its reader is not used again. */
+  /** An environment that crashed, hangs or lost its reader is not used again. */
   #die(errorType: string, errorMessage: string): void {
     this.alive = false;
     const running = this.#running;

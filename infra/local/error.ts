@@ -1,4 +1,5 @@
-/** What went wrong at start, in one line for the person who started the service. */
+/** Errors that stop a start: one line each for the person who started the service. */
+import type * as z from "zod/mini";
 
 export class LocalError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -12,4 +13,15 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 /** The `code` of a Node.js system error such as `EADDRINUSE`. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** One line for each fault that a schema found in a template, with the property's path below `path`. */
+export function faults(path: string, error: z.core.$ZodError): string {
+  return error.issues
+    .map((issue) => {
+      const at = [path, ...issue.path].join(".");
+      if (issue.code !== "unrecognized_keys") return `${at}: ${issue.message}`;
+      return issue.keys.map((key) => `${at}.${key}: not supported by the local runtime`).join("\n");
+    })
+    .join("\n");
 }

@@ -1,20 +1,21 @@
-/** A Lambda function on this machine: environments that are started on demand, kept warm for a while and reaped. */
+/** A Lambda function on this machine: a pool of environments that start on demand, stay warm for a while, and end when idle. */
 import { randomUUID } from "node:crypto";
+import { totalmem } from "node:os";
 import path from "node:path";
+import { systemLogLevels } from "./console.ts";
 import { Environment, InvocationError, type ResponseSink } from "./environment.ts";
-import { endOf, type InvocationEnd, writeReport, writeStart } from "./invocation-log.ts";
+import { messageOf } from "./error.ts";
 import { functionArn, REGION } from "./names.ts";
 import type { FunctionSpec } from "./stack.ts";
-import type { WarmEnvironments } from "./warm.ts";
 
 /** Lambda's limit for a buffered request or response. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
-/** And for a streamed response. */
+/** Lambda's limit for a streamed response. */
 const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
 export interface LocalFunction {
   readonly spec: FunctionSpec;
-  /** How often it was called so far. */
+  /** Number of invocations so far. */
   readonly calls: () => number;
   /** The JSON text of the answer. Throws InvocationError. */
   invoke(event: unknown, options?: InvokeOptions): Promise<string>;
@@ -23,20 +24,20 @@ export interface LocalFunction {
 
 export interface InvokeOptions {
   readonly requestId?: string;
-  /** Asks for a streamed response. */
+  /** Receives a streamed response. */
   readonly sink?: ResponseSink;
 }
 
 export interface FunctionHost {
-  /** Variables of every function beside its own: region, credentials and endpoints of the local servers. */
+  /** Variables of every function besides its own: credentials and endpoints of the local servers. */
   readonly variables: Readonly<Record<string, string>>;
-  /** What `writeWorker` made. */
+  /** The file that `writeWorker` wrote. */
   readonly worker: string;
   readonly compileCache: string | null;
   readonly warm: WarmEnvironments;
-  /** A line for the log group of a function. */
+  /** Writes a line to the function's log group. */
   readonly log: (spec: FunctionSpec, line: string) => void;
-  /** After every invocation, however it ended. */
+  /** Called after every invocation, successful or not. */
   readonly onInvoked: (failed: boolean) => void;
 }
 
@@ -79,7 +80,7 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
   };
 }
 
-/** What comes after the limit breaks the response off, so that nothing short looks whole. */
+/** Fails the response at the limit, so that a short one never looks complete. */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
   return {
@@ -103,7 +104,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** Who waits gets the first environment that is free, whether it was busy or is new. */
+/** Hands each waiting invocation the first environment that becomes free, new or used. */
 class Pool {
   readonly #spec: FunctionSpec;
   readonly #max: number;
@@ -122,7 +123,7 @@ class Pool {
 
   take(): Promise<Environment> {
     if (this.#stopped) return Promise.reject(stopping());
-    // The one that was busy last: the others may then become idle enough to be reaped.
+    // Take the one that was busy last, so that the others may reach the idle limit.
     for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
       this.#host.warm.remove(environment);
       if (environment.alive) return Promise.resolve(environment);
@@ -189,7 +190,7 @@ class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // Credentials of its own, as on Lambda: whoever checks rights knows the function by them.
+        // Credentials of its own, as on Lambda: the checks of rights identify the function by them.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,
@@ -218,3 +219,92 @@ const lambdaVariables = ({ name, MemorySize, LoggingConfig }: FunctionSpec): Rec
   AWS_LAMBDA_LOG_LEVEL: LoggingConfig.ApplicationLogLevel,
   TZ: ":UTC",
 });
+
+/** Lambda keeps an idle environment for some minutes; memory is scarcer on one machine. */
+const IDLE_MS = 2 * 60_000;
+/** Memory of an idle environment. */
+const TYPICAL_BYTES = 30_000_000;
+/** Idle environments at once: an eighth of this machine's memory, and at most one for each function with some to spare. */
+const MAX_IDLE = Math.max(24, Math.min(96, Math.floor(totalmem() / 8 / TYPICAL_BYTES)));
+const CHECK_MS = 10_000;
+
+interface Idle {
+  readonly since: number;
+  readonly reap: () => void;
+}
+
+/** The idle environments of all functions. The one idle longest ends first. */
+export class WarmEnvironments {
+  /** In the order in which they became idle. */
+  readonly #idle = new Map<Environment, Idle>();
+  readonly #timer = setInterval(() => this.#reap(Date.now() - IDLE_MS), CHECK_MS).unref();
+
+  /** @param reap called when the environment must end; it is no longer in the list then. */
+  add(environment: Environment, reap: () => void): void {
+    this.#idle.set(environment, { since: Date.now(), reap });
+    if (this.#idle.size > MAX_IDLE) this.#reapFirst();
+  }
+
+  remove(environment: Environment): void {
+    this.#idle.delete(environment);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#idle.clear();
+  }
+
+  #reap(idleSince: number): void {
+    for (const { since } of this.#idle.values()) {
+      if (since > idleSince) return;
+      this.#reapFirst();
+    }
+  }
+
+  #reapFirst(): void {
+    const [first] = this.#idle;
+    if (first === undefined) return;
+    this.#idle.delete(first[0]);
+    first[1].reap();
+  }
+}
+
+/** Lambda's own log lines about an invocation, in the JSON format. */
+type SystemLogLevel = (typeof systemLogLevels)[number];
+
+/** How an invocation ended: `failure` is a fault of the runtime, `error` one of the handler. */
+interface InvocationEnd {
+  readonly status: "success" | "failure" | "error" | "timeout";
+  readonly errorType?: string;
+  /** Why an environment ended. Lambda does not write it. */
+  readonly reason?: string;
+}
+
+function endOf(error: unknown): InvocationEnd {
+  if (!(error instanceof InvocationError)) return { status: "failure", reason: messageOf(error) };
+  const { type: errorType, message: reason } = error;
+  if (errorType === "Sandbox.Timedout") return { status: "timeout", errorType, reason };
+  return { status: errorType.startsWith("Runtime.") ? "failure" : "error", errorType, reason };
+}
+
+type Write = (line: string) => void;
+
+function writeStart(spec: FunctionSpec, requestId: string, write: Write): void {
+  system(spec, "INFO", "platform.start", { requestId, version: "$LATEST" }, write);
+}
+
+interface Report extends InvocationEnd {
+  readonly requestId: string;
+  readonly durationMs: number;
+}
+
+function writeReport(spec: FunctionSpec, { durationMs, ...report }: Report, write: Write): void {
+  const metrics = { durationMs, billedDurationMs: durationMs, memorySizeMB: spec.MemorySize };
+  system(spec, report.status === "success" ? "INFO" : "WARN", "platform.report", { ...report, metrics }, write);
+}
+
+function system({ LoggingConfig }: FunctionSpec, level: SystemLogLevel, type: string, record: object, write: Write) {
+  const least = LoggingConfig.SystemLogLevel;
+  if (systemLogLevels.indexOf(level) < systemLogLevels.indexOf(least)) return;
+  write(JSON.stringify({ time: new Date().toISOString(), type, record }));
+}

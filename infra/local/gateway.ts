@@ -1,34 +1,32 @@
-/** The HTTP front: routes, authorizer, integrations, limits, compression and error bodies of the template's REST API. */
+/** The API gateway of this machine: takes each request through route, throttle, authorizer, size limit and integration. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Api, ApiMethod } from "./api-definition.ts";
-import { type Authorizers, createAuthorizers } from "./authorizers.ts";
-import { compressed } from "./compression.ts";
-import { InvocationError, type ResponseSink } from "./environment.ts";
-import { LocalError } from "./error.ts";
-import type { LocalFunction } from "./function.ts";
-import { functionAt } from "./function-address.ts";
 import {
   type Answer,
+  compressed,
   type GatewayError,
   type GatewayErrors,
   gatewayErrors,
   type MockAnswer,
   mockAnswer,
-} from "./gateway-answers.ts";
+} from "./answers.ts";
+import type { Api, ApiMethod } from "./api-definition.ts";
+import { type Authorizers, createAuthorizers, functionAt } from "./authorizers.ts";
+import { InvocationError, type ResponseSink } from "./environment.ts";
+import { LocalError } from "./error.ts";
+import type { LocalFunction } from "./function.ts";
 import { type Call, methodArn, proxyEvent, readMetadata, readResult } from "./proxy.ts";
 import { header, readBody, readRequest } from "./request.ts";
-import { createRouter, type Router } from "./router.ts";
+import { createRouter, createThrottle, type Router, type Throttle } from "./router.ts";
 import type { Stack } from "./stack.ts";
-import { createThrottle, type Throttle } from "./throttle.ts";
 
 export interface Gateway {
-  /** Never throws and never rejects: every request gets an answer or a closed connection. */
+  /** Never rejects: every request gets an answer or a closed connection. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Answers what the HTTP parser refused. */
+  /** Answers a request that the HTTP parser refused. */
   refuse(error: Error & { code?: string }, socket: Duplex): void;
-  /** Forgets what the authorizers have said. */
+  /** Empties the caches of the authorizers. */
   flushAuthorizers(): void;
 }
 
@@ -67,7 +65,7 @@ export function createGateway({ api, stages }: Stack, functions: ReadonlyMap<str
         send(response, sent);
         if (!request.complete) discard(request);
       } catch {
-        // The client went away in the middle of its request or of a streamed answer.
+        // The client disconnected during its request or a streamed answer.
         response.destroy();
       }
     },
@@ -85,14 +83,14 @@ interface Setup {
   readonly stage: string;
 }
 
-/** Undefined: the answer was streamed and is complete. */
+/** Undefined if the answer was streamed and is complete. */
 async function answerTo(
   { api, router, throttle, authorizers, integrations, stage }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | undefined> {
-  // HTTP demands a host; the parser lets its absence pass, so that even this is answered in the one error body.
+  // HTTP requires a host. The parser accepts its absence, so that this error too has the gateway's error body.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const raw = readRequest(request);
   if (raw === undefined) return "BAD_REQUEST_PARAMETERS";
@@ -112,10 +110,7 @@ async function answerTo(
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
-/**
- * What is left of a body that was too large is read and thrown away for a while: a client in the middle of sending sees
- * the answer, and not a broken connection.
- */
+/** Reads and drops the rest of a body that was too large for a while: a client that still sends then sees the answer. */
 function discard(request: IncomingMessage): void {
   request.resume();
   const timer = setTimeout(() => request.destroy(), DISCARD_MS);
@@ -127,7 +122,7 @@ function integrationOf(method: ApiMethod, functions: ReadonlyMap<string, LocalFu
   if (integration.type === "mock") return mockAnswer(method, integration);
   const { uri, responseTransferMode, timeoutInMillis } = integration;
   const { found, kind } = functionAt(uri, functions);
-  if (found === undefined) throw new LocalError(`${name}: uri names no function of the template`);
+  if (found === undefined) throw new LocalError(`${name}: uri is not a function of the template`);
   const streamed = responseTransferMode === "STREAM";
   if (streamed !== (kind === "response-streaming-invocations")) {
     throw new LocalError(`${name}: responseTransferMode and uri disagree on streaming`);
@@ -151,7 +146,7 @@ function errorOf(error: unknown): GatewayError {
   return tooLarge ? "REQUEST_TOO_LARGE" : "INTEGRATION_FAILURE";
 }
 
-/** Before the head an error is an answer; after it the connection breaks, so that nothing short looks whole. */
+/** An error before the head becomes an answer; after it the connection breaks, so that a short answer never looks complete. */
 async function stream(lambda: Lambda, call: Call, response: ServerResponse): Promise<GatewayError | undefined> {
   const sink: ResponseSink = {
     head(text) {
@@ -175,7 +170,7 @@ async function stream(lambda: Lambda, call: Call, response: ServerResponse): Pro
 function writeChunk(response: ServerResponse, data: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     if (!response.headersSent || response.destroyed) return reject(new Error("the response cannot be written"));
-    const closed = (): void => reject(new Error("the reader went away"));
+    const closed = (): void => reject(new Error("the reader disconnected"));
     response.once("close", closed);
     response.write(data, () => {
       response.off("close", closed);
@@ -190,7 +185,7 @@ function send(response: ServerResponse, answer: Answer): void {
   response.end(answer.body);
 }
 
-/** Every answer of the local service says what it took of the table. Those that no function gave took nothing. */
+/** Every answer of the local service has this header. Answers that no function made used nothing of the table. */
 const NO_USAGE = [
   "Server-Timing",
   ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
@@ -206,7 +201,7 @@ function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "
   response.writeHead(status);
 }
 
-/** Requests that are no HTTP never reach a handler; they get the gateway's error in the same body. */
+/** Malformed HTTP never reaches a handler; it gets the gateway's error in the same body. */
 function refuse(error: Error & { code?: string }, socket: Duplex, errors: GatewayErrors): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();

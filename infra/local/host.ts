@@ -1,25 +1,26 @@
-/** Runs a resolved stack on the local servers: functions, event sources and schedules. */
-import { type AwsCall, streamsAt } from "./aws-json.ts";
-import { LocalError } from "./error.ts";
+/** Runs a stack on the local servers: its functions, event sources and schedules. */
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { GetRecordsCommand } from "@aws-sdk/client-dynamodb-streams";
+import { servesRequests } from "./authorizers.ts";
+import { streamsAt } from "./clients.ts";
+import { streamOf } from "./dynamodb.ts";
+import { LocalError, messageOf } from "./error.ts";
+import { createFilter, type RunningSource } from "./event-source.ts";
 import { createFunction, type FunctionHost, type LocalFunction } from "./function.ts";
-import { servesRequests } from "./function-address.ts";
-import { nameOfArn } from "./names.ts";
-import type { Positions } from "./positions.ts";
+import { functionArn, nameOfArn } from "./names.ts";
 import { startQueueSource } from "./queue-source.ts";
-import { type QueueServer, sendMessage } from "./queues.ts";
-import { createFilter } from "./record-filter.ts";
-import { startSchedules } from "./schedules.ts";
-import type { RunningSource } from "./sources.ts";
+import { type QueueServer, sendMessage } from "./sqs.ts";
 import type { Stack } from "./stack.ts";
 import { StreamPages } from "./stream-pages.ts";
-import { startStreamSource } from "./stream-source.ts";
-import { streamOf } from "./tables.ts";
+import { type Positions, startStreamSource } from "./stream-source.ts";
 
-/** Environments of one function at most: each is a thread with some 30 MB. */
+/** Maximum number of environments of one function. Each is a thread of some 30 MB. */
 const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
 
 export interface Servers {
-  readonly dynamoDb: AwsCall;
+  readonly dynamoDb: DynamoDBClient;
   readonly dynamoDbEndpoint: string;
   readonly queues: QueueServer;
 }
@@ -42,7 +43,7 @@ const isQueue = ({ EventSourceArn }: Mapping): boolean => EventSourceArn.startsW
 const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);
 
-/** Pollers first, then the rules, which fire at once. */
+/** Starts the pollers, then the schedules, which fire at once. */
 export async function startSources(
   stack: Stack,
   functions: ReadonlyMap<string, LocalFunction>,
@@ -56,10 +57,12 @@ export async function startSources(
   const streams = streamsAt(servers.dynamoDbEndpoint);
   const mappings = stack.eventSources.filter(({ Enabled }) => Enabled);
   const filters = mappings.filter((mapping) => !isQueue(mapping)).map(filterOf);
-  const pages = new StreamPages(streams, (record) => filters.some((isWanted) => isWanted(record)));
+  const getRecords = (ShardIterator: string, Limit: number) =>
+    streams.send(new GetRecordsCommand({ ShardIterator, Limit }));
+  const pages = new StreamPages(getRecords, (record) => filters.some((isWanted) => isWanted(record)));
   for (const mapping of mappings) {
     const target = functions.get(nameOfArn(mapping.FunctionName));
-    if (target === undefined) throw new LocalError(`${mapping.id}.FunctionName: names no function of the template`);
+    if (target === undefined) throw new LocalError(`${mapping.id}.FunctionName: not a function of the template`);
     if (isQueue(mapping)) {
       checkQueueMapping(mapping);
       sources.push(
@@ -82,22 +85,125 @@ export async function startSources(
       );
     }
   }
-  return [...sources, startSchedules({ stack, functions, sendTo, log })];
+  return [...sources, startSchedules({ stack, functions, areMessagesLost: servers.queues.isNew, sendTo, log })];
 }
 
 function tableOf({ id, EventSourceArn }: Mapping): string {
   const name = /^arn:aws:dynamodb:.*:table\/([^/]+)\/stream\//.exec(EventSourceArn)?.[1];
   if (name === undefined)
-    throw new LocalError(`${id}.EventSourceArn: only tables' streams and queues are supported locally`);
+    throw new LocalError(`${id}.EventSourceArn: the local runtime supports only streams of tables, and queues`);
   return name;
 }
 
-/** CloudFormation refuses these on a queue; here they would be ignored. */
+/** CloudFormation refuses these settings on a queue; the local runtime would ignore them. */
 function checkQueueMapping(mapping: Mapping): void {
   const streamOnly = { ...mapping.DestinationConfig, ...(mapping.BisectBatchOnFunctionError && { Bisect: true }) };
   if (Object.keys(streamOnly).length > 0 || mapping.FilterCriteria !== undefined) {
     throw new LocalError(
-      `${mapping.id}: a queue's event source has settings that are for streams or not supported locally`,
+      `${mapping.id}: the event source of a queue has settings for streams, or settings that are not supported locally`,
     );
   }
 }
+
+interface Schedules {
+  readonly stack: Stack;
+  readonly functions: ReadonlyMap<string, LocalFunction>;
+  /** Whether the queues are new, while the table may be of an earlier run. */
+  readonly areMessagesLost: boolean;
+  readonly sendTo: (queueArn: string, body: object) => Promise<void>;
+  readonly log: (text: string) => void;
+}
+
+const unitMs: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+/** Lambda retries a failed asynchronous invocation twice, after one and after two minutes. */
+const DEFAULT_RETRIES = 2;
+const RETRY_MS = 60_000;
+
+/**
+ * Invokes functions at the fixed rates of the template's rules, and once at the start. If the queues are new, the first invocation
+ * receives `messages-lost` in place of `messages-kept`, as an operator would send it after a purge.
+ */
+function startSchedules(schedules: Schedules): RunningSource {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+  const fire = (target: LocalFunction, event: unknown): void => {
+    const work = invokeAsynchronously(schedules, target, event, stopping.signal).finally(() => running.delete(work));
+    running.add(work);
+  };
+  const timers = rules(schedules).map(({ target, input, everyMs }) => {
+    fire(target, schedules.areMessagesLost ? withLostMessages(input) : JSON.parse(input));
+    return setInterval(() => fire(target, JSON.parse(input)), everyMs);
+  });
+  return {
+    kick: () => undefined,
+    async stop() {
+      stopping.abort();
+      for (const timer of timers) clearInterval(timer);
+      await Promise.all(running);
+    },
+  };
+}
+
+function rules({ stack, functions }: Schedules): { target: LocalFunction; input: string; everyMs: number }[] {
+  return stack.rules.flatMap(({ id, ScheduleExpression, State, Targets }) => {
+    const [, count, unit] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(ScheduleExpression) ?? [];
+    if (unit === undefined) throw new LocalError(`${id}.ScheduleExpression: the local runtime supports only rate(...)`);
+    if (State === "DISABLED") return [];
+    const everyMs = Number(count) * (unitMs[unit] ?? Number.NaN);
+    return Targets.map(({ Arn, Input = "{}" }) => {
+      const target = functions.get(nameOfArn(Arn));
+      if (target === undefined)
+        throw new LocalError(`${id}.Targets: the local runtime supports only functions of the template`);
+      return { target, input: Input, everyMs };
+    });
+  });
+}
+
+function withLostMessages(input: string): unknown {
+  const event: unknown = JSON.parse(input);
+  const kept = typeof event === "object" && event !== null && "assume" in event && event.assume === "messages-kept";
+  return kept ? { ...event, assume: "messages-lost" } : event;
+}
+
+/** Applies Lambda's rules for asynchronous invocations: retries, dead-letter queue and failure destination. */
+async function invokeAsynchronously(
+  { stack, sendTo, log }: Schedules,
+  target: LocalFunction,
+  event: unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, DeadLetterConfig } = target.spec;
+  const config = stack.invokeConfigs.find(({ FunctionName }) => nameOfArn(FunctionName) === name);
+  const retries = config?.MaximumRetryAttempts ?? DEFAULT_RETRIES;
+  for (let failures = 0; ; ) {
+    try {
+      await target.invoke(event);
+      return;
+    } catch (error) {
+      if (signal.aborted) return;
+      failures++;
+      log(`${name}: asynchronous invocation failed (${failures}): ${messageOf(error)}\n`);
+      if (failures > retries) {
+        if (DeadLetterConfig !== undefined) await sendTo(DeadLetterConfig.TargetArn, Object(event));
+        const destination = config?.DestinationConfig?.OnFailure.Destination;
+        if (destination !== undefined) await sendTo(destination, failureRecord(name, event, failures));
+        return;
+      }
+      await wait(failures * RETRY_MS, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+    }
+  }
+}
+
+const failureRecord = (name: string, event: unknown, invocations: number): object => ({
+  version: "1.0",
+  timestamp: new Date().toISOString(),
+  requestContext: {
+    requestId: randomUUID(),
+    functionArn: functionArn(name),
+    condition: "RetriesExhausted",
+    approximateInvokeCount: invocations,
+  },
+  requestPayload: event,
+  responseContext: { statusCode: 200, executedVersion: "$LATEST", functionError: "Unhandled" },
+});

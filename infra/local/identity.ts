@@ -1,23 +1,23 @@
-/** The OpenID Connect issuer of this machine. It signs access tokens like Cognito's for any user of the directory. */
+/** The OpenID Connect issuer of this machine, which signs access tokens like Cognito's for any user of the directory. */
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { OAuth2Issuer, OAuth2Service } from "oauth2-mock-server";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
-import type { AwsCall } from "./aws-json.ts";
+import type { Table } from "#shared/db/table.ts";
 
-/** The client that local tokens are made out to. */
+/** Client id of local tokens. */
 export const AUDIENCE = "local";
-/** Where the issuer's keys are, below its address. */
+/** Path of the issuer's public keys, below its URL. */
 export const JWKS_PATH = "/.well-known/jwks.json";
 const TOKEN_SECONDS = 12 * 3_600;
 
 export interface Identity {
   readonly issuer: string;
-  /** The private key as a JWK: for tests that forge tokens. */
+  /** The private key as a JWK, for tests that forge tokens. */
   readonly signingKey: SigningKey;
-  /** Serves discovery and keys below the issuer's path, with that path cut off. */
+  /** Serves discovery and keys. It expects URLs without the issuer's path. */
   readonly handle: RequestListener;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
 }
@@ -43,18 +43,19 @@ export const SigningKey = z.object({
 });
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/** @param keyFile keeps the key, so that tokens live through a restart; undefined makes one for this run. */
+/** @param keyFile keeps the key, so that tokens stay valid over a restart; undefined makes a key for this run. */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;
-  const kept =
+  const stored =
     keyFile !== undefined && existsSync(keyFile)
       ? z.parse(SigningKey, JSON.parse(readFileSync(keyFile, "utf8")))
       : undefined;
-  if (kept === undefined) await issuer.keys.generate("RS256");
-  else await issuer.keys.add(kept);
+  if (stored === undefined) await issuer.keys.generate("RS256");
+  else await issuer.keys.add(stored);
   const signingKey = z.parse(SigningKey, issuer.keys.toJSON(true)[0]);
-  if (keyFile !== undefined && kept === undefined) writeFileSync(keyFile, JSON.stringify(signingKey), { mode: 0o600 });
+  if (keyFile !== undefined && stored === undefined)
+    writeFileSync(keyFile, JSON.stringify(signingKey), { mode: 0o600 });
   const service = new OAuth2Service(issuer, { jwks: JWKS_PATH });
   return {
     issuer: issuerUrl,
@@ -70,44 +71,29 @@ export async function createIdentity(issuerUrl: string, keyFile: string | undefi
   };
 }
 
-const Key = { pk: z.object({ S: z.string() }), sk: z.object({ S: z.string() }) };
-const Claim = z.object({ companyId: z.object({ N: z.string() }), userId: z.object({ N: z.string() }) });
-const CompanyEmail = z.object({ ...Key, userId: z.object({ N: z.string() }) });
-const User = z.object({
-  sub: z.object({ S: z.string() }),
-  isWithdrawn: z.optional(z.object({ BOOL: z.literal(true) })),
-});
-const Found = z.object({ Item: z.optional(z.unknown()) });
-const Listed = z.object({ Items: z.array(CompanyEmail) });
+const Address = z.object({ companyId: z.int(), userId: z.int() });
+const CompanyAddress = z.object({ sk: z.string(), userId: z.int() });
+const User = z.object({ sub: z.string(), isWithdrawn: z.optional(z.literal(true)) });
 
 /**
- * The token subject of the user with this address, from the service's own directory: of the one who has the claim on it, or of
- * one whose invitation was withdrawn. The service refuses the token of the latter.
+ * The token subject of the user with this e-mail address: the user who owns the address, or one whose invitation was withdrawn. The
+ * service refuses the token of the latter.
  */
-export async function subjectOf(dynamoDb: AwsCall, tableName: string, email: string): Promise<string | undefined> {
-  const ConsistentRead = true;
-  const get = async ({ pk, sk }: { pk: string; sk: string }): Promise<unknown> => {
-    const Key = { pk: { S: pk }, sk: { S: sk } };
-    return z.parse(Found, await dynamoDb("GetItem", { TableName: tableName, Key, ConsistentRead })).Item;
-  };
-  const userAt = async (companyId: number, userId: string) =>
-    z.parse(User, await get(keys.user(companyId, Number(userId))));
+export async function subjectOf(table: Table, email: string): Promise<string | undefined> {
   const address = email.toLowerCase();
-  const claim = await get(keys.email(address));
-  if (claim !== undefined) {
-    const { companyId, userId } = z.parse(Claim, claim);
-    return (await userAt(Number(companyId.N), userId.N)).sub.S;
+  const userAt = async (companyId: number, userId: number) =>
+    z.parse(User, await table.get(keys.user(companyId, userId)));
+  const owned = await table.get(keys.email(address));
+  if (owned !== undefined) {
+    const { companyId, userId } = z.parse(Address, owned);
+    return (await userAt(companyId, userId)).sub;
   }
   const { pk, sk } = keys.companyEmail(0, address);
-  const query = {
-    TableName: tableName,
-    ConsistentRead,
-    KeyConditionExpression: "pk = :pk AND begins_with(sk, :company)",
-    ExpressionAttributeValues: { ":pk": { S: pk }, ":company": { S: sk.slice(0, -1) } },
-  };
-  for (const found of z.parse(Listed, await dynamoDb("Query", query)).Items) {
-    const user = await userAt(Number(found.sk.S.slice(sk.length - 1)), found.userId.N);
-    if (user.isWithdrawn !== undefined) return user.sub.S;
+  const begins = sk.slice(0, -1);
+  for await (const item of table.query({ pk, begins })) {
+    const found = z.parse(CompanyAddress, item);
+    const { sub, isWithdrawn } = await userAt(Number(found.sk.slice(begins.length)), found.userId);
+    if (isWithdrawn === true) return sub;
   }
   return undefined;
 }

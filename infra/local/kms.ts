@@ -1,6 +1,6 @@
 /**
- * The key service on this machine: data keys are wrapped with keys of its own, which it keeps beside the tables. As on AWS, what was
- * wrapped in one context opens in no other, and a function needs the right that its policy gives it.
+ * The KMS server of this machine. It encrypts data keys with keys that it stores in the data directory. As on AWS, decryption needs the
+ * encryption context of the encryption, and a function needs a grant in its policy.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -10,9 +10,9 @@ import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
 
-/** What a function wants of a key. */
+/** A function's request to use a key. */
 export interface KeyUse {
-  /** Access key of the caller: the name of a function, or that of an operator. */
+  /** Access key of the caller: the name of a function, or any other for an operator. */
   readonly caller: string;
   readonly action: "kms:GenerateDataKey" | "kms:Decrypt";
   readonly keyArn: string;
@@ -21,11 +21,11 @@ export interface KeyUse {
 
 export interface KeyServer {
   readonly endpoint: string;
-  /** Calls that were answered so far, as the service names them. */
+  /** Operations answered so far. */
   readonly calls: string[];
-  /** From now on there are these keys, and uses are refused for which there is a reason. */
+  /** Creates missing keys, and refuses from now on each use for which `refusal` returns a reason. */
   serve(keyArns: readonly string[], refusal?: (use: KeyUse) => string | undefined): void;
-  /** It keeps no process alive. */
+  /** Lets the process end while the server runs. */
   unref(): void;
   stop(): void;
 }
@@ -49,7 +49,7 @@ class Refused extends Error {
   }
 }
 
-/** `file` keeps the keys over restarts; without one they are gone with the service. */
+/** @param file keeps the keys over restarts; undefined keeps them in memory. */
 export async function startKms(file: string | undefined): Promise<KeyServer> {
   const keys: Record<string, string> =
     file !== undefined && existsSync(file) ? z.parse(StoredKeys, JSON.parse(readFileSync(file, "utf8"))) : {};
@@ -66,7 +66,7 @@ export async function startKms(file: string | undefined): Promise<KeyServer> {
     const reason = refusal({ caller, action, keyArn, context });
     if (reason !== undefined) throw new Refused("AccessDeniedException", reason);
     const key = keys[keyArn];
-    if (key === undefined) throw new Refused("NotFoundException", `there is no key ${keyArn}`);
+    if (key === undefined) throw new Refused("NotFoundException", `no key ${keyArn} exists`);
     return Buffer.from(key, "base64");
   }
 
@@ -81,7 +81,8 @@ export async function startKms(file: string | undefined): Promise<KeyServer> {
     const blob = Buffer.from(CiphertextBlob, "base64");
     const keyArn = blob.subarray(1, 1 + (blob[0] ?? 0)).toString("utf8");
     const key = keyAt(KeyId ?? keyArn, "kms:Decrypt", caller, EncryptionContext);
-    if (KeyId !== undefined && KeyId !== keyArn) throw new Refused("IncorrectKeyException", "another key was used");
+    if (KeyId !== undefined && KeyId !== keyArn)
+      throw new Refused("IncorrectKeyException", "the data was encrypted with another key");
     const plain = unwrapped(key, keyArn, EncryptionContext, blob);
     return { KeyId: keyArn, Plaintext: plain.toString("base64"), EncryptionAlgorithm: "SYMMETRIC_DEFAULT" };
   }

@@ -1,6 +1,6 @@
-/** Names and ARNs of resources on this machine: what `Ref` and `Fn::GetAtt` give. */
+/** Names, ARNs and URLs of resources on this machine: the values of `Ref` and `Fn::GetAtt`. */
 import * as z from "zod/mini";
-import type { TemplateResource } from "./template.ts";
+import type { TemplateResource } from "./resources.ts";
 
 export const REGION = "us-east-1";
 /** The account id that local AWS servers put into ARNs and queue URLs. */
@@ -15,7 +15,7 @@ const nameProperty: Record<string, string> = {
   "AWS::ApiGateway::Stage": "StageName",
 };
 
-/** The given name, else the logical id (which CloudFormation would lengthen by a random part). */
+/** The given name, or else the logical id, to which CloudFormation would add a random part. */
 export function physicalName(logicalId: string, resource: TemplateResource): string {
   const property = nameProperty[resource.Type];
   const given = z.safeParse(z.string(), property === undefined ? undefined : resource.Properties[property]);
@@ -30,7 +30,7 @@ export const queueArn = (name: string): string => arn("sqs", name);
 export const tableArn = (name: string): string => arn("dynamodb", `table/${name}`);
 export const streamArn = (tableName: string): string => `${tableArn(tableName)}/stream/local`;
 
-/** Last part of an ARN: the name of the function, queue or bucket that it names. */
+/** Last part of an ARN: the name of a function, queue or bucket. */
 export const nameOfArn = (value: string): string => value.split(":").at(-1) ?? value;
 
 /** URL of a queue on the local server. */
@@ -41,7 +41,7 @@ export function reference(logicalId: string, resource: TemplateResource, sqsEndp
   return resource.Type === "AWS::SQS::Queue" ? queueUrl(sqsEndpoint, name) : name;
 }
 
-/** Undefined where this runtime does not know the attribute. */
+/** Undefined if this runtime does not know the attribute. */
 export function attribute(
   logicalId: string,
   resource: TemplateResource,
@@ -69,7 +69,7 @@ export function attribute(
     case "AWS::Lambda::Function.Arn":
       return functionArn(own);
     default:
-      // Attributes of resources without local meaning (roles, log groups, alarms) are only ever names of each other.
+      // Ignored resources (roles, log groups, alarms) use these ARNs only among themselves.
       return name === "Arn" ? arn("local", own) : undefined;
   }
 }

@@ -1,35 +1,43 @@
-/** The options of the local service, and how the flags and variables of `npm start` give them. */
+/** The options of the local service, as flags and variables of `npm start`, and the deployment configuration made from them. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { AllowedOrigins } from "../config.ts";
+import { AllowedOrigins, type DeployConfig } from "../config.ts";
 import { firstFault, Host, Port } from "./address.ts";
 import { LocalError, messageOf } from "./error.ts";
-import type { TemplateOptions } from "./templates.ts";
+import { AUDIENCE, type Identity, JWKS_PATH } from "./identity.ts";
+
+interface TemplateOptions {
+  readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
+  readonly timeScale: number;
+  readonly allowedOrigins?: readonly string[];
+  /** Makes the templates in the order of their deployment. Tests of this runtime replace it. */
+  readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
+}
 
 export interface LocalOptions extends TemplateOptions {
-  /** 0: any free port. */
+  /** 0 takes any free port. */
   readonly port: number;
   readonly host?: string;
   /** Undefined keeps everything in memory. */
   readonly dataDir?: string | undefined;
-  /** Begins anew, whatever the directory holds. */
+  /** Deletes the data of an earlier run first. */
   readonly fresh?: boolean;
   /** Loads the demo companies into a new table. */
   readonly demo?: boolean;
-  /** Adds so many synthetic prospects to the first demo company. */
+  /** Number of synthetic prospects to add to the first demo company. */
   readonly seed?: number;
-  /** Functions may touch what the template's policies grant them, as on AWS: costs a hop per call of DynamoDB. */
+  /** Refuses what the template's policies do not grant, as IAM does. It costs one more hop per DynamoDB call. */
   readonly enforceRights?: boolean;
-  /** Functions' output and failures go to standard error even where nothing is kept on disk. */
+  /** Writes the functions' output to standard error too. */
   readonly verbose?: boolean;
-  /** Hears each line that a function or Lambda writes to a log group. */
+  /** Called with each line that a function or Lambda writes to a log group. */
   readonly onLogLine?: (line: LogLine) => void;
-  /** A DynamoDB-compatible server to use instead of one of our own. */
+  /** A DynamoDB-compatible server to use instead of the bundled one. */
   readonly dynamoDbEndpoint?: string | undefined;
 }
 
 export interface LogLine {
-  /** Function file, as the template's metadata names it. */
+  /** The function's file, from the template's metadata. */
   readonly file: string;
   /** Name of the log group. */
   readonly group: string;
@@ -51,7 +59,7 @@ const Settings = z.object({
   seed: z._default(Count, 0),
 });
 
-/** Throws a LocalError that names the flag or variable at fault. */
+/** Throws a LocalError that names the invalid flag or variable. */
 export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): LocalOptions {
   const flags = readFlags(args);
   const parsed = z.safeParse(Settings, { ...env, seed: flags.seed });
@@ -84,4 +92,28 @@ function readFlags(args: readonly string[]): { fresh: boolean; memory: boolean; 
   } catch (error) {
     throw new LocalError(`${messageOf(error)} (flags: --fresh, --memory, --seed N)`);
   }
+}
+
+/** Fewer senders than are deployed: each is a thread of some 30 MB. */
+const LOCAL_CAPACITY = { accountConcurrency: 1_000, deliverySenders: 5, jobs: 10, reserved: {}, memoryMb: {} } as const;
+
+/** The templates of a deployment with the settings of one machine. */
+export async function makeTemplates(
+  { webhookUrlPolicy, timeScale, allowedOrigins = [], synthesize }: TemplateOptions,
+  { issuer }: Pick<Identity, "issuer">,
+  outDir: string,
+): Promise<readonly unknown[]> {
+  const config: DeployConfig = {
+    issuer,
+    jwksUri: `${issuer}${JWKS_PATH}`,
+    audience: [AUDIENCE],
+    webhookUrlPolicy,
+    timeScale,
+    allowedOrigins,
+    capacity: LOCAL_CAPACITY,
+    serverTiming: true,
+  };
+  // Load the CDK only if needed: it takes a second.
+  const make = synthesize ?? (await import("../synth.ts")).templatesInOrder;
+  return make(config, outDir);
 }

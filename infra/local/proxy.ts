@@ -1,9 +1,8 @@
-/** The proxy contract of API Gateway: the event a function gets and the answer it gives (payload format 1.0). */
+/** The proxy contract between API Gateway and a function: the event, and the answer (payload format 1.0). */
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import * as z from "zod/mini";
-import type { AuthorizerContext } from "./authorizer.ts";
-import type { Answer } from "./gateway-answers.ts";
-import { clientHeaders } from "./integration-headers.ts";
+import type { Answer } from "./answers.ts";
+import type { AuthorizerContext } from "./authorizers.ts";
 import { ACCOUNT, arn } from "./names.ts";
 import { header, isBinary, type RawRequest } from "./request.ts";
 import type { Match } from "./router.ts";
@@ -16,13 +15,13 @@ export interface Call {
   readonly sourceIp: string;
   readonly stage: string;
   readonly binaryMediaTypes: readonly string[];
-  /** Undefined: the method needs no authorizer. */
+  /** Undefined if the method needs no authorizer. */
   readonly authorizer: AuthorizerContext | undefined;
 }
 
 const API_ID = "local";
 
-/** Names a request to an authorizer and in its policy. */
+/** Identifies a request to an authorizer and in its policy. */
 export const methodArn = (stage: string, { verb, path }: RawRequest): string =>
   arn("execute-api", `${API_ID}/${stage}/${verb}${path}`);
 
@@ -71,7 +70,7 @@ function requestContext({ request, match, requestId, sourceIp, stage, authorizer
     extendedRequestId: requestId,
     httpMethod: request.verb,
     identity: { sourceIp, userAgent: header(request, "user-agent") ?? null },
-    // As behind a domain of one's own: the stage is not part of any URL here.
+    // As with a custom domain: no URL contains the stage.
     path: request.path,
     protocol: "HTTP/1.1",
     requestId,
@@ -93,14 +92,14 @@ const Head = {
   multiValueHeaders: z.nullish(z.record(z.string(), z.array(Scalar))),
 };
 const Metadata = z.looseObject({ ...Head, cookies: z.optional(z.array(z.string())) });
-/** API Gateway refuses an answer with any other key. */
+/** Strict: API Gateway refuses an answer with any other key. */
 const Result = z.strictObject({
   ...Head,
   body: z.nullish(z.string()),
   isBase64Encoded: z.nullish(z.boolean()),
 });
 
-/** Undefined: what the function gave is no answer, which API Gateway calls a malformed proxy response. */
+/** Undefined for what API Gateway calls a malformed proxy response. */
 export function readResult(payload: string, { request, binaryMediaTypes }: Call): Answer | undefined {
   const parsed = z.safeParse(Result, JSON.parse(payload));
   if (!parsed.success) return undefined;
@@ -112,7 +111,7 @@ export function readResult(payload: string, { request, binaryMediaTypes }: Call)
   return { status: statusCode, headers, body: decode ? Buffer.from(body ?? "", "base64") : (body ?? "") };
 }
 
-/** Status and headers of a streamed answer. Undefined as for `readResult`. */
+/** Status and headers of a streamed answer; undefined if they are malformed. */
 export function readMetadata(text: string): Omit<Answer, "body"> | undefined {
   const parsed = z.safeParse(Metadata, JSON.parse(text));
   const headers = parsed.success ? headersOf(parsed.data) : undefined;
@@ -136,4 +135,42 @@ function headersOf(head: Pick<z.infer<typeof Result>, "headers" | "multiValueHea
   } catch {
     return undefined;
   }
+}
+
+type Header = readonly [name: string, value: string];
+
+/** Headers of a function that API Gateway does not pass to a client (the same table as in request.ts). */
+const droppedOfAnswer = new Set([
+  "expect",
+  "host",
+  "proxy-authenticate",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "via",
+]);
+
+/** Headers of a function that API Gateway renames; it sends `Date` and `Server` of its own. */
+const renamedOfAnswer = new Set([
+  "authorization",
+  "connection",
+  "content-md5",
+  "date",
+  "max-forwards",
+  "server",
+  "user-agent",
+  "www-authenticate",
+]);
+
+/** A function's headers as a client receives them. Every answer has a media type. */
+function clientHeaders(headers: readonly Header[]): Header[] {
+  const seen = headers
+    .filter(([name]) => !droppedOfAnswer.has(name.toLowerCase()))
+    .map(
+      ([name, value]): Header =>
+        renamedOfAnswer.has(name.toLowerCase()) ? [`x-amzn-Remapped-${name}`, value] : [name, value],
+    );
+  const isTyped = seen.some(([name]) => name.toLowerCase() === "content-type");
+  return isTyped ? seen : [...seen, ["Content-Type", "application/json"]];
 }

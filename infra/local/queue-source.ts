@@ -1,48 +1,34 @@
-/** An event source on a queue: receives messages, hands them to a function, fair to message groups, and deletes those that it has dealt with. */
-import * as z from "zod/mini";
-import { failedItems } from "./batch-failures.ts";
+/** An event source on a queue: receives messages, hands them to a function, fair to message groups, and deletes processed ones. */
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
+  GetQueueAttributesCommand,
+  type Message,
+  ReceiveMessageCommand,
+} from "@aws-sdk/client-sqs";
 import { messageOf } from "./error.ts";
-import { FairLine, type InLine } from "./fair-line.ts";
+import { failedItems, type RunningSource } from "./event-source.ts";
 import type { LocalFunction } from "./function.ts";
 import { nameOfArn, queueUrl, REGION } from "./names.ts";
-import { GROUP_ATTRIBUTE, type QueueServer } from "./queues.ts";
-import type { RunningSource } from "./sources.ts";
+import { GROUP_ATTRIBUTE, type QueueServer } from "./sqs.ts";
 import type { Stack } from "./stack.ts";
 
 export interface QueueSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
   readonly queues: QueueServer;
-  /** Invocations at once. */
+  /** Maximum number of invocations at once. */
   readonly concurrency: number;
   readonly log: (text: string) => void;
 }
 
 const DEFAULT_BATCH_SIZE = 10;
-/** SQS hands out at most 10 messages at once and lets a receiver wait at most 20 s. */
+/** SQS returns at most 10 messages per call and lets a receiver wait at most 20 s. */
 const RECEIVE_LIMIT = 10;
 const WAIT_SECONDS = 20;
 const RETRY_MS = 1_000;
-/** The longest that SQS keeps a message from others. */
-const KEPT_SECONDS = 43_200;
-
-const Message = z.object({
-  MessageId: z.string(),
-  ReceiptHandle: z.string(),
-  MD5OfBody: z.string(),
-  Body: z.string(),
-  Attributes: z._default(z.record(z.string(), z.string()), {}),
-  MessageAttributes: z._default(
-    z.record(
-      z.string(),
-      z.object({ DataType: z.string(), StringValue: z.optional(z.string()), BinaryValue: z.optional(z.string()) }),
-    ),
-    {},
-  ),
-});
-type Message = z.infer<typeof Message>;
-const Visibility = z.object({ Attributes: z.object({ VisibilityTimeout: z.string() }) });
-const Received = z.object({ Messages: z._default(z.array(Message), []) });
+/** The longest visibility timeout of SQS. */
+const MAX_VISIBILITY_SECONDS = 43_200;
 
 export function startQueueSource(source: QueueSource): RunningSource {
   const loop = new Loop(source);
@@ -56,18 +42,23 @@ export function startQueueSource(source: QueueSource): RunningSource {
   };
 }
 
-interface Waiting extends InLine {
+interface Queued {
+  readonly group: string;
+  readonly sinceMs: number;
+}
+
+interface QueuedMessage extends Queued {
   readonly message: Message;
-  /** Received before there was room for it: the queue does not hand it out again while it stands in line. */
-  readonly isKept: boolean;
+  /** Received ahead of time, with the longest visibility timeout, so that the queue does not return it again meanwhile. */
+  readonly isAhead: boolean;
 }
 
 class Loop {
   readonly #source: QueueSource;
   readonly #url: string;
   readonly #stopping = new AbortController();
-  readonly #inWork = new Set<Promise<void>>();
-  readonly #line = new FairLine<Waiting>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #queue = new FairQueue<QueuedMessage>();
   readonly #size: number;
   readonly #windowMs: number;
   #visibilitySeconds = 0;
@@ -83,18 +74,18 @@ class Loop {
     this.#stopping.abort();
   }
 
-  /** Goes on receiving while everything is in work: fair is only who sees all that waits. */
+  /** Receives even while all invocations are busy: the order is fair only if it considers every waiting message. */
   async run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
         if (this.#visibilitySeconds === 0) this.#visibilitySeconds = await this.#readVisibility();
-        const isKept = this.#free() <= this.#line.size;
-        const messages = await this.#receive(isKept);
+        const isAhead = this.#free() <= this.#queue.size;
+        const messages = await this.#receive(isAhead);
         const sinceMs = Date.now();
         for (const message of messages) {
-          const group = message.MessageAttributes[GROUP_ATTRIBUTE]?.StringValue ?? "";
-          this.#line.push({ group, sinceMs, message, isKept });
+          const group = message.MessageAttributes?.[GROUP_ATTRIBUTE]?.StringValue ?? "";
+          this.#queue.push({ group, sinceMs, message, isAhead });
         }
         this.#dispatch();
       } catch (error) {
@@ -103,103 +94,110 @@ class Loop {
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
-    await Promise.all(this.#inWork);
+    await Promise.all(this.#running);
   }
 
-  /** Messages for which there is room in functions. */
+  /** Number of messages that free invocations can take. */
   #free(): number {
-    return (this.#source.concurrency - this.#inWork.size) * this.#size;
+    return (this.#source.concurrency - this.#running.size) * this.#size;
   }
 
-  /** Full batches, and what has come when the batching window ends. */
+  /** Starts full batches, and partial ones when the batching window ends. */
   #dispatch(): void {
-    while (!this.#stopping.signal.aborted && this.#line.size > 0 && this.#inWork.size < this.#source.concurrency) {
-      const openMs = this.#line.oldestMs + this.#windowMs - Date.now();
-      if (this.#line.size < this.#size && openMs > 0) {
+    while (!this.#stopping.signal.aborted && this.#queue.size > 0 && this.#running.size < this.#source.concurrency) {
+      const openMs = this.#queue.oldestMs + this.#windowMs - Date.now();
+      if (this.#queue.size < this.#size && openMs > 0) {
         setTimeout(() => this.#dispatch(), openMs).unref();
         return;
       }
-      const batch = Array.from({ length: Math.min(this.#size, this.#line.size) }, () => this.#line.take());
+      const batch = Array.from({ length: Math.min(this.#size, this.#queue.size) }, () => this.#queue.take());
       this.#start(batch.filter((entry) => entry !== undefined));
     }
   }
 
-  #start(batch: readonly Waiting[]): void {
+  #start(batch: readonly QueuedMessage[]): void {
     const work = this.#work(batch).finally(() => {
-      this.#inWork.delete(work);
-      for (const entry of batch) this.#line.done(entry);
+      this.#running.delete(work);
+      for (const entry of batch) this.#queue.done(entry);
       this.#dispatch();
     });
-    this.#inWork.add(work);
+    this.#running.add(work);
   }
 
-  async #work(batch: readonly Waiting[]): Promise<void> {
+  /** A message that is not deleted becomes visible again after its timeout; after too many receives it is a dead letter. */
+  async #work(batch: readonly QueuedMessage[]): Promise<void> {
     const { mapping, log } = this.#source;
-    const VisibilityTimeout = this.#visibilitySeconds;
     try {
-      const kept = batch.filter(({ isKept }) => isKept).map(({ message }) => message);
-      await this.#forEach("ChangeMessageVisibilityBatch", kept, { VisibilityTimeout });
-    } catch (error) {
-      log(`${mapping.id}: a batch could not begin: ${messageOf(error)}\n`);
-      return;
-    }
-    await this.#process(batch.map(({ message }) => message));
-  }
-
-  async #readVisibility(): Promise<number> {
-    const asked = { QueueUrl: this.#url, AttributeNames: ["VisibilityTimeout"] };
-    const { Attributes } = z.parse(Visibility, await this.#source.queues.sqs("GetQueueAttributes", asked));
-    return Number(Attributes.VisibilityTimeout);
-  }
-
-  async #receive(isKept: boolean): Promise<Message[]> {
-    const request = {
-      QueueUrl: this.#url,
-      MaxNumberOfMessages: isKept ? RECEIVE_LIMIT : Math.min(this.#free(), RECEIVE_LIMIT),
-      WaitTimeSeconds: WAIT_SECONDS,
-      MessageSystemAttributeNames: ["All"],
-      MessageAttributeNames: ["All"],
-      ...(isKept && { VisibilityTimeout: KEPT_SECONDS }),
-    };
-    return z.parse(Received, await this.#source.queues.sqs("ReceiveMessage", request, this.#stopping.signal)).Messages;
-  }
-
-  /** In calls of ten. An entry that fails is a message that is gone. */
-  async #forEach(operation: string, messages: readonly Message[], settings: object): Promise<void> {
-    for (let from = 0; from < messages.length; from += RECEIVE_LIMIT) {
-      const some = messages.slice(from, from + RECEIVE_LIMIT);
-      const Entries = some.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle, ...settings }));
-      await this.#source.queues.sqs(operation, { QueueUrl: this.#url, Entries });
-    }
-  }
-
-  /** A message that is not deleted comes back when its visibility timeout ends; after enough of that it is a dead letter. */
-  async #process(messages: readonly Message[]): Promise<void> {
-    const { mapping, target, log } = this.#source;
-    try {
-      const payload = await target.invoke({
-        Records: messages.map((message) => eventRecord(message, mapping.EventSourceArn)),
-      });
-      const reports = mapping.FunctionResponseTypes.length > 0;
-      const failed = reports ? failedItems(payload, new Set(messages.map(({ MessageId }) => MessageId))) : new Set();
-      if (failed === "all") return;
-      const done = messages.filter(({ MessageId }) => !failed.has(MessageId));
-      await this.#forEach("DeleteMessageBatch", done, {});
+      await this.#limitVisibility(batch.filter(({ isAhead }) => isAhead).map(({ message }) => message));
+      await this.#process(batch.map(({ message }) => message));
     } catch (error) {
       log(`${mapping.id}: a batch failed and will come back: ${messageOf(error)}\n`);
     }
   }
+
+  async #readVisibility(): Promise<number> {
+    const command = new GetQueueAttributesCommand({ QueueUrl: this.#url, AttributeNames: ["VisibilityTimeout"] });
+    return Number((await this.#source.queues.sqs.send(command)).Attributes?.VisibilityTimeout);
+  }
+
+  async #receive(isAhead: boolean): Promise<Message[]> {
+    const command = new ReceiveMessageCommand({
+      QueueUrl: this.#url,
+      MaxNumberOfMessages: isAhead ? RECEIVE_LIMIT : Math.min(this.#free(), RECEIVE_LIMIT),
+      WaitTimeSeconds: WAIT_SECONDS,
+      MessageSystemAttributeNames: ["All"],
+      MessageAttributeNames: ["All"],
+      ...(isAhead && { VisibilityTimeout: MAX_VISIBILITY_SECONDS }),
+    });
+    const { signal: abortSignal } = this.#stopping;
+    return (await this.#source.queues.sqs.send(command, { abortSignal })).Messages ?? [];
+  }
+
+  /** Gives messages that were received ahead the queue's own timeout, from now on. */
+  async #limitVisibility(messages: readonly Message[]): Promise<void> {
+    for (const some of chunks(messages)) {
+      const Entries = some.map((entry) => ({ ...entry, VisibilityTimeout: this.#visibilitySeconds }));
+      await this.#source.queues.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries }));
+    }
+  }
+
+  async #process(messages: readonly Message[]): Promise<void> {
+    const { mapping, target, queues } = this.#source;
+    const payload = await target.invoke({
+      Records: messages.map((message) => eventRecord(message, mapping.EventSourceArn)),
+    });
+    const reports = mapping.FunctionResponseTypes.length > 0;
+    const known = new Set(messages.map(({ MessageId = "" }) => MessageId));
+    const failed = reports ? failedItems(payload, known) : new Set<string>();
+    if (failed === "all") return;
+    for (const Entries of chunks(messages.filter(({ MessageId = "" }) => !failed.has(MessageId)))) {
+      await queues.sqs.send(new DeleteMessageBatchCommand({ QueueUrl: this.#url, Entries }));
+    }
+  }
 }
 
-/** The message as Lambda passes it on. */
+interface Entry {
+  readonly Id: string;
+  readonly ReceiptHandle: string | undefined;
+}
+
+/** Entries of batch calls, which take at most ten. A failed entry means that the message no longer exists: it is ignored. */
+function* chunks(messages: readonly Message[]): Generator<Entry[]> {
+  for (let from = 0; from < messages.length; from += RECEIVE_LIMIT) {
+    const some = messages.slice(from, from + RECEIVE_LIMIT);
+    yield some.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
+  }
+}
+
+/** The message as Lambda passes it to a function. */
 function eventRecord(message: Message, eventSourceARN: string): object {
-  const { [GROUP_ATTRIBUTE]: group, ...own } = message.MessageAttributes;
-  const attributes = Object.entries(own).map(([name, value]) => [
+  const { [GROUP_ATTRIBUTE]: group, ...own } = message.MessageAttributes ?? {};
+  const attributes = Object.entries(own).map(([name, { DataType, StringValue, BinaryValue }]) => [
     name,
     {
-      dataType: value.DataType,
-      ...(value.StringValue !== undefined && { stringValue: value.StringValue }),
-      ...(value.BinaryValue !== undefined && { binaryValue: value.BinaryValue }),
+      dataType: DataType,
+      ...(StringValue !== undefined && { stringValue: StringValue }),
+      ...(BinaryValue !== undefined && { binaryValue: Buffer.from(BinaryValue).toString("base64") }),
       stringListValues: [],
       binaryListValues: [],
     },
@@ -216,3 +214,53 @@ function eventRecord(message: Message, eventSourceARN: string): object {
     awsRegion: REGION,
   };
 }
+
+/** Orders messages as fair queues of SQS do: the group with the fewest messages in work is served first. */
+export class FairQueue<T extends Queued> {
+  readonly #groups = new Map<string, T[]>();
+  readonly #inWork = new Map<string, number>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Arrival time of the message that has waited longest. */
+  get oldestMs(): number {
+    return Math.min(...[...this.#groups.values()].map(([first]) => first?.sinceMs ?? Number.POSITIVE_INFINITY));
+  }
+
+  push(message: T): void {
+    const group = this.#groups.get(message.group);
+    if (group === undefined) this.#groups.set(message.group, [message]);
+    else group.push(message);
+    this.#size++;
+  }
+
+  /** Counts the message as in work until `done` is called. Among equal groups, the one that has waited longest comes first. */
+  take(): T | undefined {
+    let best: T[] | undefined;
+    for (const group of this.#groups.values()) {
+      if (best === undefined || isBefore(this.#rank(group), this.#rank(best))) best = group;
+    }
+    const message = best?.shift();
+    if (message === undefined) return undefined;
+    if (best?.length === 0) this.#groups.delete(message.group);
+    this.#size--;
+    this.#inWork.set(message.group, (this.#inWork.get(message.group) ?? 0) + 1);
+    return message;
+  }
+
+  done({ group }: T): void {
+    const left = (this.#inWork.get(group) ?? 1) - 1;
+    if (left === 0) this.#inWork.delete(group);
+    else this.#inWork.set(group, left);
+  }
+
+  #rank([first]: readonly T[]): readonly [number, number] {
+    return [this.#inWork.get(first?.group ?? "") ?? 0, first?.sinceMs ?? 0];
+  }
+}
+
+const isBefore = (a: readonly [number, number], b: readonly [number, number]): boolean =>
+  a[0] < b[0] || (a[0] === b[0] && a[1] < b[1]);

@@ -1,6 +1,5 @@
-/** Reads a raw HTTP request as API Gateway does: path, query, headers and body, whatever a client makes of them. */
+/** Reads a raw HTTP request as API Gateway does: path, query, headers and body. */
 import type { IncomingMessage } from "node:http";
-import { reachesFunction } from "./integration-headers.ts";
 
 export interface RawRequest {
   readonly verb: string;
@@ -8,14 +7,14 @@ export interface RawRequest {
   /** Decoded parts of the path. */
   readonly segments: readonly string[];
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** By the first spelling of each name. */
+  /** Keys are the first spelling of each name. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
 /** The API's limit for a request body. */
 export const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Undefined: a percent escape in path or query is malformed. */
+/** Undefined if a percent escape in path or query is malformed. */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {
   const target = originForm(request.url ?? "/");
   const [path = "/", search = ""] = splitOnce(target, "?");
@@ -32,7 +31,7 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
   }
 }
 
-/** `GET http://host/path` is what clients say to proxies; servers have to take it too. */
+/** Clients send `GET http://host/path` to proxies; HTTP requires servers to accept it too. */
 function originForm(target: string): string {
   if (target.startsWith("/")) return target;
   const path = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*(.*)$/i.exec(target)?.[1] ?? `/${target}`;
@@ -54,13 +53,34 @@ function readQuery(search: string): Map<string, string[]> {
   return query;
 }
 
+/**
+ * Headers that API Gateway does not pass to a function (the table of its "important notes for REST APIs", column `lambda`), and two
+ * that belong to one connection.
+ */
+const droppedHeaders = new Set([
+  "connection",
+  "content-md5",
+  "expect",
+  "keep-alive",
+  "max-forwards",
+  "proxy-authenticate",
+  "proxy-connection",
+  "server",
+  "te",
+  "trailer",
+  // The table says "exception"; the server in front of the function has already joined the chunks.
+  "transfer-encoding",
+  "upgrade",
+  "www-authenticate",
+]);
+
 function readHeaders(raw: readonly string[]): Map<string, string[]> {
   const headers = new Map<string, string[]>();
   const spelling = new Map<string, string>();
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] ?? "";
     const key = name.toLowerCase();
-    if (!reachesFunction(key)) continue;
+    if (droppedHeaders.has(key)) continue;
     if (!spelling.has(key)) spelling.set(key, name);
     append(headers, spelling.get(key) ?? name, raw[i + 1] ?? "");
   }
@@ -78,7 +98,7 @@ export function header(request: RawRequest, name: string): string | undefined {
   return undefined;
 }
 
-/** Undefined: larger than the limit. Throws when the client goes away. */
+/** Undefined if the body exceeds the limit. Throws if the client disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
   const chunks: Buffer[] = [];
@@ -92,7 +112,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   return Buffer.concat(chunks);
 }
 
-/** Whether the list of media types treats this one as binary; wildcards are whole types or `*` `/` `*`. */
+/** Whether the list of binary media types covers this one. An entry may be `type` `/` `*` or `*` `/` `*`. */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   return mediaTypes.some((entry) => {

@@ -1,12 +1,50 @@
 /**
- * What the local runtime understands of each resource type, as schemas that allow nothing else: a property is honoured,
- * or has no meaning on one machine, or the template is refused.
+ * Schemas of the CloudFormation template and of each resource type that the local runtime hosts. They allow nothing else: the runtime
+ * honours a property, or the property has no effect on one machine, or the template is refused.
  */
 import * as z from "zod/mini";
 import { logLevels, systemLogLevels } from "./console.ts";
 
-/** For settings of operation, safety or cost that change nothing about what the service does on one machine. */
-export const NoMeaning = z.optional(z.unknown());
+const Fields = z.record(z.string(), z.unknown());
+
+const Resource = z.strictObject({
+  Type: z.string(),
+  Properties: z._default(Fields, {}),
+  Metadata: z._default(Fields, {}),
+  Condition: z.optional(z.string()),
+  // Creation order and removal have no effect here: the data directory stays.
+  DependsOn: z.optional(z.unknown()),
+  DeletionPolicy: z.optional(z.unknown()),
+  UpdateReplacePolicy: z.optional(z.unknown()),
+});
+
+export const Template = z.strictObject({
+  Resources: z.record(z.string(), Resource),
+  Outputs: z._default(
+    z.record(
+      z.string(),
+      z.looseObject({
+        Value: z.unknown(),
+        Condition: z.optional(z.string()),
+        Export: z.optional(z.strictObject({ Name: z.unknown() })),
+      }),
+    ),
+    {},
+  ),
+  Parameters: z._default(z.record(z.string(), z.looseObject({ Default: z.optional(z.unknown()) })), {}),
+  Conditions: z._default(Fields, {}),
+  Mappings: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
+  // Rules check the parameters of a deployment; metadata and descriptions are for people.
+  Rules: z.optional(z.unknown()),
+  Metadata: z.optional(z.unknown()),
+  Description: z.optional(z.unknown()),
+  AWSTemplateFormatVersion: z.optional(z.unknown()),
+});
+export type Template = z.infer<typeof Template>;
+export type TemplateResource = Template["Resources"][string];
+
+/** A setting of operation, safety or cost that has no effect on one machine. */
+export const Ignored = z.optional(z.unknown());
 
 const Seconds = z.int().check(z.minimum(0));
 const Attributes = z.array(z.strictObject({ AttributeName: z.string(), AttributeType: z.enum(["S", "N", "B"]) }));
@@ -15,10 +53,17 @@ const KeySchema = z.array(z.strictObject({ AttributeName: z.string(), KeyType: z
 const SecondaryIndex = z.strictObject({
   IndexName: z.string(),
   KeySchema,
-  Projection: z.strictObject({ ProjectionType: z.string(), NonKeyAttributes: z.optional(z.array(z.string())) }),
-  ContributorInsightsSpecification: NoMeaning,
-  OnDemandThroughput: NoMeaning,
-  WriteOnDemandThroughputSettings: NoMeaning,
+  Projection: z.strictObject({
+    ProjectionType: z.enum(["ALL", "KEYS_ONLY", "INCLUDE"]),
+    NonKeyAttributes: z.optional(z.array(z.string())),
+  }),
+  ContributorInsightsSpecification: Ignored,
+  OnDemandThroughput: Ignored,
+  WriteOnDemandThroughputSettings: Ignored,
+});
+
+const StreamSpecification = z.strictObject({
+  StreamViewType: z.enum(["NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY"]),
 });
 
 const table = {
@@ -28,26 +73,26 @@ const table = {
   GlobalSecondaryIndexes: z.optional(z.array(SecondaryIndex)),
   TimeToLiveSpecification: z.optional(z.strictObject({ AttributeName: z.string(), Enabled: z.boolean() })),
   BillingMode: z.literal("PAY_PER_REQUEST"),
-  SSESpecification: NoMeaning,
+  SSESpecification: Ignored,
 };
 
 export const Table = z.strictObject({
   ...table,
-  StreamSpecification: z.optional(z.strictObject({ StreamViewType: z.string() })),
-  DeletionProtectionEnabled: NoMeaning,
-  PointInTimeRecoverySpecification: NoMeaning,
-  ContributorInsightsSpecification: NoMeaning,
-  OnDemandThroughput: NoMeaning,
-  TableClass: NoMeaning,
-  Tags: NoMeaning,
+  StreamSpecification: z.optional(StreamSpecification),
+  DeletionProtectionEnabled: Ignored,
+  PointInTimeRecoverySpecification: Ignored,
+  ContributorInsightsSpecification: Ignored,
+  OnDemandThroughput: Ignored,
+  TableClass: Ignored,
+  Tags: Ignored,
 });
 
 /** A global table with one replica is a table. Its replica holds settings of operation only. */
 export const GlobalTable = z.strictObject({
   ...table,
-  StreamSpecification: z.optional(z.strictObject({ StreamViewType: z.string() })),
+  StreamSpecification: z.optional(StreamSpecification),
   Replicas: z.array(z.unknown()).check(z.length(1)),
-  WriteOnDemandThroughputSettings: NoMeaning,
+  WriteOnDemandThroughputSettings: Ignored,
 });
 
 export const Queue = z.strictObject({
@@ -58,25 +103,24 @@ export const Queue = z.strictObject({
   MessageRetentionPeriod: z.optional(Seconds),
   ReceiveMessageWaitTimeSeconds: z.optional(Seconds),
   RedrivePolicy: z.optional(z.strictObject({ deadLetterTargetArn: z.string(), maxReceiveCount: z.int() })),
-  // Who may use the queue as its dead-letter queue, encryption and tags.
-  RedriveAllowPolicy: NoMeaning,
-  SqsManagedSseEnabled: NoMeaning,
-  KmsMasterKeyId: NoMeaning,
-  KmsDataKeyReusePeriodSeconds: NoMeaning,
-  Tags: NoMeaning,
+  RedriveAllowPolicy: Ignored,
+  SqsManagedSseEnabled: Ignored,
+  KmsMasterKeyId: Ignored,
+  KmsDataKeyReusePeriodSeconds: Ignored,
+  Tags: Ignored,
 });
 
-/** Who may use and rotate it is for AWS; here each function needs what its own policy grants (kms-rights.ts). */
+/** The local key server checks the functions' own policies (rights.ts) and ignores the key's policy. */
 export const EncryptionKey = z.strictObject({
-  Description: NoMeaning,
-  EnableKeyRotation: NoMeaning,
-  KeyPolicy: NoMeaning,
-  PendingWindowInDays: NoMeaning,
-  RotationPeriodInDays: NoMeaning,
-  Tags: NoMeaning,
+  Description: Ignored,
+  EnableKeyRotation: Ignored,
+  KeyPolicy: Ignored,
+  PendingWindowInDays: Ignored,
+  RotationPeriodInDays: Ignored,
+  Tags: Ignored,
 });
 
-/** Which queue is told of which new objects. */
+/** Sends a message to a queue for each new object. */
 const QueueConfiguration = z.strictObject({
   Event: z.literal("s3:ObjectCreated:*"),
   Queue: z.string(),
@@ -87,7 +131,7 @@ const QueueConfiguration = z.strictObject({
   }),
 });
 
-/** A name, or all of them: a pattern with a star inside is not understood here. */
+/** One name, or `*` for all. Patterns with a star inside are not supported. */
 const NameOrAll = z.string().check(z.regex(/^(?:\*|[^*]+)$/, "patterns are not supported by the local runtime"));
 const CorsRule = z.strictObject({
   AllowedOrigins: z.array(NameOrAll),
@@ -101,14 +145,14 @@ export const Bucket = z.strictObject({
   BucketName: z.optional(z.string()),
   CorsConfiguration: z.optional(z.strictObject({ CorsRules: z.array(CorsRule) })),
   NotificationConfiguration: z.optional(z.strictObject({ QueueConfigurations: z.array(QueueConfiguration) })),
-  // Objects live in memory until the service ends: no lifecycle, versions or encryption at rest.
-  BucketEncryption: NoMeaning,
-  LifecycleConfiguration: NoMeaning,
-  OwnershipControls: NoMeaning,
-  PublicAccessBlockConfiguration: NoMeaning,
-  VersioningConfiguration: NoMeaning,
-  LoggingConfiguration: NoMeaning,
-  Tags: NoMeaning,
+  // Objects have no lifecycle, versions or encryption at rest here.
+  BucketEncryption: Ignored,
+  LifecycleConfiguration: Ignored,
+  OwnershipControls: Ignored,
+  PublicAccessBlockConfiguration: Ignored,
+  VersioningConfiguration: Ignored,
+  LoggingConfiguration: Ignored,
+  Tags: Ignored,
 });
 
 export const LambdaFunction = z.strictObject({
@@ -121,22 +165,22 @@ export const LambdaFunction = z.strictObject({
   ReservedConcurrentExecutions: z.optional(z.int()),
   DeadLetterConfig: z.optional(z.strictObject({ TargetArn: z.string() })),
   LoggingConfig: z.strictObject({
-    // Lambda's default is text, whose lines no metric filter for JSON matches.
+    // Lambda's default is text, and no metric filter for JSON matches a line of text.
     LogFormat: z.literal("JSON"),
     ApplicationLogLevel: z._default(z.enum(logLevels), "INFO"),
     SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
     LogGroup: z.optional(z.string()),
   }),
-  // The code is the asset that the metadata names.
-  Code: NoMeaning,
-  Architectures: NoMeaning,
-  Description: NoMeaning,
-  EphemeralStorage: NoMeaning,
-  // No chain of invocations is ended here.
+  // The metadata names the asset with the code.
+  Code: Ignored,
+  Architectures: Ignored,
+  Description: Ignored,
+  EphemeralStorage: Ignored,
+  // The local runtime ends no chain of invocations.
   RecursiveLoop: z.optional(z.literal("Allow")),
-  Role: NoMeaning,
-  Tags: NoMeaning,
-  TracingConfig: NoMeaning,
+  Role: Ignored,
+  Tags: Ignored,
+  TracingConfig: Ignored,
 });
 
 const OnFailure = z.strictObject({ OnFailure: z.strictObject({ Destination: z.string() }) });
@@ -153,12 +197,12 @@ export const EventSourceMapping = z.strictObject({
   BisectBatchOnFunctionError: z._default(z.boolean(), false),
   MaximumRetryAttempts: z._default(z.int(), -1),
   MaximumRecordAgeInSeconds: z._default(z.int(), -1),
-  // Records of one partition key stay in order at any factor; here one batch at a time keeps the whole shard in order.
+  // The local runtime processes one batch of a shard at a time.
   ParallelizationFactor: z.optional(z.literal(1)),
   DestinationConfig: z.optional(OnFailure),
   ScalingConfig: z.optional(z.strictObject({ MaximumConcurrency: z.int() })),
-  MetricsConfig: NoMeaning,
-  Tags: NoMeaning,
+  MetricsConfig: Ignored,
+  Tags: Ignored,
 });
 
 export const EventInvokeConfig = z.strictObject({
@@ -177,18 +221,18 @@ export const Rule = z.strictObject({
       Arn: z.string(),
       Id: z.string(),
       Input: z.optional(z.string()),
-      // Delivery to a function on the same machine does not fail.
-      RetryPolicy: NoMeaning,
-      DeadLetterConfig: NoMeaning,
+      // The invocation of a function on the same machine does not fail to arrive.
+      RetryPolicy: Ignored,
+      DeadLetterConfig: Ignored,
     }),
   ),
-  Name: NoMeaning,
-  Description: NoMeaning,
-  Tags: NoMeaning,
+  Name: Ignored,
+  Description: Ignored,
+  Tags: Ignored,
 });
 
-/** Resources that only guard, watch or pay for others. */
-export const typesWithoutMeaning: ReadonlySet<string> = new Set([
+/** Resource types with no effect on one machine: roles, permissions, alarms, log groups and the like. */
+export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::ApiGateway::Account",
   "AWS::ApiGateway::Deployment",
   "AWS::CDK::Metadata",

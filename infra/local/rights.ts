@@ -1,6 +1,6 @@
 /**
- * Stands before the DynamoDB server and does what IAM does: a function may touch what the template's policy grants it, by
- * action and leading key, and nothing else. Every test of the API is thereby a test of the policies.
+ * Enforces the functions' IAM policies on this machine, as read from the template: a proxy before the DynamoDB server, and the checks
+ * that the S3 and KMS servers call. Every test of the API thereby tests the policies.
  */
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
@@ -8,17 +8,109 @@ import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { families } from "#shared/db/families.ts";
 import { LocalError } from "./error.ts";
-import { OneOrMany, type Statement, statementsByFunction } from "./role-statements.ts";
+import type { KeyUse } from "./kms.ts";
+import { Template } from "./resources.ts";
 import type { FunctionSpec } from "./stack.ts";
 
-/** What one statement of a role's policy allows on the table or on its index. */
+/** IAM accepts one text or a list. */
+const OneOrMany = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) => (typeof value === "string" ? [value] : value)),
+);
+
+const Statement = z.looseObject({
+  Action: OneOrMany,
+  Resource: z.unknown(),
+  Condition: z.optional(z.record(z.string(), z.unknown())),
+});
+type Statement = z.infer<typeof Statement>;
+
+const Role = z.looseObject({
+  Policies: z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []),
+});
+const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.string()]) }) });
+
+type Named = Pick<FunctionSpec, "id" | "name">;
+
+/** The policy statements of each function's role, by the function's name. A function without a role in the templates has none. */
+function statementsByFunction(
+  templates: readonly unknown[],
+  functions: readonly Named[],
+): Map<string, readonly Statement[]> {
+  const resources = Object.fromEntries(
+    templates.flatMap((template) => Object.entries(z.parse(Template, template).Resources)),
+  );
+  return new Map(
+    functions.map(({ id, name }) => {
+      const role = z.safeParse(RoleOf, resources[id]?.Properties);
+      if (!role.success) return [name, []];
+      const [roleId] = role.data.Role["Fn::GetAtt"];
+      const { Policies } = z.parse(Role, resources[roleId]?.Properties);
+      return [name, Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement)];
+    }),
+  );
+}
+
+export interface FileRights {
+  /** Whether the function of this name may do this with the object. Callers that are not functions may do anything. */
+  mayDo(name: string, action: string, key: string): boolean;
+  /** Whether S3 answers it 404, rather than 403, for a missing object. */
+  mayList(name: string): boolean;
+}
+
+/** `s3:GetObject` on `.../uploads/*` grants reading objects whose key begins with `uploads/`. */
+export function fileRights(templates: readonly unknown[], functions: readonly Named[]): FileRights {
+  const statements = statementsByFunction(templates, functions);
+  return {
+    mayDo: (name, action, key) => {
+      const folder = key.split("/")[0] ?? "";
+      const own = statements.get(name);
+      const isGranted = own?.some(
+        ({ Action, Resource }) => Action.includes(`s3:${action}`) && JSON.stringify(Resource).includes(`/${folder}/*`),
+      );
+      return own === undefined || isGranted === true;
+    },
+    mayList: (name) => statements.get(name)?.some(({ Action }) => Action.includes("s3:ListBucket")) ?? true,
+  };
+}
+
+/** The action that a request on an object needs. */
+export function fileAction(method: string | undefined, { searchParams }: URL): string {
+  if (method === "GET" || method === "HEAD") return "GetObject";
+  if (method !== "DELETE") return "PutObject";
+  return searchParams.has("uploadId") ? "AbortMultipartUpload" : "DeleteObject";
+}
+
+const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), OneOrMany)) });
+const CONTEXT = "kms:EncryptionContext:";
+
+/** Why the policies refuse a use of a key; undefined if they grant it, or if the caller is an operator and not a function. */
+export function keyRefusal(
+  templates: readonly unknown[],
+  functions: readonly Named[],
+): (use: KeyUse) => string | undefined {
+  const statements = statementsByFunction(templates, functions);
+  return ({ caller, action, context }) => {
+    const own = statements.get(caller);
+    const isGranted = own?.some(({ Action, Condition }) => {
+      const { StringEquals = {} } = z.parse(KeyCondition, Condition ?? {});
+      const isMet = Object.entries(StringEquals).every(
+        ([name, values]) => name.startsWith(CONTEXT) && values.includes(context[name.slice(CONTEXT.length)] ?? ""),
+      );
+      return Action.includes(action) && isMet;
+    });
+    return own === undefined || isGranted ? undefined : `${caller} is not authorized to perform ${action}`;
+  };
+}
+
+/** One policy statement on the table or its index. */
 interface Grant {
   readonly actions: ReadonlySet<string>;
   readonly onIndex: boolean;
   readonly patterns: readonly RegExp[];
 }
 
-/** One action of a request and all partition keys that it touches. */
+/** One action of a request, and all partition keys it touches. */
 interface Use {
   readonly action: string;
   readonly onIndex: boolean;
@@ -27,20 +119,23 @@ interface Use {
 
 export interface RightsGuard {
   readonly endpoint: string;
-  /** Refusals so far, one line each. */
+  /** Refused calls so far, one line each. */
   readonly refusals: readonly string[];
-  /** What each function has used so far of what it is granted: `action family` by the function's file. */
+  /** The grants that each function has used so far: `action family`, by the function's file. */
   uses(): Uses;
   stop(): void;
 }
 
 export type Uses = Readonly<Record<string, readonly string[]>>;
 
-const Condition = z.object({
+const TableCondition = z.object({
   "ForAllValues:StringLike": z.optional(z.object({ "dynamodb:LeadingKeys": z.optional(OneOrMany) })),
 });
 
-/** @param endpoint the server behind; functions are known by their access key, which is their name. */
+/**
+ * A proxy before the DynamoDB server at `endpoint`. It refuses calls that the policies do not grant, by action and leading key. A
+ * function's access key is its name.
+ */
 export async function guardRights(
   endpoint: string,
   templates: readonly unknown[],
@@ -93,11 +188,11 @@ const patternOf = (pattern: string): RegExp =>
 
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
-/** Empty where no family has the key. */
+/** Empty if the key belongs to no family. */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 
 function grantOf(statement: Statement): Grant {
-  const { "ForAllValues:StringLike": wanted } = z.parse(Condition, statement.Condition ?? {});
+  const { "ForAllValues:StringLike": wanted } = z.parse(TableCondition, statement.Condition ?? {});
   return {
     actions: new Set(statement.Action.map((action) => action.replace(/^dynamodb:/, ""))),
     onIndex: JSON.stringify(statement.Resource).includes("/index/"),
@@ -105,7 +200,7 @@ function grantOf(statement: Statement): Grant {
   };
 }
 
-/** A request whose keys need two statements together is refused by IAM as well. */
+/** IAM too refuses a request whose keys only two statements together would cover. */
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&
   onIndex === use.onIndex &&
@@ -127,7 +222,7 @@ const Transaction = z.object({
 });
 const BatchGet = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(Keyed) })) });
 const BatchWrite = z.object({ RequestItems: z.record(z.string(), z.array(z.record(z.string(), Part))) });
-/** As the one place of the service that writes statements writes them: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
+/** Statements of the form that shared/db/batch.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
 const Statements = z.object({
   Statements: z.array(
     z.object({

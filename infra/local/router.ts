@@ -1,14 +1,14 @@
-/** Finds the method of the template that a request is for, in API Gateway's way: fixed parts before parameters. */
-import type { Api, ApiMethod } from "./api-definition.ts";
+/** Finds the method of a request as API Gateway does, fixed path parts before parameters, and applies the stage's throttles. */
+import { type Api, type ApiMethod, methodSetting, type Stage } from "./api-definition.ts";
 
 export interface Match {
   readonly method: ApiMethod;
-  /** Resource path as the template has it, e.g. `/api/prospects/{id}`. */
+  /** Path in the template, e.g. `/api/prospects/{id}`. */
   readonly resource: string;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** `segments` are the decoded parts of the path. Undefined: nothing in the template is at this path with this method. */
+/** `segments` are the decoded parts of the path. Undefined if the template has no such path with this method. */
 export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
 
 interface Node {
@@ -68,4 +68,35 @@ function childOf(parent: Node, part: string): Node {
   if (name === null) parent.fixed.set(part, node);
   else parent.parameter = { name: name[1] ?? "", greedy: name[2] === "+", node };
   return node;
+}
+
+type Setting = Pick<Stage["MethodSettings"][number], "ThrottlingRateLimit" | "ThrottlingBurstLimit">;
+type Settings = readonly (Setting & Pick<Stage["MethodSettings"][number], "HttpMethod" | "ResourcePath">)[];
+
+/** Takes a token for one call of a path of the template; false if the call exceeds the limit. */
+export type Throttle = (path: string, verb: string) => boolean;
+
+/** A token bucket for each method with its own settings, and one for all other methods together. */
+export function createThrottle(settings: Settings, now: () => number = Date.now): Throttle {
+  const buckets = new Map(
+    settings.map((setting) => [`${setting.HttpMethod} ${setting.ResourcePath}`, createBucket(setting, now)]),
+  );
+  const common = buckets.get("* /*") ?? (() => true);
+  return (path, verb) => (buckets.get(methodSetting(path, verb)) ?? common)();
+}
+
+function createBucket(setting: Setting, now: () => number): () => boolean {
+  const rate = setting.ThrottlingRateLimit ?? Number.POSITIVE_INFINITY;
+  const burst = setting.ThrottlingBurstLimit ?? Number.POSITIVE_INFINITY;
+  if (rate === Number.POSITIVE_INFINITY || burst === Number.POSITIVE_INFINITY) return () => true;
+  let tokens = burst;
+  let filledAt = now();
+  return () => {
+    const at = now();
+    tokens = Math.min(burst, tokens + ((at - filledAt) / 1000) * rate);
+    filledAt = at;
+    if (tokens < 1) return false;
+    tokens--;
+    return true;
+  };
 }

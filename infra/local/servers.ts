@@ -1,21 +1,20 @@
-/** The servers that the stack's resources live on, and those resources themselves. */
-
-import { dynamoDbAt } from "./aws-json.ts";
+/** Starts the servers of DynamoDB, SQS, S3 and KMS, and creates the stack's resources on them. */
+import { dynamoDbAt } from "./clients.ts";
 import type { DataDir } from "./data-dir.ts";
-import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
-import { type FileServer, startFiles } from "./files.ts";
+import { connectDynamoDb, dropTable, ensureTable, startDynamoDb } from "./dynamodb.ts";
 import type { Servers } from "./host.ts";
 import { type KeyServer, startKms } from "./kms.ts";
-import { keyRefusal } from "./kms-rights.ts";
 import { keyArn } from "./names.ts";
 import type { LocalOptions } from "./options.ts";
-import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
+import { keyRefusal } from "./rights.ts";
+import { type FileServer, startFiles } from "./s3.ts";
+import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./sqs.ts";
 import type { Stack } from "./stack.ts";
-import { dropTable, ensureTable } from "./tables.ts";
 
 export interface StartedServers extends Servers {
-  /** What every function has in its environment besides its own variables. */
+  /** Variables of every function besides its own. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Resolves with a reason if the DynamoDB server ends on its own. */
   readonly failed: Promise<string>;
   readonly files: FileServer;
   readonly kms: KeyServer;
@@ -29,7 +28,7 @@ export async function startServers(
   const dynamoDb =
     dynamoDbEndpoint === undefined ? await startDynamoDb(dir.database) : await connectDynamoDb(dynamoDbEndpoint);
   undo.push(() => dynamoDb.stop());
-  const queues = await startQueues();
+  const queues = await startQueues(dir.queues);
   undo.push(() => queues.stop());
   const files = await startFiles(queues);
   undo.push(() => files.stop());
@@ -53,11 +52,11 @@ export async function startServers(
   };
 }
 
-/** Whether the tables are new. */
+/** Creates queues, buckets and tables. Resolves with whether a table is new. */
 export async function createStorage(stack: Stack, servers: StartedServers, options: LocalOptions): Promise<boolean> {
   await createQueues(servers.queues, stack);
   await createBuckets(servers.queues, stack);
-  servers.files.tell(stack.buckets);
+  servers.files.configure(stack.buckets);
   let isNew = false;
   for (const table of stack.tables) {
     if (options.fresh === true) await dropTable(servers.dynamoDb, table.name);
@@ -66,7 +65,7 @@ export async function createStorage(stack: Stack, servers: StartedServers, optio
   return isNew;
 }
 
-/** The template's keys, each for the functions whose policies name what they may do with it. */
+/** Creates the template's keys, and checks their use by the functions' policies. */
 export function serveKeys({ keys, functions }: Stack, { kms }: StartedServers, templates: readonly unknown[]): void {
   const arns = keys.map(({ name }) => keyArn(name));
   kms.serve(arns, keyRefusal(templates, functions));

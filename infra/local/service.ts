@@ -1,55 +1,52 @@
-/** The whole service in this process: local servers, the synthesized stack on them, and one HTTP port in front. */
+/** The whole service in this process: local servers, the synthesized stack on them, and one HTTP port. */
 import { setTimeout as wait } from "node:timers/promises";
-import { CONTROL_PREFIX, ISSUER_PATH, serveControl } from "./control.ts";
-import { type DataDir, openDataDir, temporaryDir } from "./data-dir.ts";
+import { openTable } from "#shared/db/table.ts";
+import { documentsAt } from "./clients.ts";
+import { CONTROL_PREFIX, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
+import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
+import { ensureStream } from "./dynamodb.ts";
 import { writeWorker } from "./environment.ts";
 import { LocalError, messageOf } from "./error.ts";
-import { fileRights } from "./file-rights.ts";
-import { bind, type Front } from "./front.ts";
-import type { LocalFunction } from "./function.ts";
+import type { RunningSource } from "./event-source.ts";
+import { type LocalFunction, WarmEnvironments } from "./function.ts";
 import { createGateway } from "./gateway.ts";
 import { createFunctions, startSources } from "./host.ts";
 import { AUDIENCE, type Claims, createIdentity, type Identity, type SigningKey, subjectOf } from "./identity.ts";
-import { openLog } from "./log.ts";
-import type { LocalOptions } from "./options.ts";
-import { describeStack, type Outputs } from "./outputs.ts";
-import { openPositions } from "./positions.ts";
-import type { Depth } from "./queues.ts";
-import { guardRights, type RightsGuard, type Uses } from "./rights.ts";
+import { bind, type Listener } from "./listener.ts";
+import { type LocalOptions, makeTemplates } from "./options.ts";
+import { fileRights, guardRights, type RightsGuard, type Uses } from "./rights.ts";
 import { createStorage, depths, type StartedServers, serveKeys, startServers } from "./servers.ts";
-import type { RunningSource } from "./sources.ts";
+import type { Depth } from "./sqs.ts";
 import { readStack, type Stack } from "./stack.ts";
-import { ensureStream } from "./tables.ts";
-import { makeTemplates } from "./templates.ts";
-import { WarmEnvironments } from "./warm.ts";
+import { openPositions } from "./stream-source.ts";
 
 export interface LocalService {
   readonly url: string;
   readonly outputs: Outputs;
   /** The issuer's private key as a JWK, for tests that forge tokens. */
   readonly signingKey: SigningKey;
-  /** Settles with a reason when the service can no longer work. */
+  /** Resolves with a reason when the service can no longer work. */
   readonly failed: Promise<string>;
-  /** Invocations that failed so far. */
+  /** Number of failed invocations so far. */
   failures(): number;
-  /** How often each function was called so far, by its file. */
+  /** Number of invocations so far of each function, by its file. */
   invocations(): Readonly<Record<string, number>>;
-  /** Forgets what the API's authorizer has said of tokens. */
+  /** Empties the cache of the API's authorizer. */
   flushAuthorizers(): void;
   mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
-  /** Undefined: nobody of the directory has this address. */
+  /** Undefined if no user has this e-mail address. */
   tokenOf(email: string): Promise<string | undefined>;
   /** @param file below `functions/`, without its ending. */
   invoke(file: string, event: unknown): Promise<unknown>;
   queues(): Promise<Readonly<Record<string, Depth>>>;
-  /** What functions tried that their policies do not grant, one line each. Empty unless rights are enforced. */
+  /** DynamoDB calls that the policies do not grant, one line each. Empty unless rights are enforced. */
   readonly refusals: readonly string[];
-  /** What functions have used so far of what their policies grant them. Empty unless rights are enforced. */
+  /** The table grants that functions have used so far. Empty unless rights are enforced. */
   uses(): Uses;
   stop(): Promise<void>;
 }
 
-/** Throws a LocalError with one line for the person who started it; whatever had been started is stopped again. */
+/** Throws a LocalError for the person who started it, after stopping what had already started. */
 export async function startLocal(options: LocalOptions): Promise<LocalService> {
   const undo: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
@@ -65,16 +62,16 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 
 type Undo = (() => unknown)[];
 
-/** Invocations of event sources get this long to finish when the service stops. */
+/** Time for the event sources' invocations to finish when the service stops. */
 const DRAIN_MS = 3_000;
 
 async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
-  const front = await bind(options.port, options.host ?? "127.0.0.1");
-  undo.push(() => front.stop());
+  const listener = await bind(options.port, options.host ?? "127.0.0.1");
+  undo.push(() => listener.stop());
   const { dataDir, fresh = false } = options;
   const dir = dataDir === undefined ? temporaryDir() : openDataDir(dataDir, fresh);
   undo.push(() => dir.release());
-  const identity = await createIdentity(`${front.url}${ISSUER_PATH}`, dir.signingKey);
+  const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
   const [servers, templates] = await Promise.all([
     startServers(options, dir, undo),
     makeTemplates(options, identity, dir.assembly),
@@ -86,7 +83,7 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
   const outputs = describeStack(stack, {
     ...servers,
     kmsEndpoint: servers.kms.endpoint,
-    apiUrl: front.url,
+    apiUrl: listener.url,
     issuer: identity.issuer,
     audience: AUDIENCE,
   });
@@ -96,16 +93,16 @@ async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void
     options.enforceRights === true
       ? await guardRights(servers.dynamoDbEndpoint, templates, stack.functions)
       : undefined;
-  if (guard !== undefined) servers.files.guard(fileRights(templates, stack.functions));
+  if (guard !== undefined) servers.files.enforce(fileRights(templates, stack.functions));
   undo.push(() => guard?.stop());
-  return run({ options, undo, stop, front, dir, identity, servers, stack, outputs, isNew, guard });
+  return run({ options, undo, stop, listener, dir, identity, servers, stack, outputs, isNew, guard });
 }
 
 interface Parts {
   readonly options: LocalOptions;
   readonly undo: Undo;
   readonly stop: () => Promise<void>;
-  readonly front: Front;
+  readonly listener: Listener;
   readonly dir: DataDir;
   readonly identity: Identity;
   readonly servers: StartedServers;
@@ -116,7 +113,7 @@ interface Parts {
 }
 
 async function run(parts: Parts): Promise<LocalService> {
-  const { options, undo, front, dir, identity, servers, stack, outputs, guard } = parts;
+  const { options, undo, listener, dir, identity, servers, stack, outputs, guard } = parts;
   const log = openLog(dir.log, options.verbose === true);
   undo.push(() => log.close());
   const running: RunningSource[] = [];
@@ -129,7 +126,7 @@ async function run(parts: Parts): Promise<LocalService> {
     warm,
     log({ name, file, LoggingConfig }, text) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // One file has the lines of all functions, each after the name of its own.
+      // One file has the lines of all functions: begin each with the function's file.
       log.write(`${file} ${text}\n`);
     },
     onInvoked(failed) {
@@ -144,15 +141,15 @@ async function run(parts: Parts): Promise<LocalService> {
   const { flushAuthorizers } = gateway;
   const invocations = (): Record<string, number> =>
     Object.fromEntries([...functions.values()].map(({ spec, calls }) => [spec.file, calls()]));
-  serve(front, gateway, { identity, outputs: () => outputs, invocations, flushAuthorizers, ...directory });
+  serve(listener, gateway, { identity, outputs: () => outputs, invocations, flushAuthorizers, ...directory });
   const positions = openPositions(dir.positions, parts.isNew);
   running.push(...(await startSources(stack, functions, servers, positions, log.write)));
   undo.push(() => stopSources(running));
-  undo.push(() => front.stop());
+  undo.push(() => listener.stop());
   dir.markComplete();
   return {
     ...directory,
-    url: front.url,
+    url: listener.url,
     outputs,
     signingKey: identity.signingKey,
     failed: servers.failed,
@@ -167,7 +164,7 @@ async function run(parts: Parts): Promise<LocalService> {
   };
 }
 
-/** What is in work may be finished; what still runs then ends with its environment and is repeated after a restart. */
+/** Lets invocations finish for a while. Unfinished ones end with their environments and are repeated after a restart. */
 async function stopSources(running: readonly RunningSource[]): Promise<void> {
   const stopped = Promise.all(running.map((source) => source.stop()));
   await Promise.race([stopped, wait(DRAIN_MS, undefined, { ref: false })]);
@@ -179,18 +176,19 @@ function functionOf(functions: ReadonlyMap<string, LocalFunction>, file: string)
   return found;
 }
 
-function tokens({ servers, outputs, identity }: Parts): LocalService["tokenOf"] {
+function tokens({ outputs, identity }: Parts): LocalService["tokenOf"] {
+  const table = openTable(outputs.TableName, documentsAt(outputs.DynamoDbEndpoint));
   return async (email) => {
-    const sub = await subjectOf(servers.dynamoDb, outputs.TableName, email);
+    const sub = await subjectOf(table, email);
     return sub === undefined ? undefined : identity.mint({ sub });
   };
 }
 
 type ServeControl = Parameters<typeof serveControl>[0];
 
-function serve(front: Front, gateway: ReturnType<typeof createGateway>, control: ServeControl): void {
-  front.server.on("clientError", (error, socket) => gateway.refuse(error, socket));
-  front.serve((request, response) => {
+function serve(listener: Listener, gateway: ReturnType<typeof createGateway>, control: ServeControl): void {
+  listener.server.on("clientError", (error, socket) => gateway.refuse(error, socket));
+  listener.serve((request, response) => {
     const isControl = request.url?.startsWith(CONTROL_PREFIX) === true;
     void (isControl ? serveControl(control, request, response) : gateway.handle(request, response));
   });

@@ -1,11 +1,9 @@
-/** Reads the synthesized templates into the parts that this runtime hosts, and refuses what it cannot honour. */
+/** Reads the synthesized templates into the resources that the local runtime hosts, and refuses what it cannot honour. */
 import path from "node:path";
 import * as z from "zod/mini";
-import { type Api, readDefinition } from "./api-definition.ts";
-import { methodSetting, RestApi, Stage } from "./api-resources.ts";
-import { LocalError, messageOf } from "./error.ts";
-import { faults } from "./faults.ts";
-import { holds, resolve, type Surroundings } from "./intrinsics.ts";
+import { type Api, methodSetting, RestApi, readDefinition, Stage } from "./api-definition.ts";
+import { faults, LocalError, messageOf } from "./error.ts";
+import { holds, resolve, type Scope } from "./intrinsics.ts";
 import { physicalName } from "./names.ts";
 import {
   Bucket,
@@ -13,13 +11,14 @@ import {
   EventInvokeConfig,
   EventSourceMapping,
   GlobalTable,
+  ignoredTypes,
   LambdaFunction,
   Queue,
   Rule,
   Table,
-  typesWithoutMeaning,
+  Template,
+  type TemplateResource,
 } from "./resources.ts";
-import { Template, type TemplateResource } from "./template.ts";
 
 /** A resource with its logical id, its name on this machine and its resolved properties. */
 export type Named<S extends z.ZodMiniType> = z.infer<S> & { readonly id: string; readonly name: string };
@@ -41,7 +40,7 @@ export interface Stack {
   readonly rules: readonly Named<typeof Rule>[];
   readonly api: Api;
   readonly stages: readonly Named<typeof Stage>[];
-  /** Those of the last template, which is the service's own. */
+  /** Outputs of the last template, which is the service's own. */
   readonly outputs: Readonly<Record<string, string>>;
 }
 
@@ -60,29 +59,29 @@ const schemas: Record<string, z.ZodMiniType> = {
 };
 
 /**
- * `sources` are the templates in the order in which they are deployed; each may use what an earlier one exports. `assets` is
- * the directory that asset paths are relative to. Throws a LocalError that names every logical id and property which cannot
- * be honoured.
+ * @param sources the templates in the order of their deployment; each may use exports of earlier ones.
+ * @param assets the directory that asset paths are relative to.
+ * Throws a LocalError that names each logical id and property that cannot be honoured.
  */
 export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
   const read: Read[] = [];
   const exported = new Map<string, unknown>();
   for (const source of sources) {
-    const around = { template: parseTemplate(source), sqsEndpoint, exported: new Map(exported) };
-    const present = Object.entries(around.template.Resources).filter(
-      ([, resource]) => resource.Condition === undefined || holds(resource.Condition, around),
+    const scope = { template: parseTemplate(source), sqsEndpoint, exported: new Map(exported) };
+    const present = Object.entries(scope.template.Resources).filter(
+      ([, resource]) => resource.Condition === undefined || holds(resource.Condition, scope),
     );
-    refuseWhatCannotBeHonoured(present, around);
-    addExports(exported, around);
-    read.push({ around, present });
+    refuseUnsupported(present, scope);
+    addExports(exported, scope);
+    read.push({ scope, present });
   }
-  refuseSameNames(read);
+  refuseDuplicateIds(read);
   const of = <S extends z.ZodMiniType>(type: string, schema: S) =>
-    read.flatMap(({ around, present }) => parseAll(present, type, schema, around));
-  const last = read.at(-1)?.around;
+    read.flatMap(({ scope, present }) => parseAll(present, type, schema, scope));
+  const last = read.at(-1)?.scope;
   const api = readApi(of("AWS::ApiGateway::RestApi", RestApi));
   const stages = of("AWS::ApiGateway::Stage", Stage);
-  for (const stage of stages) refuseOtherMethods(stage, api);
+  for (const stage of stages) refuseUnknownMethods(stage, api);
   return {
     tables: [...of("AWS::DynamoDB::Table", Table), ...of("AWS::DynamoDB::GlobalTable", GlobalTable)],
     queues: of("AWS::SQS::Queue", Queue),
@@ -106,7 +105,7 @@ type Resources = readonly (readonly [string, TemplateResource])[];
 
 /** A template and those of its resources whose condition holds. */
 interface Read {
-  readonly around: Surroundings;
+  readonly scope: Scope;
   readonly present: Resources;
 }
 
@@ -116,19 +115,19 @@ function parseTemplate(source: unknown): Template {
   throw new LocalError(`the template cannot be hosted locally:\n${faults("template", parsed.error)}`);
 }
 
-function addExports(exported: Map<string, unknown>, around: Surroundings): void {
-  for (const [id, { Export, Value }] of Object.entries(around.template.Outputs)) {
+function addExports(exported: Map<string, unknown>, scope: Scope): void {
+  for (const [id, { Export, Value }] of Object.entries(scope.template.Outputs)) {
     if (Export === undefined) continue;
-    const name = z.parse(z.string(), resolve(Export.Name, `Outputs.${id}.Export`, around));
+    const name = z.parse(z.string(), resolve(Export.Name, `Outputs.${id}.Export`, scope));
     if (exported.has(name)) throw new LocalError(`Outputs.${id}.Export: ${name} is exported twice`);
-    exported.set(name, resolve(Value, `Outputs.${id}`, around));
+    exported.set(name, resolve(Value, `Outputs.${id}`, scope));
   }
 }
 
-/** On one machine a name is a logical id, which is another stack's own business on AWS. */
-function refuseSameNames(read: readonly Read[]): void {
+/** Logical ids are names on this machine, so they must be unique over all templates, unlike on AWS. */
+function refuseDuplicateIds(read: readonly Read[]): void {
   const seen = new Set<string>();
-  const hosted = read.flatMap(({ present }) => present).filter(([, { Type }]) => !typesWithoutMeaning.has(Type));
+  const hosted = read.flatMap(({ present }) => present).filter(([, { Type }]) => !ignoredTypes.has(Type));
   for (const [id] of hosted) {
     if (seen.has(id)) throw new LocalError(`${id}: two templates have a resource of this logical id`);
     seen.add(id);
@@ -141,22 +140,22 @@ function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
   return readDefinition(api.id, api.Body);
 }
 
-/** A throttle of a method that is not there would limit nothing. */
-function refuseOtherMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
+/** A throttle of an unknown method would limit nothing. */
+function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
   const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
   const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(
     (setting) => !known.has(setting),
   );
-  if (unknown !== undefined) throw new LocalError(`${id}.MethodSettings: ${unknown} is no method of the definition`);
+  if (unknown !== undefined) throw new LocalError(`${id}.MethodSettings: ${unknown} is not a method of the definition`);
 }
 
-function refuseWhatCannotBeHonoured(resources: Resources, around: Surroundings): void {
+function refuseUnsupported(resources: Resources, scope: Scope): void {
   const problems = resources.flatMap(([id, resource]) => {
-    if (typesWithoutMeaning.has(resource.Type)) return [];
+    if (ignoredTypes.has(resource.Type)) return [];
     const schema = schemas[resource.Type];
     if (schema === undefined) return [`${id}: resources of type ${resource.Type} are not supported`];
     try {
-      const parsed = z.safeParse(schema, resolve(resource.Properties, id, around));
+      const parsed = z.safeParse(schema, resolve(resource.Properties, id, scope));
       return parsed.success ? [] : [faults(id, parsed.error)];
     } catch (error) {
       return [messageOf(error)];
@@ -169,12 +168,12 @@ function parseAll<S extends z.ZodMiniType>(
   resources: Resources,
   type: string,
   schema: S,
-  around: Surroundings,
+  scope: Scope,
 ): (z.infer<S> & { id: string; name: string })[] {
   return resources
     .filter(([, resource]) => resource.Type === type)
     .map(([id, resource]) =>
-      Object.assign({}, z.parse(schema, resolve(resource.Properties, id, around)), {
+      Object.assign({}, z.parse(schema, resolve(resource.Properties, id, scope)), {
         id,
         name: physicalName(id, resource),
       }),
@@ -188,11 +187,11 @@ function metadata(id: string, key: string, read: readonly Read[]): string {
   return value.data;
 }
 
-function readOutputs(around: Surroundings): Record<string, string> {
-  const present = Object.entries(around.template.Outputs).filter(
-    ([, output]) => output.Condition === undefined || holds(output.Condition, around),
+function readOutputs(scope: Scope): Record<string, string> {
+  const present = Object.entries(scope.template.Outputs).filter(
+    ([, output]) => output.Condition === undefined || holds(output.Condition, scope),
   );
   return Object.fromEntries(
-    present.map(([name, output]) => [name, z.parse(z.string(), resolve(output.Value, `Outputs.${name}`, around))]),
+    present.map(([name, output]) => [name, z.parse(z.string(), resolve(output.Value, `Outputs.${name}`, scope))]),
   );
 }

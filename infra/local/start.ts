@@ -1,4 +1,4 @@
-/** `npm start`: the whole service on this machine, until it is told to end. */
+/** `npm start`: runs the whole service on this machine until a signal ends it. */
 import { LocalError } from "./error.ts";
 import { readOptions } from "./options.ts";
 import { type LocalService, startLocal } from "./service.ts";
@@ -17,7 +17,7 @@ async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> 
 
 const PARENT_CHECK_MS = 500;
 
-/** npm that is killed takes nobody along: without it this process would go on unseen and hold the port. */
+/** A killed npm does not end its children: stop when the parent is gone, or this process would hold the port unseen. */
 function whenAbandoned(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;
   const parent = process.ppid;
@@ -30,7 +30,7 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // Before the service is ready there is nothing to finish: its child ends with this process.
+  // Before the service is ready, nothing needs to finish: the DynamoDB server ends with this process.
   const exitAtOnce = (): never => process.exit(0);
   process.once("SIGINT", exitAtOnce).once("SIGTERM", exitAtOnce);
   const service = await startLocal(readOptions(process.argv.slice(2), process.env));

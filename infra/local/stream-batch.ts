@@ -1,7 +1,7 @@
-/** Works through a batch of stream records by an event source's rules: checkpoints, bisection, retries and what is given up. */
-import { failedItems } from "./batch-failures.ts";
+/** Cuts stream records into batches and processes each by the rules of its event source: checkpoints, bisection, retries, giving up. */
+import { failedItems } from "./event-source.ts";
 
-export interface StreamRecord {
+interface Positioned {
   readonly dynamodb: {
     readonly SequenceNumber: string;
     /** Seconds since the epoch. */
@@ -12,22 +12,22 @@ export interface StreamRecord {
 export interface BatchRules {
   readonly bisect: boolean;
   readonly reportsFailures: boolean;
-  /** -1: without end. */
+  /** -1: unlimited. */
   readonly maxRetries: number;
-  /** -1: any age. */
+  /** -1: unlimited. */
   readonly maxAgeSeconds: number;
 }
 
-export interface BatchEffects<R extends StreamRecord> {
-  /** The function's answer as JSON text; throws when the invocation failed. */
+export interface BatchEffects<R extends Positioned> {
+  /** Returns the function's answer as JSON text; throws if the invocation failed. */
   invoke(records: readonly R[]): Promise<string>;
-  /** All records up to this one are done with: it survives a crash. */
+  /** Saves that all records up to this one are processed; the position survives a crash. */
   checkpoint(sequenceNumber: string): Promise<void>;
-  /** Tells the on-failure destination which records were given up. */
+  /** Reports abandoned records to the on-failure destination. */
   giveUp(records: readonly R[], reason: GivenUp, invocations: number): Promise<void>;
-  /** Throws when the source is stopping: an invocation that was broken off is no failure of the records. */
+  /** Throws if the source is stopping: an invocation that a stop interrupts does not count as a failure. */
   assertRunning(): void;
-  /** Waits before a repetition. Throws when the source is stopping. */
+  /** Waits before a retry. Throws if the source is stopping. */
   pause(failures: number): Promise<void>;
   now(): number;
 }
@@ -39,15 +39,15 @@ interface Part<R> {
   readonly failures: number;
 }
 
-/** Settles when every record was processed or given up, in the stream's order. */
-export async function processBatch<R extends StreamRecord>(
+/** Resolves when every record is processed or abandoned, in the stream's order. */
+export async function processBatch<R extends Positioned>(
   records: readonly R[],
   rules: BatchRules,
   effects: BatchEffects<R>,
 ): Promise<void> {
   const parts: Part<R>[] = [{ records, failures: 0 }];
   for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
-    const fresh = await giveUpTheOld(part, rules, effects);
+    const fresh = await abandonOld(part, rules, effects);
     if (fresh.length === 0) continue;
     const done = await attempt(fresh, rules, effects);
     const rest = fresh.slice(done.count);
@@ -58,7 +58,7 @@ export async function processBatch<R extends StreamRecord>(
   }
 }
 
-async function giveUpTheOld<R extends StreamRecord>(
+async function abandonOld<R extends Positioned>(
   { records, failures }: Part<R>,
   { maxAgeSeconds }: BatchRules,
   effects: BatchEffects<R>,
@@ -71,8 +71,8 @@ async function giveUpTheOld<R extends StreamRecord>(
   return records.slice(old.length);
 }
 
-/** How many records from the first on are done, and whether the function threw instead of reporting. */
-async function attempt<R extends StreamRecord>(
+/** The number of records processed from the start, and whether the function threw instead of reporting failures. */
+async function attempt<R extends Positioned>(
   records: readonly R[],
   { reportsFailures }: BatchRules,
   effects: BatchEffects<R>,
@@ -91,8 +91,8 @@ async function attempt<R extends StreamRecord>(
   return { count: lowest === -1 ? records.length : lowest, threw: false };
 }
 
-/** A split does not use up a retry: neither in halves after an error, nor at the record that was reported. */
-async function partsAfterFailure<R extends StreamRecord>(
+/** A split uses up no retry, whether in halves after an error or at the reported record. */
+async function partsAfterFailure<R extends Positioned>(
   rest: readonly R[],
   { failures, count, threw }: { failures: number; count: number; threw: boolean },
   { bisect, maxRetries }: BatchRules,
@@ -114,7 +114,7 @@ async function partsAfterFailure<R extends StreamRecord>(
   return [{ records: rest, failures: failures + 1 }];
 }
 
-async function abandon<R extends StreamRecord>(
+async function abandon<R extends Positioned>(
   records: readonly R[],
   reason: GivenUp,
   invocations: number,
@@ -124,4 +124,35 @@ async function abandon<R extends StreamRecord>(
   if (last === undefined) return;
   await effects.giveUp(records, reason, invocations);
   await effects.checkpoint(last.dynamodb.SequenceNumber);
+}
+
+/** Records that are handed over together. */
+export interface Batch<R> {
+  readonly wanted: readonly R[];
+  /** The batch covers all records up to this one, unwanted ones included. */
+  readonly last: R;
+}
+
+/** Below the 6 MB limit of an invocation. */
+const BATCH_BYTES = 5_500_000;
+
+/** Cuts records, in their order, into batches of at most `size` wanted ones that each fit an invocation. */
+export function batchesOf<R>(records: readonly R[], isWanted: (record: R) => boolean, size: number): Batch<R>[] {
+  const batches: { wanted: R[]; last: R }[] = [];
+  let bytes = 0;
+  for (const record of records) {
+    const current = batches.at(-1);
+    const wanted = isWanted(record) ? [record] : [];
+    const more = wanted.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(record));
+    const isFull = current !== undefined && wanted.length > 0 && current.wanted.length === size;
+    if (current === undefined || isFull || bytes + more > BATCH_BYTES) {
+      batches.push({ wanted, last: record });
+      bytes = more;
+    } else {
+      current.wanted.push(...wanted);
+      current.last = record;
+      bytes += more;
+    }
+  }
+  return batches;
 }

@@ -1,95 +1,130 @@
-/** Reads streams for all their event sources: each record is asked for and parsed once, however far one source is behind another. */
-import * as z from "zod/mini";
-import type { AwsCall } from "./aws-json.ts";
+/** Reads a stream for all its event sources: each record is fetched and parsed once, even if the sources are at different positions. */
+import type { AttributeValue, _Record as SdkRecord } from "@aws-sdk/client-dynamodb-streams";
 
-const RecordSchema = z.looseObject({
-  eventName: z.string(),
-  dynamodb: z.looseObject({ SequenceNumber: z.string(), ApproximateCreationDateTime: z.number() }),
-});
-const Answer = z.object({ Records: z.array(RecordSchema), NextShardIterator: z.nullish(z.string()) });
-export type StreamRecord = z.infer<typeof RecordSchema>;
+/** A record as Lambda hands it to a function: binary values are base64 text, the time is in seconds since the epoch. */
+export interface StreamRecord extends Readonly<Record<string, unknown>> {
+  readonly dynamodb: {
+    readonly SequenceNumber: string;
+    readonly ApproximateCreationDateTime: number;
+    readonly [name: string]: unknown;
+  };
+}
 
-/** A place in a stream, and what it tells if any source may want it. */
-export interface Told {
+/** One position of the stream. */
+export interface StreamEntry {
   readonly sequenceNumber: string;
+  /** Undefined if no source wants the record. */
   readonly record: StreamRecord | undefined;
 }
 
 export interface StreamPage {
   /** In the order of the stream. */
-  readonly told: readonly Told[];
-  /** Undefined after the shard's end. */
+  readonly entries: readonly StreamEntry[];
+  /** Iterator of the next page; undefined after the shard's end. */
   readonly next: string | undefined;
 }
 
-/** A stream answers no more at once. */
-const PAGE_RECORDS = 1_000;
-/** For sources that are behind: of the records that somebody may want, with all that each of them holds. */
-export const KEPT_RECORDS = 10_000;
-/** Places of the others, of which nothing is kept. */
-const KEPT_PLACES = 100_000;
+export type GetRecords = (
+  iterator: string,
+  limit: number,
+) => Promise<{ readonly Records?: readonly SdkRecord[] | undefined; readonly NextShardIterator?: string | undefined }>;
 
-/** By iterator: the server names equal places alike. Nothing is gained, and nothing lost, with one that does not. */
+/** GetRecords returns at most this many records. */
+const PAGE_RECORDS = 1_000;
+/** Records in the cache, with their images, for sources that lag behind. */
+export const CACHED_RECORDS = 10_000;
+/** Entries in the cache, those without a record included. */
+const CACHED_ENTRIES = 100_000;
+
+/** A cache by iterator. It relies on the bundled server naming equal positions alike; with other names it only saves nothing. */
 export class StreamPages {
-  readonly #streams: AwsCall;
-  readonly #isWanted: (record: StreamRecord) => boolean;
-  readonly #asked = new Map<string, Promise<StreamPage>>();
-  /** None is empty: at the stream's end there may be more the next time. */
-  readonly #kept = new Map<string, StreamPage>();
-  #places = 0;
+  readonly #getRecords: GetRecords;
+  readonly #isWanted: (record: SdkRecord) => boolean;
+  readonly #pending = new Map<string, Promise<StreamPage>>();
+  /** Holds no empty page: at the stream's end the next read may find records. */
+  readonly #cached = new Map<string, StreamPage>();
+  #entries = 0;
   #records = 0;
 
-  /** @param isWanted by any source. */
-  constructor(streams: AwsCall, isWanted: (record: StreamRecord) => boolean) {
-    this.#streams = streams;
+  /** @param isWanted whether any source wants the record. */
+  constructor(getRecords: GetRecords, isWanted: (record: SdkRecord) => boolean) {
+    this.#getRecords = getRecords;
     this.#isWanted = isWanted;
   }
 
-  /** From this place on: what is known, or else what the stream answers now. */
+  /** The cached entries from this position on, or the stream's next page if there are none. */
   async read(iterator: string): Promise<StreamPage> {
-    const told: Told[] = [];
+    const entries: StreamEntry[] = [];
     let next: string | undefined = iterator;
-    while (next !== undefined && told.length < PAGE_RECORDS) {
-      const known = this.#kept.get(next);
+    while (next !== undefined && entries.length < PAGE_RECORDS) {
+      const known = this.#cached.get(next);
       if (known === undefined) break;
-      told.push(...known.told);
+      entries.push(...known.entries);
       next = known.next;
     }
-    return told.length > 0 || next === undefined ? { told, next } : this.#ask(next);
+    return entries.length > 0 || next === undefined ? { entries, next } : this.#fetch(next);
   }
 
-  /** Once for all who ask at the same time. */
-  #ask(iterator: string): Promise<StreamPage> {
-    const asked = this.#asked.get(iterator) ?? this.#read(iterator).finally(() => this.#asked.delete(iterator));
-    this.#asked.set(iterator, asked);
-    return asked;
+  /** Sources that ask for the same page at the same time share one call. */
+  #fetch(iterator: string): Promise<StreamPage> {
+    const pending = this.#pending.get(iterator) ?? this.#call(iterator).finally(() => this.#pending.delete(iterator));
+    this.#pending.set(iterator, pending);
+    return pending;
   }
 
-  async #read(ShardIterator: string): Promise<StreamPage> {
-    const answer = await this.#streams("GetRecords", { ShardIterator, Limit: PAGE_RECORDS });
-    const { Records, NextShardIterator } = z.parse(Answer, answer);
-    const told = Records.map((record) => ({
-      sequenceNumber: record.dynamodb.SequenceNumber,
-      record: this.#isWanted(record) ? record : undefined,
+  async #call(iterator: string): Promise<StreamPage> {
+    const { Records = [], NextShardIterator } = await this.#getRecords(iterator, PAGE_RECORDS);
+    const entries = Records.map((record) => ({
+      sequenceNumber: record.dynamodb?.SequenceNumber ?? "",
+      record: this.#isWanted(record) ? lambdaRecord(record) : undefined,
     }));
-    const page = { told, next: NextShardIterator ?? undefined };
-    if (told.length > 0) this.#keep(ShardIterator, page);
+    const page = { entries, next: NextShardIterator };
+    if (entries.length > 0) this.#keep(iterator, page);
     return page;
   }
 
-  /** The oldest are forgotten first. */
+  /** Evicts the oldest pages first. */
   #keep(iterator: string, page: StreamPage): void {
-    this.#kept.set(iterator, page);
+    this.#cached.set(iterator, page);
     this.#count(page, 1);
-    for (const [oldest, forgotten] of this.#kept) {
-      if (this.#records <= KEPT_RECORDS && this.#places <= KEPT_PLACES) return;
-      this.#kept.delete(oldest);
-      this.#count(forgotten, -1);
+    for (const [oldest, evicted] of this.#cached) {
+      if (this.#records <= CACHED_RECORDS && this.#entries <= CACHED_ENTRIES) return;
+      this.#cached.delete(oldest);
+      this.#count(evicted, -1);
     }
   }
 
-  #count({ told }: StreamPage, sign: 1 | -1): void {
-    this.#places += sign * told.length;
-    this.#records += sign * told.filter(({ record }) => record !== undefined).length;
+  #count({ entries }: StreamPage, sign: 1 | -1): void {
+    this.#entries += sign * entries.length;
+    this.#records += sign * entries.filter(({ record }) => record !== undefined).length;
   }
 }
+
+type Image = Readonly<Record<string, AttributeValue>>;
+
+function lambdaRecord({ dynamodb = {}, ...record }: SdkRecord): StreamRecord {
+  const { Keys, OldImage, NewImage, SequenceNumber = "", ApproximateCreationDateTime, ...rest } = dynamodb;
+  return {
+    ...record,
+    dynamodb: {
+      ...rest,
+      ApproximateCreationDateTime: (ApproximateCreationDateTime?.getTime() ?? 0) / 1_000,
+      SequenceNumber,
+      ...(Keys !== undefined && { Keys: lambdaImage(Keys) }),
+      ...(OldImage !== undefined && { OldImage: lambdaImage(OldImage) }),
+      ...(NewImage !== undefined && { NewImage: lambdaImage(NewImage) }),
+    },
+  };
+}
+
+const lambdaImage = (image: Image): object =>
+  Object.fromEntries(Object.entries(image).map(([name, value]) => [name, lambdaValue(value)]));
+
+function lambdaValue(value: AttributeValue): object {
+  if (value.B !== undefined) return { B: base64(value.B) };
+  if (value.BS !== undefined) return { BS: value.BS.map(base64) };
+  if (value.M !== undefined) return { M: lambdaImage(value.M) };
+  return value.L === undefined ? value : { L: value.L.map(lambdaValue) };
+}
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");

@@ -1,23 +1,28 @@
-/** An event source on a table's stream: polls its shards in order and hands the records to a function in batches. */
+/** An event source on a table's stream: polls its shards in order, hands the records to a function, and saves its position. */
 import { createHash, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { open, rename } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
+import {
+  DescribeStreamCommand,
+  type DynamoDBStreamsClient,
+  GetShardIteratorCommand,
+  TrimmedDataAccessException,
+} from "@aws-sdk/client-dynamodb-streams";
 import * as z from "zod/mini";
-import { type AwsCall, AwsError } from "./aws-json.ts";
-import { messageOf } from "./error.ts";
+import { codeOf, messageOf } from "./error.ts";
+import type { RunningSource } from "./event-source.ts";
 import type { LocalFunction } from "./function.ts";
 import { functionArn, REGION } from "./names.ts";
-import type { Positions } from "./positions.ts";
-import type { RunningSource } from "./sources.ts";
 import type { Stack } from "./stack.ts";
-import { type GivenUp, processBatch } from "./stream-batch.ts";
-import { type Batch, batchesOf } from "./stream-batches.ts";
-import type { StreamPage, StreamPages, StreamRecord, Told } from "./stream-pages.ts";
+import { type Batch, batchesOf, type GivenUp, processBatch } from "./stream-batch.ts";
+import type { StreamEntry, StreamPage, StreamPages, StreamRecord } from "./stream-pages.ts";
 
 export interface StreamSource {
   readonly mapping: Stack["eventSources"][number];
   readonly target: LocalFunction;
-  readonly streams: AwsCall;
-  /** By the filter of the mapping. */
+  readonly streams: DynamoDBStreamsClient;
+  /** The filter of the mapping. */
   readonly isWanted: (record: StreamRecord) => boolean;
   /** Shared with the other sources of the stream. */
   readonly pages: StreamPages;
@@ -29,20 +34,18 @@ export interface StreamSource {
   readonly log: (text: string) => void;
 }
 
-/** Between looks at a stream without news: short while something goes on, longer when nothing has for a while. */
+/** Pause between polls of a stream without news: short after recent activity, longer after a quiet time. */
 const POLL_BUSY_MS = 50;
 const POLL_QUIET_MS = 250;
 const QUIET_AFTER_MS = 10_000;
-/** Between two looks at least, however much goes on: under load there is news all the time, and it comes in larger batches. */
+/** Minimum pause between polls. Under load there are always new records; the pause makes the batches larger. */
 const POLL_GAP_MS = 20;
-/** Lambda's own pause between repetitions grows too; people who wait for a test are less patient. */
-const PAUSE_MS = { first: 100, longest: 1_000 } as const;
+/** Pause before a retry, doubled each time. Lambda's grows further; tests wait for this one. */
+const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
-/** Position of a shard that holds no more and gets no more. */
+/** Position of a shard that is read to its end. */
 const CLOSED = "closed";
 
-const Shards = z.object({ StreamDescription: z.object({ Shards: z.array(z.object({ ShardId: z.string() })) }) });
-const Iterator = z.object({ ShardIterator: z.string() });
 export function startStreamSource(source: StreamSource): RunningSource {
   const loop = new Loop(source);
   const running = loop.run();
@@ -102,16 +105,16 @@ class Loop {
     clearTimeout(timer);
   }
 
-  /** Shards in the order in which they came to be: a record and its successor are never swapped. */
+  /** Reads shards in the order of their creation, so that a record and its successor never change places. */
   async #readShards(): Promise<number> {
     if (this.#shards.length === 0) this.#shards = await this.#listShards();
-    const isWanted = ({ record }: Told): boolean => record !== undefined && this.#source.isWanted(record);
+    const isWanted = ({ record }: StreamEntry): boolean => record !== undefined && this.#source.isWanted(record);
     let count = 0;
     for (const shard of this.#shards) {
       if (this.#source.positions.get(this.#key(shard)) === CLOSED) continue;
       const page = await this.#readPage(shard);
-      count += page.told.length;
-      for (const batch of batchesOf(page.told, isWanted, this.#batchSize)) await this.#process(shard, batch);
+      count += page.entries.length;
+      for (const batch of batchesOf(page.entries, isWanted, this.#batchSize)) await this.#process(shard, batch);
       if (page.next !== undefined) this.#iterators.set(shard, page.next);
       else await this.#close(shard);
     }
@@ -124,31 +127,33 @@ class Loop {
   }
 
   async #listShards(): Promise<string[]> {
-    const answer = await this.#source.streams("DescribeStream", { StreamArn: this.#source.streamArn });
-    return z.parse(Shards, answer).StreamDescription.Shards.map(({ ShardId }) => ShardId);
+    const { streams, streamArn: StreamArn } = this.#source;
+    const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
+    return (StreamDescription?.Shards ?? []).map(({ ShardId = "" }) => ShardId);
   }
 
   async #readPage(shard: string): Promise<StreamPage> {
     return this.#source.pages.read(this.#iterators.get(shard) ?? (await this.#iterator(shard)));
   }
 
-  /** After the last record that is done with; from the start where that one has left the stream. */
-  async #iterator(shard: string): Promise<string> {
-    const { streams, streamArn, positions } = this.#source;
-    const position = positions.get(this.#key(shard));
-    const shardOf = { StreamArn: streamArn, ShardId: shard };
-    const start = { ...shardOf, ShardIteratorType: "TRIM_HORIZON" };
-    if (position === undefined) return z.parse(Iterator, await streams("GetShardIterator", start)).ShardIterator;
-    try {
-      const after = { ...shardOf, ShardIteratorType: "AFTER_SEQUENCE_NUMBER", SequenceNumber: position };
-      return z.parse(Iterator, await streams("GetShardIterator", after)).ShardIterator;
-    } catch (error) {
-      if (!(error instanceof AwsError) || error.code !== "TrimmedDataAccessException") throw error;
-      return z.parse(Iterator, await streams("GetShardIterator", start)).ShardIterator;
-    }
+  /** Starts after the saved position, or at the shard's beginning if the stream no longer holds that position. */
+  async #iterator(ShardId: string): Promise<string> {
+    const { streams, streamArn: StreamArn, positions } = this.#source;
+    const SequenceNumber = positions.get(this.#key(ShardId));
+    const ask = async (start: { ShardIteratorType: "TRIM_HORIZON" | "AFTER_SEQUENCE_NUMBER" }): Promise<string> => {
+      const command = new GetShardIteratorCommand({ StreamArn, ShardId, ...start });
+      return (await streams.send(command)).ShardIterator ?? "";
+    };
+    const beginning = { ShardIteratorType: "TRIM_HORIZON" } as const;
+    if (SequenceNumber === undefined) return ask(beginning);
+    const saved = { ShardIteratorType: "AFTER_SEQUENCE_NUMBER", SequenceNumber } as const;
+    return ask(saved).catch((error: unknown) => {
+      if (error instanceof TrimmedDataAccessException) return ask(beginning);
+      throw error;
+    });
   }
 
-  async #process(shard: string, batch: Batch<Told>): Promise<void> {
+  async #process(shard: string, batch: Batch<StreamEntry>): Promise<void> {
     const { mapping, target, positions } = this.#source;
     const wanted = batch.wanted.flatMap(({ record }) => record ?? []);
     const rules = {
@@ -169,11 +174,11 @@ class Loop {
   }
 
   async #pause(failures: number): Promise<void> {
-    const pauseMs = Math.min(PAUSE_MS.first * 2 ** (failures - 1), PAUSE_MS.longest);
+    const pauseMs = Math.min(RETRY_MS.first * 2 ** (failures - 1), RETRY_MS.longest);
     await wait(pauseMs, undefined, { signal: this.#stopping.signal });
   }
 
-  /** The record as Lambda passes it on: the server's own names of places replaced by the template's. */
+  /** The record with the template's names of region and stream in place of the server's. */
   #eventRecord(shard: string, record: StreamRecord): object {
     const { mapping } = this.#source;
     const identity = `${this.#source.streamArn}/${shard}/${record.dynamodb.SequenceNumber}`;
@@ -185,7 +190,7 @@ class Loop {
     };
   }
 
-  /** Positions only, as Lambda sends them: the records themselves are still in the stream. */
+  /** Sends positions only, as Lambda does: the stream still holds the records. */
   async #giveUp(shard: string, records: readonly StreamRecord[], reason: GivenUp, invocations: number): Promise<void> {
     const { mapping, target, onFailure } = this.#source;
     const at = (index: number): string =>
@@ -215,4 +220,47 @@ class Loop {
   #key(shard: string): string {
     return `${this.#source.mapping.id}/${shard}`;
   }
+}
+
+/** The checkpoints of event sources: by `source/shard`, the sequence number of the last processed record. */
+export interface Positions {
+  get(key: string): string | undefined;
+  set(key: string, sequenceNumber: string): Promise<void>;
+}
+
+const Stored = z.record(z.string(), z.string());
+
+/**
+ * @param file keeps the positions over restarts and crashes; undefined keeps them in memory.
+ * @param isNew the table is new, and with it the stream: saved positions are of an older one.
+ */
+export function openPositions(file: string | undefined, isNew: boolean): Positions {
+  const positions = new Map(file === undefined || isNew ? [] : Object.entries(readPositions(file)));
+  let writing = Promise.resolve();
+  return {
+    get: (key) => positions.get(key),
+    set(key, sequenceNumber) {
+      positions.set(key, sequenceNumber);
+      if (file === undefined) return Promise.resolve();
+      writing = writing.then(() => replaceFile(file, JSON.stringify(Object.fromEntries(positions))));
+      return writing;
+    },
+  };
+}
+
+function readPositions(file: string): Record<string, string> {
+  try {
+    return z.parse(Stored, JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return {};
+    throw error;
+  }
+}
+
+/** A crash leaves the old file or the new one, never a part of it: at worst a batch is repeated. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  const handle = await open(`${file}.new`, "w");
+  await handle.writeFile(text);
+  await handle.close();
+  await rename(`${file}.new`, file);
 }

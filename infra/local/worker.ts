@@ -1,23 +1,23 @@
-/** The inside of one function environment: loads the bundle once and answers one invocation after the other, as Lambda's runtime does. */
+/** The code inside a function environment: loads the bundle once and answers one invocation after the other, as Lambda's runtime does. */
 import module from "node:module";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { replaceConsole } from "./console.ts";
-import type { FromWorker, Invocation, ToWorker, WorkerData } from "./protocol.ts";
+import type { FromWorker, Invocation, ToWorker, WorkerData } from "./environment.ts";
 
 type Handler = (event: unknown, context: object) => unknown;
 type StreamHandler = (event: unknown, stream: ResponseStream, context: object) => unknown;
 
-/** Which exported handlers stream, and how they are called. */
+/** The exported handlers that stream. */
 const streaming = new WeakMap<Handler, StreamHandler>();
 
 const isHandler = (value: unknown): value is Handler => typeof value === "function";
 
-/** Made by `environment.ts` in this process. A schema library would double the time that an environment takes to start. */
+/** Written by environment.ts. It is not parsed: a schema library would double the start time of an environment. */
 const data: WorkerData = workerData;
 
-/** The body of a streamed response. One chunk is on its way at a time: a slow reader slows the function. */
+/** The body of a streamed response. One chunk is in flight at a time, so a slow reader slows the function. */
 class ResponseStream extends Writable {
   #metadata: string | undefined;
   #pulled: (() => void) | undefined;
@@ -59,7 +59,7 @@ class ResponseStream extends Writable {
   }
 }
 
-/** The global that Lambda's runtime gives to functions which stream. */
+/** The global object that Lambda's runtime gives to streaming functions. */
 const awslambda = {
   streamifyResponse(handler: StreamHandler): Handler {
     const marked = (): never => {
@@ -80,7 +80,7 @@ function handlerOf(loaded: unknown): Handler {
   if (typeof loaded === "object" && loaded !== null && "handler" in loaded && isHandler(loaded.handler)) {
     return loaded.handler;
   }
-  throw new Error("the bundle exports no function `handler`");
+  throw new Error("the bundle does not export a function `handler`");
 }
 
 let current: ResponseStream | undefined;
@@ -90,7 +90,7 @@ async function serve(port: MessagePort): Promise<void> {
   Object.assign(globalThis, { awslambda });
   if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
   const send = (message: FromWorker): void => port.postMessage(message);
-  // Sent as messages, so that the lines of an invocation are there before its answer.
+  // Lines travel as messages, so that those of an invocation arrive before its answer.
   replaceConsole(
     data.logLevel,
     () => requestId,
@@ -144,5 +144,5 @@ function contextOf(invocation: Invocation): object {
   };
 }
 
-if (parentPort === null) throw new Error("this file is the inside of a worker thread");
+if (parentPort === null) throw new Error("this file runs in a worker thread only");
 await serve(parentPort);

@@ -1,6 +1,6 @@
 /** A real DynamoDB server behind a proxy that can throttle, fail, lose replies, hang, and answer in pieces. */
 import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { text } from "node:stream/consumers";
 import { CreateTableCommand, DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
@@ -8,7 +8,6 @@ import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { post } from "../../infra/local/aws-json.ts";
 import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 
 type Json = Record<string, unknown>;
@@ -193,11 +192,16 @@ function split(operation: string, body: Json, share: number): { sent: Json; left
 
 async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, body: Json) {
   const same = ["x-amz-target", "authorization", "x-amz-date"].map((name) => [name, String(headers[name])]);
-  const answer = await post(
-    endpoint,
-    { "content-type": "application/x-amz-json-1.0", ...Object.fromEntries(same) },
-    JSON.stringify(body),
-  );
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  // Not `fetch`, which takes four times as much processor time.
+  sendHttp(endpoint, {
+    method: "POST",
+    headers: { "content-type": "application/x-amz-json-1.0", ...Object.fromEntries(same) },
+  })
+    .once("response", resolve)
+    .once("error", reject)
+    .end(JSON.stringify(body));
+  const answer = await promise;
   return { status: answer.statusCode ?? 0, text: await text(answer) };
 }
 

@@ -1,7 +1,7 @@
 /** The authorizer of the local gateway does what API Gateway's documentation says of a TOKEN authorizer. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { createAuthorizer } from "../../infra/local/authorizer.ts";
+import { createAuthorizer } from "../../infra/local/authorizers.ts";
 import { InvocationError } from "../../infra/local/environment.ts";
 import type { LocalService } from "../../infra/local/service.ts";
 import { authorizerScheme, fixtureTemplate, startFixture } from "./local-fixture.ts";

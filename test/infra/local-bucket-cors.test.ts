@@ -1,8 +1,8 @@
 /** Which pages the local bucket lets in: as S3 reads the rules of a bucket. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { originHeaders, preflight } from "../../infra/local/bucket-cors.ts";
 import { Bucket } from "../../infra/local/resources.ts";
+import { corsHeaders, preflight } from "../../infra/local/s3.ts";
 
 const bucketWith = (...CorsRules: object[]) => ({
   ...z.parse(Bucket, CorsRules.length === 0 ? {} : { CorsConfiguration: { CorsRules } }),
@@ -18,14 +18,14 @@ const asking = (method: string, names?: string) => ({
 
 test("a bucket without rules lets in nobody", () => {
   for (const bucket of [undefined, bucketWith()]) {
-    expect(originHeaders(bucket, "GET", { origin })).toEqual({});
+    expect(corsHeaders(bucket, "GET", { origin })).toEqual({});
     expect(preflight(bucket, asking("GET"))).toBe("AccessForbidden");
   }
 });
 
 test("a request without an origin gets nothing, and a preflight without a question is none", () => {
   const bucket = bucketWith({ AllowedOrigins: ["*"], AllowedMethods: ["GET"] });
-  expect(originHeaders(bucket, "GET", {})).toEqual({});
+  expect(corsHeaders(bucket, "GET", {})).toEqual({});
   expect(preflight(bucket, { origin })).toBe("BadRequest");
   expect(preflight(bucket, { "access-control-request-method": "GET" })).toBe("BadRequest");
 });
@@ -47,8 +47,8 @@ test("the first rule that fits the origin, the method and each header answers", 
     { AllowedOrigins: [origin], AllowedMethods: ["GET"], ExposedHeaders: ["ETag"] },
     { AllowedOrigins: [origin], AllowedMethods: ["GET", "PUT"], AllowedHeaders: ["Content-Type"] },
   );
-  expect(originHeaders(bucket, "GET", { origin })).toMatchObject({ "Access-Control-Expose-Headers": "ETag" });
-  expect(originHeaders(bucket, "PUT", { origin })).not.toHaveProperty("Access-Control-Expose-Headers");
+  expect(corsHeaders(bucket, "GET", { origin })).toMatchObject({ "Access-Control-Expose-Headers": "ETag" });
+  expect(corsHeaders(bucket, "PUT", { origin })).not.toHaveProperty("Access-Control-Expose-Headers");
   expect(preflight(bucket, asking("GET", "content-type"))).toMatchObject({
     "Access-Control-Allow-Origin": origin,
     "Access-Control-Allow-Methods": "GET, PUT",

@@ -1,11 +1,11 @@
 /** Fair queueing of the local service: a company with a backlog does not hold up one that has a message now and then. */
+import { CreateQueueCommand, SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { FairLine } from "../../infra/local/fair-line.ts";
 import { queueUrl } from "../../infra/local/names.ts";
-import { startQueueSource } from "../../infra/local/queue-source.ts";
-import { depthOf, type QueueServer, startQueues } from "../../infra/local/queues.ts";
+import { FairQueue, startQueueSource } from "../../infra/local/queue-source.ts";
 import { EventSourceMapping, LambdaFunction } from "../../infra/local/resources.ts";
+import { depthOf, type QueueServer, startQueues } from "../../infra/local/sqs.ts";
 
 const NAME = "Fair";
 const QUEUE = `arn:aws:sqs:us-east-1:000000000000:${NAME}`;
@@ -21,7 +21,7 @@ const Event = z.object({
 
 describe("a line of messages", () => {
   it("gives the group with the fewest in work, and of those alike the one that has been in line longest", () => {
-    const line = new FairLine<{ group: string; sinceMs: number; name: string }>();
+    const line = new FairQueue<{ group: string; sinceMs: number; name: string }>();
     for (const [i, name] of ["a1", "a2", "a3", "b1"].entries()) line.push({ group: name[0] ?? "", sinceMs: i, name });
     const taken = Array.from({ length: 4 }, () => line.take());
     expect(taken.map((entry) => entry?.name)).toEqual(["a1", "b1", "a2", "a3"]);
@@ -44,12 +44,14 @@ describe("the local queue", () => {
 
   it("lets a message of another group pass a backlog, tells functions the group, and hands out each message once", async () => {
     const QueueUrl = queueUrl(queues.endpoint, NAME);
-    await queues.sqs("CreateQueue", { QueueName: NAME, Attributes: { VisibilityTimeout: "30" } });
+    await queues.sqs.send(new CreateQueueCommand({ QueueName: NAME, Attributes: { VisibilityTimeout: "30" } }));
     const send = (MessageGroupId: string, bodies: string[]) =>
-      queues.sqs("SendMessageBatch", {
-        QueueUrl,
-        Entries: bodies.map((MessageBody, i) => ({ Id: String(i), MessageBody, MessageGroupId })),
-      });
+      queues.sqs.send(
+        new SendMessageBatchCommand({
+          QueueUrl,
+          Entries: bodies.map((MessageBody, i) => ({ Id: String(i), MessageBody, MessageGroupId })),
+        }),
+      );
     for (let i = 0; i < 10; i++)
       await send(
         "busy",

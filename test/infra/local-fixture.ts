@@ -1,8 +1,10 @@
 /** A small template with one of each kind of resource, and functions that show what the local runtime does with them. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
+import { GetCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
-import { dynamoDbAt, sqsAt } from "../../infra/local/aws-json.ts";
+import { documentsAt, sqsAt } from "../../infra/local/clients.ts";
 import { queueUrl } from "../../infra/local/names.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 
@@ -290,31 +292,31 @@ export function startFixture(dataDir?: string, template: object = fixtureTemplat
   });
 }
 
-export const putItem = ({ outputs }: LocalService, pk: string): Promise<unknown> =>
-  dynamoDbAt(outputs.DynamoDbEndpoint)("PutItem", {
-    TableName: outputs.TableName,
-    Item: { pk: { S: pk }, sk: { S: "item" } },
-  });
-
-export async function getItem({ outputs }: LocalService, pk: string): Promise<boolean> {
-  const Key = { pk: { S: pk }, sk: { S: "item" } };
-  const answer = await dynamoDbAt(outputs.DynamoDbEndpoint)("GetItem", { TableName: outputs.TableName, Key });
-  return z.parse(z.object({ Item: z.optional(z.unknown()) }), answer).Item !== undefined;
+export async function putItem({ outputs }: LocalService, pk: string, more: object = {}): Promise<void> {
+  const { TableName, DynamoDbEndpoint } = outputs;
+  await documentsAt(DynamoDbEndpoint).send(new PutCommand({ TableName, Item: { pk, sk: "item", ...more } }));
 }
 
-export const sendTo = ({ outputs }: LocalService, queueName: string, MessageBody: string): Promise<unknown> =>
-  sqsAt(outputs.SqsEndpoint)("SendMessage", { QueueUrl: queueUrl(outputs.SqsEndpoint, queueName), MessageBody });
+export async function getItem({ outputs }: LocalService, pk: string): Promise<boolean> {
+  const { TableName, DynamoDbEndpoint } = outputs;
+  const command = new GetCommand({ TableName, Key: { pk, sk: "item" } });
+  return (await documentsAt(DynamoDbEndpoint).send(command)).Item !== undefined;
+}
 
-const Received = z.object({ Messages: z._default(z.array(z.object({ Body: z.string() })), []) });
+export async function sendTo({ outputs }: LocalService, queueName: string, MessageBody: string): Promise<void> {
+  const QueueUrl = queueUrl(outputs.SqsEndpoint, queueName);
+  await sqsAt(outputs.SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
+}
 
-/** Takes messages out of a queue until `count` have come. Ends by the test's own timeout when they do not. */
+/** Takes messages out of a queue until `count` have come. Only the test's own timeout ends the wait. */
 export async function takeFrom({ outputs }: LocalService, queueName: string, count: number): Promise<string[]> {
   const QueueUrl = queueUrl(outputs.SqsEndpoint, queueName);
   const request = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5, VisibilityTimeout: 600 };
+  const sqs = sqsAt(outputs.SqsEndpoint);
   const bodies: string[] = [];
   while (bodies.length < count) {
-    const { Messages } = z.parse(Received, await sqsAt(outputs.SqsEndpoint)("ReceiveMessage", request));
-    bodies.push(...Messages.map(({ Body }) => Body));
+    const { Messages = [] } = await sqs.send(new ReceiveMessageCommand(request));
+    bodies.push(...Messages.map(({ Body = "" }) => Body));
   }
   return bodies;
 }

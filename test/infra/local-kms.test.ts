@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openKms } from "#shared/aws/kms.ts";
 import { type KeyServer, startKms } from "../../infra/local/kms.ts";
-import { keyRefusal } from "../../infra/local/kms-rights.ts";
 import { keyArn } from "../../infra/local/names.ts";
+import { keyRefusal } from "../../infra/local/rights.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-kms-"));
 const started: KeyServer[] = [];

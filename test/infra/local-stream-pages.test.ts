@@ -1,31 +1,31 @@
-/** What the local event sources read of a stream: all of it, in order, each record asked for once while it is kept. */
+/** The local event sources read all of a stream, in order, and fetch each record once while it is in the cache. */
+import type { _Record as StreamRecord } from "@aws-sdk/client-dynamodb-streams";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { KEPT_RECORDS, StreamPages, type StreamRecord } from "../../infra/local/stream-pages.ts";
+import { CACHED_RECORDS, type GetRecords, StreamPages } from "../../infra/local/stream-pages.ts";
 
 const recordOf = (n: number): StreamRecord => ({
   eventName: "INSERT",
-  dynamodb: { SequenceNumber: String(n), ApproximateCreationDateTime: 0, NewImage: { n: { N: String(n) } } },
+  dynamodb: { SequenceNumber: String(n), ApproximateCreationDateTime: new Date(0), NewImage: { n: { N: String(n) } } },
 });
 
-/** A stream of so many records, of which a call answers some at a time; its iterators are places. */
+/** A stream of so many records, of which a call returns some at a time; its iterators are positions. */
 function streamOf(length: () => number, answered: (limit: number) => number) {
   const asked: number[] = [];
-  const call = async (_: string, body: object): Promise<unknown> => {
-    const { ShardIterator, Limit } = Object.assign({ ShardIterator: "", Limit: 0 }, body);
-    const from = Number(ShardIterator);
-    const to = Math.min(length(), from + answered(Limit));
+  const call: GetRecords = async (iterator, limit) => {
+    const from = Number(iterator);
+    const to = Math.min(length(), from + answered(limit));
     for (let n = from; n < to; n++) asked.push(n);
     return { Records: Array.from({ length: to - from }, (_, i) => recordOf(from + i)), NextShardIterator: String(to) };
   };
   return { call, asked };
 }
 
-const isEven = (record: StreamRecord): boolean => Number(record.dynamodb.SequenceNumber) % 2 === 0;
+const isEven = (record: StreamRecord): boolean => Number(record.dynamodb?.SequenceNumber) % 2 === 0;
 
-test("law: whoever reads when, each source is told every place once and in order, and nothing is asked for twice", async () => {
+test("law: in any order of reads, each source sees every position once and in order, and no record is fetched twice", async () => {
   const step = fc.record({
-    // At the same moment.
+    // Sources that read at the same time.
     readers: fc.uniqueArray(fc.nat({ max: 2 }), { minLength: 1 }),
     grows: fc.nat({ max: 30 }),
     answered: fc.integer({ min: 1, max: 20 }),
@@ -39,17 +39,17 @@ test("law: whoever reads when, each source is told every place once and in order
         (limit) => Math.min(limit, most),
       );
       const pages = new StreamPages(call, isEven);
-      const sources = Array.from({ length: 3 }, () => ({ next: "0", told: [] as number[] }));
+      const sources = Array.from({ length: 3 }, () => ({ next: "0", seen: [] as number[] }));
       const readBy = async (source: (typeof sources)[number]): Promise<number> => {
-        const { told, next } = await pages.read(source.next);
-        for (const { sequenceNumber, record } of told) {
+        const { entries, next } = await pages.read(source.next);
+        for (const { sequenceNumber, record } of entries) {
           expect(record === undefined ? undefined : record.dynamodb.SequenceNumber).toBe(
             Number(sequenceNumber) % 2 === 0 ? sequenceNumber : undefined,
           );
-          source.told.push(Number(sequenceNumber));
+          source.seen.push(Number(sequenceNumber));
         }
         source.next = next ?? "";
-        return told.length;
+        return entries.length;
       };
       for (const { readers, grows, answered } of steps) {
         length += grows;
@@ -58,44 +58,83 @@ test("law: whoever reads when, each source is told every place once and in order
       }
       for (const source of sources) while ((await readBy(source)) > 0);
       const all = Array.from({ length }, (_, n) => n);
-      for (const { told } of sources) expect(told).toEqual(all);
+      for (const { seen } of sources) expect(seen).toEqual(all);
       expect(asked).toEqual(all);
     }),
     { numRuns: 100 },
   );
 });
 
-test("what is forgotten is asked for once more", async () => {
-  const length = 3 * KEPT_RECORDS;
+test("an evicted record is fetched once more", async () => {
+  const length = 3 * CACHED_RECORDS;
   const { call, asked } = streamOf(
     () => length,
     (limit) => limit,
   );
   const pages = new StreamPages(call, () => true);
   for (const _ of ["ahead", "behind"]) {
-    const told: string[] = [];
-    for (let next = "0"; told.length < length; ) {
+    const seen: string[] = [];
+    for (let next = "0"; seen.length < length; ) {
       const page = await pages.read(next);
-      told.push(...page.told.map(({ sequenceNumber }) => sequenceNumber));
+      seen.push(...page.entries.map(({ sequenceNumber }) => sequenceNumber));
       next = page.next ?? "";
     }
-    expect(told).toEqual(Array.from({ length }, (_, n) => String(n)));
+    expect(seen).toEqual(Array.from({ length }, (_, n) => String(n)));
   }
   expect(asked).toHaveLength(2 * length);
 });
 
-test("a call that fails fails those who waited for it, and nobody later", async () => {
+test("a failed call fails the reads that waited for it, and no later one", async () => {
   let fails = true;
   const { call } = streamOf(
     () => 3,
     (limit) => limit,
   );
-  const pages = new StreamPages(async (operation, body) => {
+  const pages = new StreamPages(async (iterator, limit) => {
     if (fails) throw new Error("the stream went away");
-    return call(operation, body);
+    return call(iterator, limit);
   }, isEven);
   const both = await Promise.allSettled([pages.read("0"), pages.read("0")]);
   expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   fails = false;
-  expect((await pages.read("0")).told).toHaveLength(3);
+  expect((await pages.read("0")).entries).toHaveLength(3);
+});
+
+test("a record has the form in which Lambda hands it to a function", async () => {
+  const bytes = Uint8Array.of(1, 2, 255);
+  const record: StreamRecord = {
+    eventID: "e",
+    eventName: "MODIFY",
+    eventSource: "aws:dynamodb",
+    dynamodb: {
+      SequenceNumber: "7",
+      StreamViewType: "NEW_AND_OLD_IMAGES",
+      ApproximateCreationDateTime: new Date(1_500),
+      Keys: { pk: { S: "a" } },
+      OldImage: { flag: { BOOL: false }, none: { NULL: true }, number: { N: "1e3" }, texts: { SS: ["a"] } },
+      NewImage: { bytes: { B: bytes }, many: { BS: [bytes] }, list: { L: [{ M: { in: { B: bytes } } }] } },
+    },
+  };
+  const pages = new StreamPages(
+    async () => ({ Records: [record], NextShardIterator: "1" }),
+    () => true,
+  );
+  expect((await pages.read("0")).entries).toEqual([
+    {
+      sequenceNumber: "7",
+      record: {
+        eventID: "e",
+        eventName: "MODIFY",
+        eventSource: "aws:dynamodb",
+        dynamodb: {
+          SequenceNumber: "7",
+          StreamViewType: "NEW_AND_OLD_IMAGES",
+          ApproximateCreationDateTime: 1.5,
+          Keys: { pk: { S: "a" } },
+          OldImage: { flag: { BOOL: false }, none: { NULL: true }, number: { N: "1e3" }, texts: { SS: ["a"] } },
+          NewImage: { bytes: { B: "AQL/" }, many: { BS: ["AQL/"] }, list: { L: [{ M: { in: { B: "AQL/" } } }] } },
+        },
+      },
+    },
+  ]);
 });

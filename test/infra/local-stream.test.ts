@@ -1,13 +1,12 @@
 /** Event sources on a stream: what is repeated, split, passed over and given up, and in which order. */
 import { describe, expect, test } from "vitest";
-import { type BatchRules, processBatch, type StreamRecord } from "../../infra/local/stream-batch.ts";
-import { batchesOf } from "../../infra/local/stream-batches.ts";
+import { type BatchRules, batchesOf, processBatch } from "../../infra/local/stream-batch.ts";
 
 const rules: BatchRules = { bisect: true, reportsFailures: true, maxRetries: 2, maxAgeSeconds: -1 };
-const record = (number: number, ApproximateCreationDateTime = 100): StreamRecord => ({
+const record = (number: number, ApproximateCreationDateTime = 100) => ({
   dynamodb: { SequenceNumber: String(number), ApproximateCreationDateTime },
 });
-const numbers = (records: readonly StreamRecord[]): number[] =>
+const numbers = (records: readonly ReturnType<typeof record>[]): number[] =>
   records.map(({ dynamodb }) => Number(dynamodb.SequenceNumber));
 
 interface Story {
@@ -18,7 +17,7 @@ interface Story {
 
 /** Runs a batch of `count` records past a function; `answer` throws or gives what the function returns. */
 async function run(
-  records: readonly StreamRecord[],
+  records: readonly ReturnType<typeof record>[],
   answer: (batch: number[]) => unknown,
   changes: Partial<BatchRules> = {},
 ): Promise<Story> {

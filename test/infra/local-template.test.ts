@@ -1,6 +1,6 @@
 /** The local runtime refuses what it cannot honour, by name. */
 import { describe, expect, test } from "vitest";
-import { describeStack } from "../../infra/local/outputs.ts";
+import { describeStack } from "../../infra/local/control.ts";
 import { readStack } from "../../infra/local/stack.ts";
 import { fixtureTemplate } from "./local-fixture.ts";
 import { at, isFields, ownIdentity, synthesized } from "./template.ts";
@@ -109,7 +109,7 @@ describe("refuses of a definition", () => {
       "two names for one parameter",
       { get: { parameters: [parameter("other")], ...answering } },
       ["paths", "/things/{other}"],
-      "{id} is the parameter",
+      "{id} is already the parameter",
     ],
     ["a path that API Gateway does not take", { get: answering }, ["paths", "/a b"], "characters"],
     [

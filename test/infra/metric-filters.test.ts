@@ -1,12 +1,13 @@
 /** Each metric filter of the template finds the line that its function really wrote, with the value and the dimensions of its metric. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { apiClient } from "../../docs/client/client.ts";
-import { sqsAt } from "../../infra/local/aws-json.ts";
+import { sqsAt } from "../../infra/local/clients.ts";
 import type { LogLine } from "../../infra/local/options.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { matches, selected } from "./filter-pattern.ts";
@@ -67,10 +68,9 @@ async function deliver(): Promise<void> {
 
 async function loseDelivery(): Promise<void> {
   const deliveryId = `dlv_${"0".repeat(29)}`;
-  await sqsAt(service.outputs.SqsEndpoint)("SendMessage", {
-    QueueUrl: service.outputs.DeliveryQueueUrl,
-    MessageBody: JSON.stringify({ v: 1, companyId: 1, webhookId: 1, deliveryId, attempt: 1 }),
-  });
+  const MessageBody = JSON.stringify({ v: 1, companyId: 1, webhookId: 1, deliveryId, attempt: 1 });
+  const { SqsEndpoint, DeliveryQueueUrl: QueueUrl } = service.outputs;
+  await sqsAt(SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
   await until(() => written("events/deliver", "delivery missing"));
 }
 

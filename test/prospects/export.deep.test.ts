@@ -51,7 +51,7 @@ async function demoCompany(
   const { statuses } = await loadDictionary(context.table, companyId);
   const plan: DemoCompany = {
     id: companyId,
-    place: denver,
+    city: denver,
     statuses: [...statuses.values()],
     tagIds: [],
     repIds: [company.repId],

@@ -1,27 +1,27 @@
-/** The one listening port: bound before anything else is built, served by the gateway once that exists. */
+/** The service's one listening port: it is bound first, and answers 503 until the gateway exists. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { urlAt } from "./address.ts";
 import { codeOf, LocalError } from "./error.ts";
 
-export interface Front {
+export interface Listener {
   readonly server: Server;
-  /** `http://127.0.0.1:3000`: the address that clients on this machine use. */
+  /** `http://127.0.0.1:3000`: the address for clients on this machine. */
   readonly url: string;
   serve(handler: (request: IncomingMessage, response: ServerResponse) => void): void;
   stop(): Promise<void>;
 }
 
-/** A client has this long to send its request; API Gateway is no more patient. */
+/** Time for a client to send its request. API Gateway allows no more. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than a busy client forgets to use a connection: one that is closed at that moment loses its next request. */
+/** Longer than a busy client leaves a connection idle: closing it at the wrong moment would lose the client's next request. */
 const KEEP_ALIVE_MS = 65_000;
-/** More than API Gateway takes, so that an absurd token is refused by the function that would have to read it. */
+/** More than API Gateway accepts, so that the authorizer function itself sees, and refuses, a huge token. */
 const MAX_HEADER_BYTES = 1024 * 1024;
-/** Answers under way get this long when the service stops. */
+/** Time for answers in progress when the service stops. */
 const DRAIN_MS = 3_000;
 
-export async function bind(port: number, host: string): Promise<Front> {
+export async function bind(port: number, host: string): Promise<Listener> {
   let handler = (_request: IncomingMessage, response: ServerResponse): void => {
     response.writeHead(503, { "Content-Type": "text/plain", "Retry-After": "1" }).end("the service is starting\n");
   };
@@ -34,7 +34,7 @@ export async function bind(port: number, host: string): Promise<Front> {
     },
     (request, response) => handler(request, response),
   );
-  // An expectation that cannot be met is ignored, as it is at API Gateway.
+  // Ignore an Expect header that cannot be met, as API Gateway does.
   server.on("checkExpectation", (request, response) => handler(request, response));
   try {
     server.listen(port, host);

@@ -1,12 +1,31 @@
-/** Filter patterns of an event source: a record that matches none of them is passed over. */
+/** What event sources on streams and queues have in common: their life cycle, filter patterns and reports of failed records. */
 import * as z from "zod/mini";
 import { LocalError } from "./error.ts";
+
+export interface RunningSource {
+  /** Looks for new records at once instead of after the next pause. */
+  kick(): void;
+  /** Resolves when the records in work are processed or given back. */
+  stop(): Promise<void>;
+}
+
+const Report = z.nullish(
+  z.looseObject({ batchItemFailures: z.nullish(z.array(z.object({ itemIdentifier: z.string() }))) }),
+);
+
+/** Identifiers of the failed records of a batch; `"all"` for a report that Lambda treats as the failure of the whole batch. */
+export function failedItems(payload: string, known: ReadonlySet<string>): ReadonlySet<string> | "all" {
+  const parsed = z.safeParse(Report, JSON.parse(payload));
+  if (!parsed.success) return "all";
+  const failed = new Set((parsed.data?.batchItemFailures ?? []).map(({ itemIdentifier }) => itemIdentifier));
+  return [...failed].every((identifier) => known.has(identifier)) ? failed : "all";
+}
 
 type Matches = (value: unknown) => boolean;
 
 const Criteria = z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) });
 const Fields = z.record(z.string(), z.unknown());
-/** Not by the schema, which copies what it has read: a record has all of a row twice. */
+/** A plain check: a schema would copy each record, which holds a whole row twice. */
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -16,7 +35,7 @@ const Rule = z.union([
   z.strictObject({ "anything-but": z.array(z.unknown()) }),
 ]);
 
-/** Undefined criteria let everything pass. Throws a LocalError for an operator that is not supported. */
+/** A record passes if one pattern matches, or if there are no criteria. Throws a LocalError for an operator that is not supported. */
 export function createFilter(id: string, criteria: z.infer<typeof Criteria> | undefined): Matches {
   if (criteria === undefined) return () => true;
   const patterns = criteria.Filters.map(({ Pattern }) => {

@@ -1,4 +1,6 @@
-/** Answers the gateway makes itself: its errors by the template's gateway responses, and mock integrations. */
+/** The gateway's own answers: its errors by the template's gateway responses, mock integrations, and compression. */
+import { promisify } from "node:util";
+import { deflate, gzip } from "node:zlib";
 import * as z from "zod/mini";
 import type { Api, ApiMethod, MockIntegration } from "./api-definition.ts";
 import { LocalError } from "./error.ts";
@@ -9,7 +11,7 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** API Gateway's own status for each error that this gateway makes; a gateway response of the template may change it. */
+/** API Gateway's own status for each of its errors; a gateway response of the template may change it. */
 const defaultStatus = {
   UNAUTHORIZED: 401,
   ACCESS_DENIED: 403,
@@ -39,14 +41,14 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     const [[mediaType, template] = ["application/json", '{"message":null}']] = Object.entries(
       response?.responseTemplates ?? {},
     );
-    // A default response keeps the error's own status unless it names one.
+    // A default response without a status keeps the error's own.
     const status = Number(response?.statusCode ?? defaultStatus[type]);
     const parameters = headersOf(response?.responseParameters ?? {}, requestId);
     return { status, headers: withType(parameters, mediaType), body: render(template, requestId) };
   };
 }
 
-/** A mock integration answers by the content type of the request, or gives the gateway's error. */
+/** A mock integration chooses its answer by the request's content type; without a match it returns an error type. */
 export type MockAnswer = (contentType: string | undefined, requestId: string) => Answer | GatewayError;
 
 const StatusCode = z.object({ statusCode: z.union([z.int(), z.string()]) });
@@ -77,10 +79,10 @@ export function mockAnswer({ name }: ApiMethod, integration: MockIntegration): M
 }
 
 function statusOf(id: string, template: string): string {
-  // The template language allows bare keys, and the CDK writes `{ statusCode: 200 }`.
+  // The template language allows unquoted keys, and the CDK writes `{ statusCode: 200 }`.
   const parsed = z.safeParse(StatusCode, parseJson(template.replace(/\bstatusCode\b(?!")/, '"statusCode"')));
   if (!parsed.success) {
-    throw new LocalError(`${id}: of request templates only {"statusCode": N} is supported`);
+    throw new LocalError(`${id}: the local runtime supports only {"statusCode": N} as a request template`);
   }
   return String(parsed.data.statusCode);
 }
@@ -95,11 +97,11 @@ function parseJson(text: string): unknown {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Of the template language only the request id is known here; of header mappings that and fixed texts. */
+/** The local runtime supports `$context.requestId` in templates, and that and literals in header mappings. */
 function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string): void {
   for (const template of Object.values(templates)) {
     if (/[$#]/.test(template.replaceAll("$context.requestId", ""))) {
-      throw new LocalError(`${id}: of response templates only $context.requestId is supported by the local runtime`);
+      throw new LocalError(`${id}: the local runtime supports only $context.requestId in response templates`);
     }
   }
   for (const [name, value] of Object.entries(parameters)) {
@@ -121,3 +123,31 @@ function withType(headers: [string, string][], mediaType: string): [string, stri
 }
 
 const render = (template: string, requestId: string): string => template.replaceAll("$context.requestId", requestId);
+
+/** The codings of API Gateway, which uses the first of them that the client accepts. */
+const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
+
+/**
+ * Compresses a buffered answer as API Gateway does. An answer stays as it is if it is smaller than `minimumBytes`, already encoded, or
+ * if the client names no known coding (`*` names none).
+ */
+export async function compressed(
+  answer: Answer,
+  acceptEncoding: string | undefined,
+  minimumBytes: number | undefined,
+): Promise<Answer> {
+  const coding = acceptedCoding(acceptEncoding);
+  const isEncoded = answer.headers.some(([name]) => name.toLowerCase() === "content-encoding");
+  const size = Buffer.byteLength(answer.body);
+  if (minimumBytes === undefined || coding === undefined || isEncoded || size < minimumBytes) return answer;
+  const body = await codings[coding](answer.body);
+  return { ...answer, headers: [...answer.headers, ["Content-Encoding", coding]], body };
+}
+
+function acceptedCoding(accepted = ""): keyof typeof codings | undefined {
+  for (const part of accepted.split(",")) {
+    const [coding = "", quality = ""] = part.split(";").map((text) => text.trim().toLowerCase());
+    if ((coding === "gzip" || coding === "deflate") && !/^q=0(?:\.0*)?$/.test(quality)) return coding;
+  }
+  return undefined;
+}

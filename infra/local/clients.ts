@@ -1,0 +1,31 @@
+/** The AWS SDK clients that the local runtime itself uses, each for one server on this machine. */
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
+import type { S3Client } from "@aws-sdk/client-s3";
+import type { SQSClient } from "@aws-sdk/client-sqs";
+import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { clientConfig } from "#shared/aws/client-config.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { s3Client } from "#shared/aws/s3.ts";
+import { sqsClient } from "#shared/aws/sqs.ts";
+import { REGION } from "./names.ts";
+
+/** Longer than the longest poll of a queue (20 s), and enough for bulk writes on a busy machine. */
+const ANSWER_MS = 30_000;
+
+/** Local servers require a signature and do not check it. */
+const settingsFor = (endpoint: string) => ({
+  endpoint,
+  region: REGION,
+  credentials: { accessKeyId: "local", secretAccessKey: "local" },
+  answerMs: ANSWER_MS,
+});
+
+/** @param attempts of each call, the first included. */
+export const dynamoDbAt = (endpoint: string, attempts = 3): DynamoDBClient =>
+  new DynamoDBClient(clientConfig({ ...settingsFor(endpoint), attempts }));
+export const documentsAt = (endpoint: string): DynamoDBDocumentClient => dynamoClient(settingsFor(endpoint));
+export const streamsAt = (endpoint: string): DynamoDBStreamsClient =>
+  new DynamoDBStreamsClient(clientConfig(settingsFor(endpoint)));
+export const sqsAt = (endpoint: string): SQSClient => sqsClient(settingsFor(endpoint));
+export const s3At = (endpoint: string): S3Client => s3Client(settingsFor(endpoint));

@@ -1,0 +1,149 @@
+/** The server of SQS and S3 on this machine, and the template's queues and buckets on it. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { CreateBucketCommand } from "@aws-sdk/client-s3";
+import {
+  CreateQueueCommand,
+  GetQueueAttributesCommand,
+  SendMessageCommand,
+  SetQueueAttributesCommand,
+  type SQSClient,
+} from "@aws-sdk/client-sqs";
+import { type buildApp, startFauxqs } from "fauxqs";
+import * as z from "zod/mini";
+import { s3At, sqsAt } from "./clients.ts";
+import { queueUrl } from "./names.ts";
+import type { Stack } from "./stack.ts";
+
+export interface QueueServer {
+  readonly endpoint: string;
+  readonly sqs: SQSClient;
+  /** Whether the queues hold no messages of an earlier run. */
+  readonly isNew: boolean;
+  stop(): Promise<void>;
+}
+
+/** Numbers of messages in a queue. */
+export interface Depth {
+  readonly waiting: number;
+  readonly inFlight: number;
+  readonly delayed: number;
+}
+
+/** File in the server's directory, as fauxqs 2.4 names it. */
+const DATABASE = "fauxqs.db";
+
+/** @param directory keeps messages and objects over restarts, SIGKILL included; undefined keeps them in memory. */
+export async function startQueues(directory?: string): Promise<QueueServer> {
+  const isNew = directory === undefined || !existsSync(join(directory, DATABASE));
+  if (!isNew) releaseInFlight(join(directory, DATABASE));
+  // The documented channel is the only way to the server's Fastify instance.
+  subscribe(INITIALIZATION, adapt);
+  const starting = startFauxqs({ port: 0, logger: false, ...(directory !== undefined && { dataDir: directory }) });
+  unsubscribe(INITIALIZATION, adapt);
+  const server = await starting;
+  const endpoint = `http://127.0.0.1:${server.port}`;
+  const sqs = sqsAt(endpoint);
+  const stop = (): Promise<void> => {
+    sqs.destroy();
+    return server.stop();
+  };
+  return { endpoint, sqs, isNew, stop };
+}
+
+/** The receivers of in-flight messages ended with the last process: make the messages visible at once. */
+function releaseInFlight(file: string): void {
+  const messages = new DatabaseSync(file);
+  try {
+    messages.exec("UPDATE sqs_messages SET receipt_handle = NULL, visibility_deadline = NULL");
+  } finally {
+    messages.close();
+  }
+}
+
+const INITIALIZATION = "fastify.initialization";
+type App = ReturnType<typeof buildApp>;
+const isInitialization = (message: unknown): message is { readonly fastify: App } =>
+  typeof message === "object" && message !== null && "fastify" in message;
+
+const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.)/;
+
+function adapt(message: unknown): void {
+  if (!isInitialization(message)) return;
+  const { fastify } = message;
+  // The server listens on all interfaces and checks no signature: accept connections from this machine only.
+  fastify.server.on("connection", (socket) => {
+    if (!LOOPBACK.test(socket.remoteAddress ?? "")) socket.destroy();
+  });
+  fastify.addHook("preHandler", (request, _reply, done) => {
+    const isSent = String(request.headers["x-amz-target"]).startsWith("AmazonSQS.SendMessage");
+    if (isSent) request.body = withGroups(request.body);
+    done();
+  });
+}
+
+/** Message attribute that keeps a message's group: the server drops the group in standard queues, and fair queueing needs it. */
+export const GROUP_ATTRIBUTE = "local.MessageGroupId";
+
+const Grouped = z.looseObject({
+  MessageGroupId: z.optional(z.string()),
+  MessageAttributes: z.optional(z.record(z.string(), z.unknown())),
+});
+const Sent = z.looseObject({ ...Grouped.shape, Entries: z.optional(z.array(Grouped)) });
+
+/** The body of a SendMessage or SendMessageBatch request with each group copied into an attribute. */
+function withGroups(body: unknown): unknown {
+  const sent = z.safeParse(Sent, body);
+  if (!sent.success) return body;
+  const { Entries, ...rest } = sent.data;
+  return { ...withGroup(rest), ...(Entries !== undefined && { Entries: Entries.map(withGroup) }) };
+}
+
+function withGroup<T extends z.infer<typeof Grouped>>(entry: T): T {
+  const { MessageGroupId, MessageAttributes = {} } = entry;
+  if (MessageGroupId === undefined) return entry;
+  const group = { DataType: "String", StringValue: MessageGroupId };
+  return { ...entry, MessageAttributes: { ...MessageAttributes, [GROUP_ATTRIBUTE]: group } };
+}
+
+const settable = [
+  "VisibilityTimeout",
+  "DelaySeconds",
+  "MaximumMessageSize",
+  "MessageRetentionPeriod",
+  "ReceiveMessageWaitTimeSeconds",
+] as const;
+
+/** Creates the queues of the template, and gives those of an earlier run the template's present settings. */
+export async function createQueues({ endpoint, sqs }: QueueServer, { queues }: Stack): Promise<void> {
+  for (const queue of queues) {
+    const { name: QueueName, RedrivePolicy } = queue;
+    const given = settable.flatMap((name) => (queue[name] === undefined ? [] : [[name, String(queue[name])] as const]));
+    const redrive = RedrivePolicy === undefined ? {} : { RedrivePolicy: JSON.stringify(RedrivePolicy) };
+    const Attributes = { ...Object.fromEntries(given), ...redrive };
+    // Two calls: CreateQueue refuses settings that differ from those of an existing queue.
+    await sqs.send(new CreateQueueCommand({ QueueName }));
+    await sqs.send(new SetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, QueueName), Attributes }));
+  }
+}
+
+export async function createBuckets({ endpoint }: QueueServer, { buckets }: Stack): Promise<void> {
+  const s3 = s3At(endpoint);
+  for (const { name } of buckets) await s3.send(new CreateBucketCommand({ Bucket: name }));
+  s3.destroy();
+}
+
+export async function depthOf({ endpoint, sqs }: QueueServer, name: string): Promise<Depth> {
+  const command = new GetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, name), AttributeNames: ["All"] });
+  const { Attributes = {} } = await sqs.send(command);
+  const count = (suffix: "" | "NotVisible" | "Delayed"): number =>
+    Number(Attributes[`ApproximateNumberOfMessages${suffix}`] ?? 0);
+  return { waiting: count(""), inFlight: count("NotVisible"), delayed: count("Delayed") };
+}
+
+export async function sendMessage({ endpoint, sqs }: QueueServer, name: string, body: object): Promise<void> {
+  const command = new SendMessageCommand({ QueueUrl: queueUrl(endpoint, name), MessageBody: JSON.stringify(body) });
+  await sqs.send(command);
+}
