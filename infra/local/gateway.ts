@@ -16,6 +16,7 @@ import { type Authorizers, createAuthorizers, functionAt } from "./authorizers.t
 import { InvocationError, type ResponseSink } from "./environment.ts";
 import { LocalError } from "./error.ts";
 import type { LocalFunction } from "./function.ts";
+import { NO_USAGE } from "./listener.ts";
 import { type Call, methodArn, proxyEvent, readMetadata, readResult } from "./proxy.ts";
 import { header, readBody, readRequest } from "./request.ts";
 import { createRouter, createThrottle, type Router, type Throttle } from "./router.ts";
@@ -185,14 +186,9 @@ function send(response: ServerResponse, answer: Answer): void {
   response.end(answer.body);
 }
 
-/** Every answer of the local service has this header. Answers that no function made used nothing of the table. */
-const NO_USAGE = [
-  "Server-Timing",
-  ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
-] as const;
-
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  if (!headers.some(([name]) => name.toLowerCase() === "server-timing")) response.setHeader(...NO_USAGE);
+  // The function's own figures replace those of an answer without a function.
+  if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
     // The gateway frames the body itself.
     if (/^(?:content-length|transfer-encoding|connection)$/i.test(name)) continue;

@@ -21,9 +21,19 @@ const MAX_HEADER_BYTES = 1024 * 1024;
 /** Time for answers in progress when the service stops. */
 const DRAIN_MS = 3_000;
 
+/** Every answer has this header. One that no function made used nothing of the table. */
+export const NO_USAGE = [
+  "Server-Timing",
+  ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
+] as const;
+
 export async function bind(port: number, host: string): Promise<Listener> {
   let handler = (_request: IncomingMessage, response: ServerResponse): void => {
     response.writeHead(503, { "Content-Type": "text/plain", "Retry-After": "1" }).end("the service is starting\n");
+  };
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    response.setHeader(...NO_USAGE);
+    handler(request, response);
   };
   const server = createServer(
     {
@@ -32,10 +42,10 @@ export async function bind(port: number, host: string): Promise<Listener> {
       maxHeaderSize: MAX_HEADER_BYTES,
       requireHostHeader: false,
     },
-    (request, response) => handler(request, response),
+    serve,
   );
   // Ignore an Expect header that cannot be met, as API Gateway does.
-  server.on("checkExpectation", (request, response) => handler(request, response));
+  server.on("checkExpectation", serve);
   try {
     server.listen(port, host);
     await once(server, "listening");

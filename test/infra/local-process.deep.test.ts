@@ -1,4 +1,4 @@
-/** The process of `npm start`: its one ready line, its exit codes, and no child left behind whatever ends it. */
+/** The process of `npm start`: one ready line, its exit codes, no child process left behind, and nothing lost by SIGKILL. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
+import { apiClient } from "../../docs/client/client.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const directory = mkdtempSync(path.join(tmpdir(), "canvassing-process-"));
@@ -15,7 +16,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 interface Started {
   readonly child: ChildProcess;
   output(): string;
-  /** Resolves with the ready line's URL; fails with what was printed when the process ends first. */
+  /** Resolves with the URL of the ready line. Rejects with the output if the process ends first. */
   readonly ready: Promise<string>;
   readonly code: Promise<number | null>;
 }
@@ -41,7 +42,13 @@ function start(args: readonly string[], env: Record<string, string> = {}): Start
   return { child, output: () => output, ready, code };
 }
 
-/** A command that comes to an end by itself. */
+async function ownerOf(baseUrl: string) {
+  const body = JSON.stringify({ email: "owner@acme.test" });
+  const token = (await (await fetch(`${baseUrl}/local/token`, { method: "POST", body })).text()).trim();
+  return apiClient({ baseUrl, accessToken: () => token });
+}
+
+/** Runs a command to its end. */
 const run = (file: string, args: readonly string[], env: Record<string, string>) =>
   spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: "utf8", env: { ...process.env, ...env } });
 
@@ -55,7 +62,7 @@ async function untilNoServers(): Promise<void> {
   while (servers().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-test("SIGKILL takes the DynamoDB server along; the next start takes the directory over; SIGTERM ends with 0", async () => {
+test("SIGKILL ends the DynamoDB server too; the next start uses the directory; SIGTERM ends with 0", async () => {
   const killed = start([]);
   await killed.ready;
   expect(servers().length).toBeGreaterThan(0);
@@ -72,7 +79,35 @@ test("SIGKILL takes the DynamoDB server along; the next start takes the director
   expect(servers()).toEqual([]);
 });
 
-test("when the DynamoDB server dies the service says so and ends with 1", async () => {
+test("SIGKILL right after an upload was accepted loses nothing: the next start imports the file", async () => {
+  const killed = start([]);
+  const before = await ownerOf(await killed.ready);
+  const { data: job } = await before.POST("/api/prospects/imports", { body: {} });
+  if (job?.upload == null) throw new Error("no upload");
+  const { url, method, headers } = job.upload;
+  const rows = Array.from({ length: 3_000 }, (_, i) => `Uploaded ${i},39.7,-104.9\n`);
+  const uploaded = await fetch(url, { method, headers, body: `name,lat,lng\n${rows.join("")}` });
+  expect(uploaded.status).toBe(200);
+  killed.child.kill("SIGKILL");
+  await killed.code;
+  await untilNoServers();
+
+  const restarted = start([]);
+  const after = await ownerOf(await restarted.ready);
+  const params = { path: { id: job.id } };
+  for (let state = ""; state !== "completed"; ) {
+    const { data } = await after.GET("/api/prospects/imports/{id}", { params });
+    expect(["awaiting_upload", "running", "completed"]).toContain(data?.state);
+    state = data?.state ?? "";
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const { data: found } = await after.GET("/api/prospects", { params: { query: { search: "Uploaded" } } });
+  expect(found?.total).toBe(3_000);
+  restarted.child.kill("SIGTERM");
+  expect(await restarted.code).toBe(0);
+});
+
+test("the service reports the death of its DynamoDB server and ends with 1", async () => {
   const { child, ready, code, output } = start(["--memory"]);
   await ready;
   const [line = ""] = execFileSync("ps", ["--ppid", String(child.pid), "-o", "pid,args"])
@@ -95,7 +130,7 @@ test("a port in use is one line and exit code 1", async () => {
   taken.close();
 });
 
-test("a browser's origin is let in, and the commands find the service by HOST and PORT", async () => {
+test("CORS allows a configured origin, and the commands find the service by HOST and PORT", async () => {
   const origin = "https://app.example.com";
   const env = { HOST: "0.0.0.0", ALLOWED_ORIGINS: ` ${origin}, http://localhost:5173 ` };
   const { child, ready, code } = start(["--memory"], env);
@@ -117,7 +152,7 @@ test("a browser's origin is let in, and the commands find the service by HOST an
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // A refusal is the gateway's own, which cannot pick one of several origins.
+    // The gateway itself answers a refusal; it cannot choose one of several origins.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }
@@ -134,11 +169,11 @@ test.each([
   [{ PORT: "0" }, "PORT: take the port from the line `ready` of the service\n"],
   [{ HOST: "::1", PORT: "1" }, "no local service answers at http://[::1]:1: start it with npm start\n"],
   [{ HOST: "::", PORT: "1" }, "no local service answers at http://127.0.0.1:1: start it with npm start\n"],
-])("a token of %j is refused in one line", (env, message) => {
+])("the token command with %j fails with one line", (env, message) => {
   expect(run("infra/cli/token.ts", ["rep@acme.test"], env)).toMatchObject({ status: 1, stdout: "", stderr: message });
 });
 
-test("the smoke test looks where the token does", () => {
+test("the smoke test reads the same settings as the token command", () => {
   expect(run("test/smoke.ts", [], { HOST: "" })).toMatchObject({ status: 1, stderr: "HOST: the value is not valid\n" });
 });
 

@@ -34,7 +34,7 @@ async function echoed(target: string, init?: RequestInit): Promise<z.infer<typeo
   return Event.parse(await answer.json());
 }
 
-/** Bytes as they are on a connection; gives everything that comes back until the service closes it. */
+/** Sends bytes on a connection as they are. Resolves with the whole answer when the service closes the connection. */
 function raw(text: string, end = false): Promise<string> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -66,18 +66,18 @@ describe("the gateway", () => {
   });
 
   test.each([
-    ["a path that no resource has", "GET", "/nowhere", 404, "MISSING_AUTHENTICATION_TOKEN"],
-    ["a verb that the resource does not have", "POST", "/streamed", 404, "MISSING_AUTHENTICATION_TOKEN"],
+    ["an unknown path", "GET", "/nowhere", 404, "MISSING_AUTHENTICATION_TOKEN"],
+    ["an unknown verb of a path", "POST", "/streamed", 404, "MISSING_AUTHENTICATION_TOKEN"],
     ["a slash at the end", "GET", "/things/1/", 404, "MISSING_AUTHENTICATION_TOKEN"],
     ["a broken escape in the path", "GET", "/things/%zz", 400, "BAD_REQUEST_PARAMETERS"],
-    ["bytes that are no UTF-8", "GET", "/things/%ff", 400, "BAD_REQUEST_PARAMETERS"],
+    ["bytes that are not UTF-8", "GET", "/things/%ff", 400, "BAD_REQUEST_PARAMETERS"],
     ["a function that throws", "GET", "/things/1?mode=throw", 502, "INTEGRATION_FAILURE"],
     ["a function that exits", "GET", "/things/1?mode=exit", 502, "INTEGRATION_FAILURE"],
     ["a function that runs out of time", "GET", "/things/1?mode=hang", 502, "INTEGRATION_FAILURE"],
-    ["an answer of another shape", "GET", "/things/1?mode=malformed", 502, "INTEGRATION_FAILURE"],
+    ["a malformed answer", "GET", "/things/1?mode=malformed", 502, "INTEGRATION_FAILURE"],
     ["an answer above 6 MB", "GET", "/things/1?mode=large", 502, "INTEGRATION_FAILURE"],
     ["an answer above 6 MB with its escapes", "GET", "/things/1?mode=escaped", 502, "INTEGRATION_FAILURE"],
-    ["a header that would break out", "GET", "/things/1?mode=header", 502, "INTEGRATION_FAILURE"],
+    ["a header with a line break", "GET", "/things/1?mode=header", 502, "INTEGRATION_FAILURE"],
     ["a stream that throws before its head", "GET", "/streamed?mode=throw", 502, "INTEGRATION_FAILURE"],
   ])("answers %s itself", async (_, method, target, status, type) => {
     const answer = await fetch(`${service.url}${target}`, { method });
@@ -87,7 +87,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  test("answers mocks by the media type of the request, which is JSON unless said otherwise", async () => {
+  test("answers a mock integration by the request's media type, JSON by default", async () => {
     const answer = await fetch(`${service.url}/things`, { method: "DELETE" });
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET"]);
     expect(await answer.json()).toEqual({ id: answer.headers.get("x-request-id") });
@@ -99,7 +99,7 @@ describe("the gateway", () => {
     expect(other.status).toBe(415);
   });
 
-  test("holds a method with a throttle of its own to that, and no other one", async () => {
+  test("limits a method with a throttle of its own, and no other method", async () => {
     const statuses = await Promise.all(
       [1, 2, 3].map(() => fetch(`${service.url}/limited`).then(({ status }) => status)),
     );
@@ -107,7 +107,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  /** Without the decoding that fetch does. */
+  /** Does not decode the body, unlike fetch. */
   function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
     return new Promise((resolve, reject) => {
       const headers = { "Accept-Encoding": acceptEncoding };
@@ -121,7 +121,7 @@ describe("the gateway", () => {
     });
   }
 
-  test("compresses a buffered answer from the smallest size on, for whoever accepts that by name", async () => {
+  test("compresses a buffered answer from the minimum size on for a client that names the coding", async () => {
     const long = `/things/1?text=${"a".repeat(1_000)}`;
     const [encoding, text] = await encodingOf(long, "br, gzip;q=0.5");
     expect(encoding).toBe("gzip");
@@ -136,16 +136,18 @@ describe("the gateway", () => {
     for (const [other] of await Promise.all(plain)) expect(other).toBeUndefined();
   });
 
-  test("leaves an answer that is encoded as it is", async () => {
+  test("does not compress an answer that is already encoded", async () => {
     expect(await encodingOf("/things/1?mode=encoded", "gzip")).toEqual(["identity", "a".repeat(2_000)]);
   });
 
-  test("refuses bodies above 10 MB and hands none of it to a function", async () => {
+  test.each([
+    ["POST", "/things/1"],
+    // Its mock answers 405 to a smaller body.
+    ["PUT", "/things"],
+  ])("refuses a body above 10 MB before the integration of %s %s", async (method, path) => {
     const failures = service.failures();
     const status = await new Promise((resolve, reject) => {
-      const sent = requestHttp(`${service.url}/things/1`, { method: "POST" }, (response) =>
-        resolve(response.statusCode),
-      );
+      const sent = requestHttp(`${service.url}${path}`, { method }, (response) => resolve(response.statusCode));
       sent.on("error", reject).end(Buffer.alloc(11 * 1024 * 1024));
     });
     expect(status).toBe(413);
@@ -163,15 +165,20 @@ describe("the gateway", () => {
     ["an asterisk", "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "404"],
     ["two lengths", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na", "400"],
     ["megabyte headers", `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(2_000_000)}\r\n\r\n`, "413"],
+    [
+      "a control character in a header",
+      "GET /guarded HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a\u0001\r\n\r\n",
+      "400",
+    ],
     ["half a body", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "400", true],
   ])("survives %s", async (_, text, status, end = false) => {
-    // A refused client may see its connection reset before it has read the answer.
+    // A refused client may see a reset connection before it has read the answer.
     const answer = await raw(text, end).catch(() => `HTTP/1.1 ${status} `);
     expect(answer.split(" ")[1] ?? "").toBe(status);
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  test("hands on names that objects have already", async () => {
+  test("passes on parameter names that exist on every object", async () => {
     const text = await fetch(`${service.url}/things/1?__proto__=p&constructor=c`).then((answer) => answer.text());
     expect(text).toContain('"queryStringParameters":{"__proto__":"p","constructor":"c"}');
   });
@@ -180,7 +187,7 @@ describe("the gateway", () => {
     ["renames", ["Authorization", "Connection", "Content-MD5", "Date", "Max-Forwards", "Server", "User-Agent"], true],
     ["renames, in any case,", ["WWW-Authenticate", "www-authenticate"], true],
     ["drops", ["Expect", "Host", "Proxy-Authenticate", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Via"], false],
-  ])("%s what a function says in headers that are the gateway's: %j", async (_, names, isRenamed) => {
+  ])("%s a function's headers that belong to the gateway: %j", async (_, names, isRenamed) => {
     for (const name of names) {
       const init = { method: "POST", body: JSON.stringify({ [name]: "of the function", "X-Own": "kept" }) };
       const answer = await fetch(`${service.url}/things/1?mode=headers`, init);
@@ -190,7 +197,7 @@ describe("the gateway", () => {
     }
   });
 
-  test("passes on what is the function's, and gives an answer without a media type one", async () => {
+  test("passes on a function's own headers, and adds a missing media type", async () => {
     const headers = {
       Age: "1",
       Pragma: "a",
@@ -207,7 +214,7 @@ describe("the gateway", () => {
     expect(answer.headers.get("content-type")).toBe("application/json");
   });
 
-  test("renames and drops them in streamed answers as well", async () => {
+  test("renames and drops these headers in streamed answers too", async () => {
     const answer = await fetch(`${service.url}/streamed?mode=headers`);
     await answer.text();
     const seen = [
@@ -220,7 +227,7 @@ describe("the gateway", () => {
     expect(seen.map((name) => answer.headers.get(name))).toEqual([null, null, "Bearer", "b", "yes"]);
   });
 
-  test("hands a function none of the headers that are about the connection", async () => {
+  test("passes no headers of the connection to a function", async () => {
     const dropped = [
       "Content-MD5",
       "Expect",
@@ -247,8 +254,20 @@ describe("the gateway", () => {
   });
 });
 
+test.each([
+  ["/local/queues", 200],
+  ["/local/invocations", 200],
+  ["/local/nowhere", 404],
+  ["/local/oidc/.well-known/openid-configuration", 200],
+  ["/things/1", 200],
+])("the answer of %s has Server-Timing once", async (path, status) => {
+  const answer = await fetch(`${service.url}${path}`);
+  const timing = "read-units;dur=0, write-units;dur=0, requests;dur=0, rounds;dur=0";
+  expect([answer.status, answer.headers.get("server-timing")]).toEqual([status, timing]);
+});
+
 describe("a streamed answer", () => {
-  test("comes whole, with its own status and headers", async () => {
+  test("arrives complete, with its own status and headers", async () => {
     const answer = await fetch(`${service.url}/streamed`);
     expect([answer.status, answer.headers.get("x-streamed")]).toEqual([201, "yes"]);
     expect((await answer.text()).length).toBe(2_000_000);
@@ -266,7 +285,7 @@ describe("a streamed answer", () => {
     await expect(answer.arrayBuffer()).rejects.toThrow();
   });
 
-  test("ends when its reader goes away, and the next one is served", async () => {
+  test("ends when its reader disconnects, and the next request is answered", async () => {
     const going = new AbortController();
     const answer = await fetch(`${service.url}/streamed`, { signal: going.signal });
     await answer.body?.getReader().read();
@@ -276,11 +295,11 @@ describe("a streamed answer", () => {
 });
 
 describe("event sources", () => {
-  test("a rule fires at the start and says that messages were lost", async () => {
+  test("a schedule fires at the start, with messages-lost because the queues are new", async () => {
     expect(await takeFrom(service, "Seen", 1)).toEqual(['{"ticked":{"assume":"messages-lost"}}']);
   });
 
-  test("a bad record is parked by its position, and its neighbours are published", async () => {
+  test("the failure destination gets the position of a bad record, and its neighbours are published", async () => {
     for (const name of ["one", "bad", "two"]) await putItem(service, name);
     const seen = (await takeFrom(service, "Seen", 2)).join();
     expect(seen).toContain("one");
@@ -313,7 +332,7 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // The messages that nobody deleted come again, and no record is published twice.
+    // Messages that were not deleted come again; no record is published twice.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());
