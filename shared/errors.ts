@@ -49,15 +49,16 @@ export class ApiError extends Error {
 
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
-/** Each of these body fields names something that does not exist in the caller's company (or is inactive; which of the two is not told). */
-export const badReference = (...fields: readonly string[]): ApiError =>
-  new ApiError("validation_failed", `${fields.join(", ")}: names nothing that can be used.`, {
-    faults: fields.map((field) => ({
-      pointer: `/${field}`,
-      code: "invalid_reference",
-      message: "names nothing that can be used",
-    })),
+/** Each of these body fields must hold the id of such a record. The answer does not say whether the record is missing, inactive or hidden. */
+export function badReference(
+  record: "an active status" | "an active user" | "an address" | "a tag",
+  ...fields: readonly string[]
+): ApiError {
+  const message = `does not name ${record} of this company`;
+  return new ApiError("validation_failed", `${fields.join(", ")}: ${message}.`, {
+    faults: fields.map((field) => ({ pointer: `/${field}`, code: "invalid_reference", message })),
   });
+}
 
 /**
  * A condition did not hold. `failed` has an entry for each write of the transaction whose condition failed, with the item under its key.

@@ -1591,7 +1591,7 @@ export interface components {
             /** @description Colour of the current status. */
             statusColor: string;
         };
-        /** @description The caller. Admins and owners hold every permission whether listed or not. */
+        /** @description The caller. `permissions` are the effective ones: admins and owners hold all of them. */
         Me: {
             user: components["schemas"]["UserSummary"];
             company: components["schemas"]["Company"];

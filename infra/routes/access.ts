@@ -5,6 +5,8 @@ import type { Access, TableAccess } from "./route.ts";
 export const named: TableAccess = { reference: ["GetItem"] };
 /** The names of the company's statuses, tags and users. */
 export const dictionary: TableAccess = { reference: ["Query"] };
+/** The same names from the function's memory, if their version is still current. */
+export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
 /** Whether the import that created a row is completed: before that, the row is invisible. */
 export const imports: TableAccess = { imports: ["GetItem"] };

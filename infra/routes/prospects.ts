@@ -1,5 +1,6 @@
 /** Routes of prospects, their imports and exports, addresses, territories, and of the records attached to a prospect. */
 import {
+  currentDictionary,
   dictionary,
   imports,
   importWrites,
@@ -18,7 +19,7 @@ export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
 const MAP: Rate = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {
-  ...dictionary,
+  ...currentDictionary,
   ...newIds,
   ...indexEntries,
   prospects: ["GetItem", "BatchGetItem", "PutItem", "Query"],
@@ -28,9 +29,9 @@ const prospectWrites: TableAccess = {
 };
 
 /** A note by its id alone: reads the prospect's key under the note's id, then the row. */
-const note: TableAccess = { ...dictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
+const note: TableAccess = { ...currentDictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
 /** An appointment by its id alone. Imports create none, so one GetItem finds its key. */
-const appointment: TableAccess = { ...dictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
+const appointment: TableAccess = { ...currentDictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const prospectRoutes: readonly Route[] = [
   {
@@ -127,7 +128,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/{id}",
     file: "prospects/get",
-    access: { table: { ...dictionary, ...imports, prospects: ["GetItem", "Query"] } },
+    access: { table: { ...currentDictionary, ...imports, prospects: ["GetItem", "Query"] } },
     streamed: true,
   },
   {
@@ -150,7 +151,7 @@ export const prospectRoutes: readonly Route[] = [
     file: "prospects/tags",
     access: {
       table: {
-        ...dictionary,
+        ...currentDictionary,
         ...imports,
         ...indexEntries,
         ...upcoming,
@@ -237,7 +238,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects/{id}/notes",
     file: "notes/list",
-    access: { table: { ...dictionary, ...imports, prospects: ["GetItem", "Query"] } },
+    access: { table: { ...currentDictionary, ...imports, prospects: ["GetItem", "Query"] } },
     streamed: true,
   },
   {
@@ -246,7 +247,7 @@ export const prospectRoutes: readonly Route[] = [
     file: "notes/create",
     access: {
       table: {
-        ...dictionary,
+        ...currentDictionary,
         ...imports,
         ...newIds,
         ...indexEntries,
@@ -282,7 +283,7 @@ export const prospectRoutes: readonly Route[] = [
     file: "appointments/create",
     access: {
       table: {
-        ...dictionary,
+        ...currentDictionary,
         ...imports,
         ...newIds,
         ...indexEntries,
@@ -328,7 +329,7 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/appointments",
     file: "appointments/list",
-    access: { table: { ...dictionary, calendar: ["Query"], agendas: ["Query"], prospects: ["BatchGetItem"] } },
+    access: { table: { ...currentDictionary, calendar: ["Query"], agendas: ["Query"], prospects: ["BatchGetItem"] } },
     streamed: true,
   },
   { method: "GET", path: "/api/appointments/{id}", file: "appointments/get", access: { table: appointment } },

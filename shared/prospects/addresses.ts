@@ -1,7 +1,8 @@
 /**
  * Creates, finds and changes the addresses of a company, and links prospects to them.
  *
- * A restricted user sees an address that no prospect holds, or that a visible prospect holds.
+ * A prospect holds a copy of its address, and the address row lists its holders. A restricted user sees an address that has no holder,
+ * or that a prospect assigned to this user holds. Deleted holders count only if every holder is deleted.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -23,11 +24,11 @@ import {
   StoredAddress,
   unpackAddresses,
 } from "#shared/prospects/address.ts";
-import { isPublished, isVisible } from "#shared/prospects/read.ts";
+import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Without `prospectId` nobody has the address yet. */
+/** The insert of an address. Without `prospectId` it has no holder. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -42,7 +43,7 @@ export function newAddressWrite(companyId: number, address: Address, now: string
   return { put: { ...keys.address(companyId, address.id), ...stored }, when: absent };
 }
 
-/** Goes with the prospect that takes a copy; fails when the address is no longer what was copied. */
+/** Adds a holder, in the transaction that writes the copy. Fails its condition if the address changed after `stored` was read. */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
   if (prospectIds !== undefined && prospectIds.size >= limits.prospectsPerAddress && !prospectIds.has(prospectId)) {
@@ -58,10 +59,10 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Goes with the prospect that gives its copy up. It counts as a link, so that a change of the address that is under way looks again. */
+/** Removes a holder, in the transaction that removes the copy. Raises `links`, so that a concurrent change reads the holders again. */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // Among the others of its import it has this one prospect.
+  // A packed address has only this one holder.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -70,12 +71,12 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Of an address that came with an import and stood among the others of it until now. Fails when somebody was faster. */
-export function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
+/** Gives a packed address a row of its own. Fails its condition if a concurrent write has done so already. */
+function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
 
-/** The address, or `undefined` when the company has none with this id: its own row, or among those of an import. */
+/** The address from its own row or from the packed row of its import; `undefined` if the company has no such address. */
 export async function findAddress(
   { table }: ApiContext,
   companyId: number,
@@ -91,14 +92,22 @@ export async function findAddress(
   return found !== undefined && (await isPublished(table, companyId, importId)) ? found : undefined;
 }
 
+/** Throws not_found if the company has no such address. */
 export async function readAddress(context: ApiContext, companyId: number, id: number): Promise<StoredAddress> {
   const found = await findAddress(context, companyId, id);
   if (found === undefined) throw notFound("address");
   return found;
 }
 
-/** As the interface shows it and prospects hold it. */
+/** The address as the interface shows it and as prospects copy it. */
 export const presentAddress = (stored: StoredAddress): Address => Address.parse(stored);
+
+/** Throws not_found if the caller may not see the address. */
+export async function getAddress(context: ApiContext, caller: Caller, id: number): Promise<Address> {
+  const stored = await readAddress(context, caller.companyId, id);
+  if (!(await seesAddress(context.table, caller, stored))) throw notFound("address");
+  return presentAddress(stored);
+}
 
 export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Address> {
   const address = addressFrom(await context.ids.nextAddress(companyId), input);
@@ -106,52 +115,57 @@ export async function createAddress(context: ApiContext, companyId: number, inpu
   return address;
 }
 
-/** Does the input say what the address already says? */
-export const sameAddress = (address: Address | null, input: NewAddress): boolean =>
-  address !== null && isSame(address, addressFrom(address.id, input));
-
-/** Prospects that are looked at together: mostly the first ones tell. */
-const TOGETHER = 100;
-
-export async function getAddress(context: ApiContext, caller: Caller, id: number): Promise<Address> {
-  const stored = await readAddress(context, caller.companyId, id);
-  if (!(await seesAddress(context.table, caller, stored))) throw notFound("address");
-  return presentAddress(stored);
+/** The prospects that hold a copy of an address. */
+interface Holders {
+  readonly live: readonly StoredProspect[];
+  readonly deleted: readonly StoredProspect[];
 }
+
+const allows = (caller: Caller, { live, deleted }: Holders): boolean =>
+  live.length > 0
+    ? live.some((prospect) => isVisible(caller, prospect))
+    : deleted.length === 0 || deleted.some((prospect) => isInScope(caller, prospect));
+
+/** Holders read at once: usually the first batch contains a visible one. */
+const HOLDERS_AT_ONCE = 100;
 
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
   if (visibleAssignee(caller) === undefined) return true;
-  const linked = [...(stored.prospectIds ?? [])];
-  let isSomebodys = false;
-  for (let at = 0; at < linked.length; at += TOGETHER) {
-    const holders = await holdersAmong(table, stored, linked.slice(at, at + TOGETHER));
-    if (holders.some((prospect) => isVisible(caller, prospect))) return true;
-    isSomebodys ||= holders.length > 0;
+  const ids = [...(stored.prospectIds ?? [])];
+  const live: StoredProspect[] = [];
+  const deleted: StoredProspect[] = [];
+  for (let at = 0; at < ids.length; at += HOLDERS_AT_ONCE) {
+    const found = await holdersAmong(table, stored, ids.slice(at, at + HOLDERS_AT_ONCE));
+    if (found.live.some((prospect) => isVisible(caller, prospect))) return true;
+    live.push(...found.live);
+    deleted.push(...found.deleted);
   }
-  return !isSomebodys;
+  return allows(caller, { live, deleted });
 }
 
-/** Those that are there and hold a copy. */
-export const holdersOf = (table: Table, stored: StoredAddress): Promise<StoredProspect[]> =>
+const holdersOf = (table: Table, stored: StoredAddress): Promise<Holders> =>
   holdersAmong(table, stored, [...(stored.prospectIds ?? [])]);
 
 async function holdersAmong(
   table: Table,
   { companyId, id }: StoredAddress,
   prospectIds: readonly number[],
-): Promise<StoredProspect[]> {
+): Promise<Holders> {
   const items = await table.batchGet(prospectIds.map((prospectId) => keys.prospect(companyId, prospectId)));
-  return items
-    .map((item) => StoredProspect.parse(item))
-    .filter((prospect) => prospect.deletedAt === undefined && prospect.address?.id === id);
+  const holders = items.map((item) => StoredProspect.parse(item)).filter(({ address }) => address?.id === id);
+  const { live = [], deleted = [] } = Object.groupBy(holders, ({ deletedAt }) =>
+    deletedAt === undefined ? "live" : "deleted",
+  );
+  return { live, deleted };
 }
 
 const { prospectsChangedAtOnce: PROSPECTS_AT_ONCE } = limits;
 
 /**
- * Only sent fields change. Some prospects change in one transaction with the address. More follow in steps, each of
- * which may be repeated: the row says that the change is spreading until it has reached all, and whoever patches the
- * address next, be it with nothing, goes on with it.
+ * Changes the sent fields of an address and of all its copies. Throws not_found unless the caller sees every holder.
+ *
+ * A small number of copies change in one transaction with the address. A larger number follow in steps that may be repeated: the row
+ * is marked `isSpreading` until all copies are up to date. The next patch of the address, even an empty one, resumes an interrupted spread.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -160,36 +174,38 @@ export async function updateAddress(
   patch: AddressPatch,
 ): Promise<Address> {
   const { address, isSpreading } = await optimistic(() => change(context, caller, id, patch));
-  for (let goOn = isSpreading; goOn; ) goOn = await optimistic(() => spread(context, caller, id));
+  for (let isLeft = isSpreading; isLeft; ) isLeft = await optimistic(() => spread(context, caller, id));
   return address;
 }
 
 interface Changed {
   readonly address: Address;
-  /** Prospects are left that have not heard of it. */
+  /** Some copies may still be out of date. */
   readonly isSpreading: boolean;
 }
 
 async function change(context: ApiContext, caller: Caller, id: number, patch: AddressPatch): Promise<Changed> {
   const stored = await readAddress(context, caller.companyId, id);
-  const prospects = await holdersOf(context.table, stored);
-  // The change would be theirs too.
-  if (!prospects.every((prospect) => isVisible(caller, prospect))) throw notFound("address");
+  const holders = await holdersOf(context.table, stored);
+  const { live } = holders;
+  if (!allows(caller, holders) || !live.every((prospect) => isVisible(caller, prospect))) throw notFound("address");
   const current = presentAddress(stored);
   const address = patched(current, patch);
   if (isSame(current, address)) return { address, isSpreading: stored.isSpreading === true };
-  const isSpreading = prospects.length > PROSPECTS_AT_ONCE;
+  const isSpreading = live.length > PROSPECTS_AT_ONCE;
   const now = iso(context.clock.now());
-  const writes = isSpreading ? [] : prospects.flatMap((prospect) => copyWrites(prospect, address, caller, now));
-  await context.table.transact([addressWrite(stored, address, prospects, now), ...writes]);
+  const copies = isSpreading ? [] : live.flatMap((prospect) => copyWrites(prospect, address, caller, now));
+  await context.table.transact([addressWrite(stored, address, holders, now), ...copies]);
   return { address, isSpreading };
 }
 
-/** Prospects that moved on or were deleted are forgotten with it. */
-function addressWrite(stored: StoredAddress, next: Address, prospects: readonly StoredProspect[], now: string): Write {
+/** Drops the holders that no longer decide who sees the address. */
+function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
-  const isSpreading = prospects.length > PROSPECTS_AT_ONCE ? true : undefined;
-  const prospectIds = prospects.length > 0 ? new Set(prospects.map((prospect) => prospect.id)) : undefined;
+  const isSpreading = live.length > PROSPECTS_AT_ONCE ? true : undefined;
+  const oneOfEachAssignee = new Map(deleted.map((prospect) => [prospect.assignedToUserId, prospect])).values();
+  const deciding = live.length > 0 ? live : [...oneOfEachAssignee];
+  const prospectIds = deciding.length > 0 ? new Set(deciding.map((prospect) => prospect.id)) : undefined;
   if (stored.isPacked) {
     return firstRow({ ...stored, ...fields, isSpreading, prospectIds, updatedAt: now, version: stored.version + 1 });
   }
@@ -201,29 +217,27 @@ function addressWrite(stored: StoredAddress, next: Address, prospects: readonly 
   };
 }
 
-/** Brings the prospects whose copy is behind up to date; takes the mark off when there are none. Gives whether to go on. */
+/** Updates the copies that are out of date, or removes the mark if there are none. Returns whether another step is needed. */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(context, caller.companyId, id);
   const address = presentAddress(stored);
-  const behind = (await holdersOf(context.table, stored)).filter((prospect) => isBehind(prospect, address));
+  const { live } = await holdersOf(context.table, stored);
+  const outdated = live.filter((prospect) => prospect.address !== null && !isSame(prospect.address, address));
   const key = keys.address(caller.companyId, id);
-  if (behind.length === 0) {
+  if (outdated.length === 0) {
     await context.table.transact([{ update: key, change: { remove: ["isSpreading"] }, when: unchanged(stored) }]);
     return false;
   }
   const now = iso(context.clock.now());
-  for (let done = 0; done < behind.length; done += PROSPECTS_AT_ONCE) {
-    const step = behind.slice(done, done + PROSPECTS_AT_ONCE);
+  for (let done = 0; done < outdated.length; done += PROSPECTS_AT_ONCE) {
+    const step = outdated.slice(done, done + PROSPECTS_AT_ONCE);
     const copies = step.flatMap((prospect) => copyWrites(prospect, address, caller, now));
     await context.table.transact([{ check: key, when: equals("version", stored.version) }, ...copies]);
   }
   return true;
 }
 
-const isBehind = (prospect: StoredProspect, address: Address): boolean =>
-  prospect.address !== null && !isSame(prospect.address, address);
-
-/** Nobody changed the address or took a copy of it since it was read. */
+/** Neither the address nor its holders changed after it was read. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
@@ -231,7 +245,7 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
   return replaceProspect(prospect, { ...prospect, ...moved, address });
 }
 
-/** A formatted address that was computed is computed anew; one that was given stays until another is, or null. */
+/** Computes `formattedAddress` again if it was computed before or is sent as null; keeps one that a client gave. */
 function patched(current: Address, patch: AddressPatch): Address {
   const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));
   const { formattedAddress = wasComputed ? null : current.formattedAddress } = patch;

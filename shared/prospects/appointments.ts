@@ -24,7 +24,7 @@ import { findAttached, findPlace, newPlaceWrite } from "#shared/prospects/rows.t
 import type { Appointment, AppointmentPatch, NewAppointment } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { StoredAppointment } from "#shared/prospects/stored.ts";
-import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 /** Without an assignee given: the prospect's, or else the caller. An explicit null leaves it with nobody. */
 export async function createAppointment(
@@ -34,7 +34,7 @@ export async function createAppointment(
   input: NewAppointment,
 ): Promise<Appointment> {
   const { companyId, userId } = caller;
-  const [id, dictionary] = await Promise.all([context.ids.next(), loadDictionary(context.table, companyId)]);
+  const [id, dictionary] = await Promise.all([context.ids.next(), currentDictionary(context, companyId)]);
   if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
   requireOrder(input.startAt, input.endAt ?? null, "endAt");
   return optimistic(async () => {
@@ -70,7 +70,7 @@ export const newAppointmentWrites = (appointment: StoredAppointment): Write[] =>
 export async function getAppointment(context: ApiContext, caller: Caller, id: number): Promise<Appointment> {
   const [appointment, dictionary] = await Promise.all([
     findAppointment(context, caller, id).then(({ appointment }) => appointment),
-    loadDictionary(context.table, caller.companyId),
+    currentDictionary(context, caller.companyId),
   ]);
   return presentAppointment(appointment, dictionary);
 }
@@ -82,7 +82,7 @@ export async function updateAppointment(
   id: number,
   patch: AppointmentPatch,
 ): Promise<Appointment> {
-  const dictionary = await loadDictionary(context.table, caller.companyId);
+  const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
     const { appointment: current, prospect } = await findAppointment(context, caller, id);
     const same = { ...current, ...givenFields(patch, current) };

@@ -15,7 +15,7 @@ import { presentAppointment, soonestFirst } from "#shared/prospects/present.ts";
 import { isVisible } from "#shared/prospects/read.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
 import { StoredAppointment, StoredProspect } from "#shared/prospects/stored.ts";
-import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 export const CalendarQuery = z.object({
   from: z.optional(dateBound("start")),
@@ -64,7 +64,7 @@ export async function listAppointments(
   const range = rangeOf(query, context.clock.now());
   const own = visibleAssignee(caller);
   const [dictionary, agenda] = await Promise.all([
-    loadDictionary(context.table, caller.companyId),
+    currentDictionary(context, caller.companyId),
     own === undefined ? [] : readAgendas(context, caller.companyId, own, range),
   ]);
   const found =

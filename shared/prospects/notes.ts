@@ -12,12 +12,12 @@ import { isPublished, readVisibleProspect, requireVisible } from "#shared/prospe
 import { findAttached, findNotePlaces, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
 import type { NewNote, Note, NotePatch } from "#shared/prospects/schema.ts";
 import { StoredNote } from "#shared/prospects/stored.ts";
-import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /** All notes of the prospect, newest first: read page by page, since 5 000 of them take more than an answer in one piece may. */
 export async function* listNotes(context: ApiContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
-    loadDictionary(context.table, caller.companyId),
+    currentDictionary(context, caller.companyId),
     readVisibleProspect(context, caller, prospectId),
   ]);
   for await (const item of context.table.query({
@@ -35,7 +35,7 @@ export async function createNote(
   { body }: NewNote,
 ): Promise<Note> {
   const { companyId, userId } = caller;
-  const [id, dictionary] = await Promise.all([context.ids.next(), loadDictionary(context.table, companyId)]);
+  const [id, dictionary] = await Promise.all([context.ids.next(), currentDictionary(context, companyId)]);
   const now = iso(context.clock.now());
   const dated = { createdAt: now, updatedAt: now, createdBy: userId };
   const note: StoredNote = { type: "note", id, companyId, prospectId, body, ...dated, version: 1 };
@@ -68,14 +68,14 @@ function importOf(error: unknown): string | undefined {
 export async function getNote(context: ApiContext, caller: Caller, id: number): Promise<Note> {
   const [{ note }, dictionary] = await Promise.all([
     findNote(context, caller, id),
-    loadDictionary(context.table, caller.companyId),
+    currentDictionary(context, caller.companyId),
   ]);
   return presentNote(note, dictionary);
 }
 
 /** A patch that changes nothing writes nothing and bumps nothing. */
 export async function updateNote(context: ApiContext, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
-  const dictionary = await loadDictionary(context.table, caller.companyId);
+  const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
     const { note: current, importId } = await findNote(context, caller, id);
     const { body = current.body } = patch;

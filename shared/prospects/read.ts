@@ -12,16 +12,16 @@ import { limits } from "#shared/limits.ts";
 import { presentDetail } from "#shared/prospects/present.ts";
 import type { ProspectDetail } from "#shared/prospects/schema.ts";
 import { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
-import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Is there such a prospect for the caller? Another company's rows are never read in the first place. */
-export function isVisible(
-  caller: Caller,
-  { deletedAt, assignedToUserId }: Pick<StoredProspect, "deletedAt" | "assignedToUserId">,
-): boolean {
+/** Whether the caller may see prospects with this assignee. Rows of another company are never read. */
+export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProspect, "assignedToUserId">): boolean {
   const assignee = visibleAssignee(caller);
-  return deletedAt === undefined && (assignee === undefined || assignedToUserId === assignee);
+  return assignee === undefined || assignedToUserId === assignee;
 }
+
+export const isVisible = (caller: Caller, prospect: Pick<StoredProspect, "deletedAt" | "assignedToUserId">): boolean =>
+  prospect.deletedAt === undefined && isInScope(caller, prospect);
 
 /** Holds for a prospect's row as long as `isVisible` does. */
 export function visibleCondition(caller: Caller): Condition {
@@ -78,7 +78,7 @@ export async function readProspect(context: ApiContext, caller: Caller, id: numb
     readVisibleProspect(context, caller, id),
     itemsOf(context.table.query(newest)),
     itemsOf(context.table.query(besideKeys.details(companyId, id))),
-    loadDictionary(context.table, companyId),
+    currentDictionary(context, companyId),
   ]);
   const rows = {
     prospect,

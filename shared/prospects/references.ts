@@ -1,4 +1,4 @@
-/** Checks what a write of a prospect names: status, users and address of the caller's company that can be used. */
+/** Checks the status, users and address that a write of a prospect refers to: each must belong to the caller's company and be usable. */
 
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
@@ -7,53 +7,52 @@ import { equals, missing } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { badReference } from "#shared/errors.ts";
-import type { Address, NewAddress } from "#shared/prospects/address.ts";
-import { addressFrom } from "#shared/prospects/address.ts";
+import { type Address, addressFrom, isSame, type NewAddress } from "#shared/prospects/address.ts";
 import {
   findAddress,
   linkWrite,
   newAddressWrite,
   presentAddress,
-  sameAddress,
   seesAddress,
   unlinkWrite,
 } from "#shared/prospects/addresses.ts";
 import type { NewProspect } from "#shared/prospects/schema.ts";
-import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
+import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredStatus } from "#shared/reference/schema.ts";
 
+/** Throws validation_failed unless the id is that of an active status. */
 export function requireStatus(dictionary: Dictionary, id: number): StoredStatus {
   const status = dictionary.statuses.get(id);
-  if (status?.isActive !== true) throw badReference("currentStatusId");
+  if (status?.isActive !== true) throw badReference("an active status", "currentStatusId");
   return status;
 }
 
+/** Throws validation_failed unless the id is that of an active user. */
 export function requireUser(
   dictionary: Dictionary,
   field: "assignedToUserId" | "assignedByUserId",
   id: number,
 ): StoredUser {
   const user = dictionary.users.get(id);
-  if (user?.isActive !== true) throw badReference(field);
+  if (user?.isActive !== true) throw badReference("an active user", field);
   return user;
 }
 
-interface Named {
+interface Referenced {
   readonly dictionary: Dictionary;
-  /** Go into the transaction of the write: it fails where a name has changed since. */
+  /** Belong into the transaction of the write. They fail their condition if a referenced name has changed. */
   readonly checks: readonly Write[];
 }
 
 /**
- * What a new prospect refers to, looked up in memory where it is known there. A caller who is assigned the own prospect signed in a
- * minute ago at most, and needs no check.
+ * Looks up what a new prospect refers to, in the cached dictionary if it has the ids. The caller needs no check as assignee: the
+ * sign-in is at most a minute old.
  */
-export async function requireNamed(
+export async function requireReferences(
   context: ApiContext,
   { companyId, userId }: Caller,
   { currentStatusId, assignedToUserId }: Pick<NewProspect, "currentStatusId" | "assignedToUserId">,
-): Promise<Named> {
+): Promise<Referenced> {
   const names = ({ statuses, users }: Dictionary): boolean =>
     (currentStatusId == null || statuses.get(currentStatusId)?.isActive === true) &&
     (assignedToUserId == null || users.get(assignedToUserId)?.isActive === true);
@@ -69,11 +68,11 @@ export async function requireNamed(
     const check = { check: keys.user(companyId, assignedToUserId), when: equals("version", version) };
     if (assignedToUserId !== userId) checks.push(check);
   }
-  return { dictionary, checks: checks.length < 2 ? checks : [namesUnchanged(companyId, dictionary)] };
+  return { dictionary, checks: checks.length < 2 ? checks : [dictionaryUnchanged(companyId, dictionary)] };
 }
 
-/** One check of all names costs two write units, as each of the single ones does. */
-const namesUnchanged = (companyId: number, { version }: Dictionary): Write => ({
+/** One check costs two write units. This one replaces the checks of single rows if there are several. */
+const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write => ({
   check: keys.company(companyId),
   when: version === 0 ? missing("dictionaryVersion") : equals("dictionaryVersion", version),
 });
@@ -84,15 +83,15 @@ export interface AddressInput {
 }
 
 export interface AddressChoice {
-  /** `null` clears, `undefined` leaves it. */
+  /** `null` clears the address, `undefined` keeps it. */
   readonly address: Address | null | undefined;
-  /** Go into the prospect's transaction: the address that it takes is made or linked, the one that it gives up is unlinked. */
+  /** Belong into the prospect's transaction: they create or link the new address and unlink the previous one. */
   readonly links: (prospectId: number, now: string) => Write[];
 }
 
 const unchanged: AddressChoice = { address: undefined, links: () => [] };
 
-/** The address that a write of a prospect asks for. One that the caller may not see names nothing. */
+/** The address that a write of a prospect asks for. Throws validation_failed for an address that the caller may not see. */
 export async function resolveAddress(
   context: ApiContext,
   caller: Caller,
@@ -101,31 +100,33 @@ export async function resolveAddress(
 ): Promise<AddressChoice> {
   const { companyId } = caller;
   if (address != null) {
-    if (sameAddress(current, address)) return unchanged;
-    const [id, left] = await Promise.all([context.ids.nextAddress(companyId), givenUp(context, companyId, current)]);
+    if (current !== null && isSame(current, addressFrom(current.id, address))) return unchanged;
+    const [id, unlink] = await Promise.all([context.ids.nextAddress(companyId), unlinkOf(context, companyId, current)]);
     const made = addressFrom(id, address);
     const links = (prospectId: number, now: string): Write[] => [
       newAddressWrite(companyId, made, now, prospectId),
-      ...left(prospectId),
+      ...unlink(prospectId),
     ];
     return { address: made, links };
   }
   if (addressId != null) {
     if (addressId === current?.id) return unchanged;
-    const [found, left] = await Promise.all([
+    const [found, unlink] = await Promise.all([
       findAddress(context, companyId, addressId),
-      givenUp(context, companyId, current),
+      unlinkOf(context, companyId, current),
     ]);
-    if (found === undefined || !(await seesAddress(context.table, caller, found))) throw badReference("addressId");
-    const links = (prospectId: number): Write[] => [linkWrite(found, prospectId), ...left(prospectId)];
+    if (found === undefined || !(await seesAddress(context.table, caller, found))) {
+      throw badReference("an address", "addressId");
+    }
+    const links = (prospectId: number): Write[] => [linkWrite(found, prospectId), ...unlink(prospectId)];
     return { address: presentAddress(found), links };
   }
   if (address === undefined && addressId === undefined) return unchanged;
-  return { address: null, links: await givenUp(context, companyId, current) };
+  return { address: null, links: await unlinkOf(context, companyId, current) };
 }
 
-/** The address that the prospect has so far. */
-async function givenUp(
+/** Removes a prospect from the holders of its current address. */
+async function unlinkOf(
   context: ApiContext,
   companyId: number,
   current: Address | null,

@@ -13,7 +13,7 @@ import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import {
   type AddressChoice,
-  requireNamed,
+  requireReferences,
   requireStatus,
   requireUser,
   resolveAddress,
@@ -21,7 +21,7 @@ import {
 import { insertProspect, replaceProspect } from "#shared/prospects/rows.ts";
 import type { NewProspect, Prospect, ProspectPatch } from "#shared/prospects/schema.ts";
 import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
-import { type Dictionary, forgetDictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
 import type { TagChoice } from "#shared/reference/schema.ts";
 
 /** What `source` says of a prospect that came through the interface and does not say it itself. */
@@ -41,7 +41,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;
   const [{ dictionary, checks }, id, changeId, { address = null, links }] = await Promise.all([
-    requireNamed(context, caller, input),
+    requireReferences(context, caller, input),
     context.ids.nextProspect(companyId),
     statusId === null ? null : context.ids.next(),
     resolveAddress(context, caller, input, null),
@@ -85,7 +85,7 @@ export function updateProspect(
   return optimistic(async () => {
     const [current, dictionary] = await Promise.all([
       readVisibleProspect(context, caller, id),
-      loadDictionary(context.table, caller.companyId),
+      currentDictionary(context, caller.companyId),
     ]);
     const { next, links } = await changed(context, caller, current, patch, dictionary);
     if (!sameProspect(current, next)) {
@@ -218,7 +218,7 @@ export function setTags(context: ApiContext, caller: Caller, id: number, { tagId
   return optimistic(async () => {
     const [current, dictionary] = await Promise.all([
       readVisibleProspect(context, caller, id),
-      loadDictionary(context.table, companyId),
+      currentDictionary(context, companyId),
     ]);
     requireTags(dictionary, tagIds);
     const wanted = [...new Set(tagIds)];
@@ -235,7 +235,7 @@ export function setTags(context: ApiContext, caller: Caller, id: number, { tagId
 /** Points at the first place of each unknown one. */
 function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   const unknown = [...new Set(tagIds)].flatMap((id) => (tags.has(id) ? [] : [`tagIds/${tagIds.indexOf(id)}`]));
-  if (unknown.length > 0) throw badReference(...unknown);
+  if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
 /** Tags that were deleted since are in the row and not shown. */

@@ -1,7 +1,7 @@
 /** Reads the users of a company, and the signed-in user with its rights. */
 
 import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
+import { type Caller, effectivePermissions } from "#shared/auth/caller.ts";
 import { PERMISSIONS_TEXT, Permission, Role, StoredUser, UserSummary } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -41,7 +41,7 @@ export const fullName = (user: StoredUser): string => `${user.firstName} ${user.
 export const Me = named(
   "Me",
   z.object({ user: UserSummary, company: Company, role: Role, permissions: z.array(Permission) }),
-  "The caller. Admins and owners hold every permission whether listed or not.",
+  "The caller. `permissions` are the effective ones: admins and owners hold all of them.",
 );
 export type Me = z.infer<typeof Me>;
 
@@ -56,6 +56,6 @@ export async function readMe({ table }: ApiContext, caller: Caller): Promise<Me>
     user: StoredUser.parse(user),
     company: StoredCompany.parse(company),
     role: caller.role,
-    permissions: [...caller.permissions],
+    permissions: effectivePermissions(caller),
   };
 }

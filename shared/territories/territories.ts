@@ -242,7 +242,9 @@ export function deleteTerritory(context: ApiContext, { companyId, userId }: Call
 }
 
 async function requireAssignee(context: ApiContext, companyId: number, userId: number | null): Promise<void> {
-  if (userId !== null && !(await isActiveUser(context, companyId, userId))) throw badReference("assignedToUserId");
+  if (userId !== null && !(await isActiveUser(context, companyId, userId))) {
+    throw badReference("an active user", "assignedToUserId");
+  }
 }
 
 function patched(current: StoredTerritory, patch: TerritoryPatch): StoredTerritory {

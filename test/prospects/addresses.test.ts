@@ -173,8 +173,49 @@ describe.each(["unflushed", "flushed"])("a user who sees only own prospects, whe
     expect(await listed(context, rep)).toContain(inline.address?.id);
     await updateProspect(context, owner, other.id, { addressId: theirs.id });
     await deleteProspect(context, owner, other.id);
-    expect(await listed(context, rep)).toHaveLength(5);
-    expect(await getAddress(context, rep, theirs.id)).toMatchObject({ id: theirs.id });
+    expect(await listed(context, rep)).toHaveLength(4);
+    await expect(getAddress(context, rep, theirs.id)).rejects.toMatchObject(notFound);
+  });
+
+  test("sees the address of a deleted prospect only if the prospect was assigned to this user", async () => {
+    const { context, owner, rep } = await companyWithRep();
+    const stranger = { ...rep, userId: owner.userId };
+    const [mine, theirs, both] = await inParallel(3, () => createAddress(context, owner.companyId, home));
+    if (mine === undefined || theirs === undefined || both === undefined) throw new Error();
+    const assigned = { assignedToUserId: rep.userId };
+    const own = await createProspect(context, owner, { addressId: mine.id, ...assigned });
+    const other = await createProspect(context, owner, { addressId: theirs.id });
+    const shared = await createProspect(context, owner, { addressId: both.id, ...assigned });
+    await createProspect(context, owner, { addressId: both.id, assignedToUserId: owner.userId });
+    const expectVisibleTo = async (caller: Caller, ids: number[]) => {
+      expect(await listed(context, caller)).toEqual(ids.toSorted((a, b) => a - b));
+      for (const { id } of [mine, theirs, both]) {
+        const answer = getAddress(context, caller, id);
+        if (ids.includes(id)) expect(await answer).toMatchObject({ id });
+        else await expect(answer).rejects.toMatchObject(notFound);
+      }
+    };
+    for (const { id } of [own, other]) await deleteProspect(context, owner, id);
+    if (state === "flushed") await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+
+    await expectVisibleTo(rep, [mine.id, both.id]);
+    await expectVisibleTo(stranger, [both.id]);
+    for (const [caller, hidden] of [
+      [rep, theirs],
+      [stranger, mine],
+    ] as const) {
+      await expect(updateAddress(context, caller, hidden.id, { zip: "9" })).rejects.toMatchObject(notFound);
+      await expect(createProspect(context, caller, { addressId: hidden.id })).rejects.toMatchObject(badReference);
+    }
+    // A change of the address keeps the rule.
+    for (const caller of [rep, owner]) await updateAddress(context, caller, mine.id, { zip: `9-${caller.role}` });
+    await updateAddress(context, owner, theirs.id, { zip: "9" });
+    await expectVisibleTo(rep, [mine.id, both.id]);
+    await expectVisibleTo(stranger, [both.id]);
+    // A prospect that is not deleted decides over one that is.
+    await deleteProspect(context, owner, shared.id);
+    await expectVisibleTo(rep, [mine.id]);
+    await expectVisibleTo(stranger, [both.id]);
   });
 });
 

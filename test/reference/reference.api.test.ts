@@ -14,6 +14,14 @@ test("me is the caller with company, role and permissions", async () => {
     role: "sales",
     permissions: ["canManageProspects"],
   });
+  expect(dataOf(await as.rep.GET("/api/me"))).toMatchObject({ role: "sales", permissions: [] });
+});
+
+test("me lists every permission for admins and owners, because they hold all of them", async () => {
+  for (const client of [as.admin, as.owner]) {
+    const { permissions } = dataOf(await client.GET("/api/me"));
+    expect(permissions.toSorted()).toEqual(["canManageProspects", "canViewAllProspects"]);
+  }
 });
 
 describe("statuses", () => {

@@ -58,8 +58,8 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * By what the index says of the prospects that hold them: it is looked at after the addresses were read, so that it knows them. What it
- * does not know is deleted, or being written: the row tells.
+ * The rule of `seesAddress`, with the assignees from the company index: no row of a live prospect is read. The index is read after the
+ * addresses, so it contains every holder except deleted ones and those whose write is not committed yet; their rows are read.
  */
 async function visibleOf(
   context: ApiContext,
@@ -70,19 +70,26 @@ async function visibleOf(
   const linked = new Set(found.flatMap(({ prospectIds = new Set<number>() }) => [...prospectIds]));
   if (own === undefined || linked.size === 0) return [...found];
   const { matches } = await findProspects(context, caller.companyId, () => ({ words: [] }));
-  const assignees: Map<number, unknown> = assigneesOf(matches, linked);
+  const assignees = assigneesOf(matches, linked);
   const unknown = [...linked].filter((id) => !assignees.has(id));
   const deleted = await deletedAmong(context.table, caller.companyId, unknown);
-  return found.filter(({ prospectIds = new Set<number>() }) => {
-    const holders = [...prospectIds].filter((id) => !deleted.has(id));
-    return holders.length === 0 || holders.some((id) => assignees.get(id) === own);
+  return found.filter(({ id, prospectIds = new Set<number>() }) => {
+    const live = [...prospectIds].filter((holder) => !deleted.has(holder));
+    if (live.length > 0) return live.some((holder) => assignees.get(holder) === own);
+    const holders = [...prospectIds].flatMap((holder) => deleted.get(holder) ?? []);
+    const former = holders.filter(({ address }) => address?.id === id);
+    return former.length === 0 || former.some(({ assignedToUserId }) => assignedToUserId === own);
   });
 }
 
-async function deletedAmong(table: Table, companyId: number, ids: readonly number[]): Promise<ReadonlySet<number>> {
+async function deletedAmong(
+  table: Table,
+  companyId: number,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, StoredProspect>> {
   const items = await table.batchGet(ids.map((id) => keys.prospect(companyId, id)));
   const prospects = items.map((item) => StoredProspect.parse(item));
-  return new Set(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map(({ id }) => id));
+  return new Map(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map((row) => [row.id, row]));
 }
 
 /** A row of its own holds in place of what stands among the addresses of an import. */

@@ -1,0 +1,91 @@
+/** A patch reads the names of a company from memory and checks their version: its cost does not grow with the number of users. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { systemClock } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import { createNote } from "#shared/prospects/notes.ts";
+import { readProspect } from "#shared/prospects/read.ts";
+import { createProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
+import { createTag, updateTag } from "#shared/reference/tags.ts";
+import { newUserWrites } from "#shared/reference/user.ts";
+import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+
+let db: FaultyDynamoDb;
+let one: ApiContext;
+let other: ApiContext;
+let company: Company;
+let statusIds: number[];
+beforeAll(async () => {
+  db = await startFaultyDynamoDb();
+  [one, other] = [warmFunction(db, systemClock), warmFunction(db, systemClock)];
+  company = await newCompany(one);
+  const { companyId } = company.caller;
+  const now = new Date().toISOString();
+  for (let i = 0; i < 200; i++) {
+    const id = await one.ids.next();
+    const sub = `many-${id}`;
+    const rights = { role: "sales" as const, permissions: [], isActive: true };
+    const named = { email: `${sub}@x.test`, firstName: "Representative", lastName: `Number ${i}` };
+    const dated = { createdAt: now, updatedAt: now };
+    await one.table.transact(
+      newUserWrites({ type: "user", id, companyId, sub, version: 1, ...named, ...rights, ...dated }),
+    );
+  }
+  statusIds = [...(await loadDictionary(one.table, companyId)).statuses.keys()];
+});
+afterAll(() => db.stop());
+
+test("a warm patch reads the prospect and the version of the names, in one round", async () => {
+  const { caller, repId } = company;
+  const [from, to] = statusIds;
+  const { id } = await createProspect(one, caller, { currentStatusId: from });
+  const patch = { currentStatusId: to, assignedToUserId: repId, assignedByUserId: caller.userId };
+  const { usage } = await metered(() => updateProspect(one, caller, id, patch));
+  expect(usage).toMatchObject({ readUnits: 2, writeUnits: 6, rounds: 2 });
+  const unchanged = await metered(() => updateProspect(one, caller, id, {}));
+  expect(unchanged.usage).toMatchObject({ readUnits: 2, writeUnits: 0, rounds: 1 });
+});
+
+test("tags, a note and the detail of a prospect read no more names than a patch", async () => {
+  const { caller } = company;
+  const { id } = await createProspect(one, caller, {});
+  await readProspect(one, caller, id);
+  const tags = await metered(() => setTags(one, caller, id, { tagIds: [] }));
+  expect(tags.usage).toMatchObject({ readUnits: 2, rounds: 1 });
+  const note = await metered(() => createNote(one, caller, id, { body: "Call back" }));
+  expect(note.usage).toMatchObject({ readUnits: 1, rounds: 2 });
+  const detail = await metered(() => readProspect(one, caller, id));
+  expect(detail.usage).toMatchObject({ readUnits: 4, rounds: 1 });
+});
+
+test("a patch neither writes nor shows a name that another function has changed", async () => {
+  const { caller } = company;
+  const { companyId } = caller;
+  const [kept, status] = [
+    await createStatus(one, companyId, { value: "Kept" }),
+    await createStatus(one, companyId, { value: "Old" }),
+  ];
+  const tag = await createTag(one, companyId, { value: "Old tag" });
+  const { id } = await createProspect(one, caller, { currentStatusId: kept.id });
+  await setTags(one, caller, id, { tagIds: [tag.id] });
+
+  await updateStatus(other, companyId, status.id, { value: "Renamed" });
+  await updateStatus(other, companyId, kept.id, { value: "Kept, renamed".replace(",", "") });
+  await updateTag(other, companyId, tag.id, { value: "Renamed tag" });
+  const shown = await updateProspect(one, caller, id, { currentStatusId: status.id });
+  expect(shown).toMatchObject({ currentStatus: { value: "Renamed" }, tags: [{ tag: { value: "Renamed tag" } }] });
+  const [change] = (await readProspect(other, caller, id)).statusHistory;
+  expect(change).toMatchObject({ status: { value: "Renamed" }, previousStatus: { value: "Kept renamed" } });
+
+  await deactivateStatus(other, companyId, kept.id);
+  await expect(updateProspect(one, caller, id, { currentStatusId: kept.id })).rejects.toMatchObject({
+    faults: [{ pointer: "/currentStatusId", code: "invalid_reference" }],
+  });
+  const late = await createStatus(other, companyId, { value: "New elsewhere" });
+  expect(await updateProspect(one, caller, id, { currentStatusId: late.id })).toMatchObject({
+    currentStatus: { value: "New elsewhere" },
+  });
+});
