@@ -41,12 +41,13 @@ export async function importThrottled(
   let runs = 0;
   try {
     const context = { ...scene.sound(), ...contextOn(tableOn(throttled), { now: () => now.ms }) };
-    for (let isDone = false; !isDone; ) {
+    for (let state = "queued"; state !== "completed"; ) {
       const end = Date.now() + RUN_MS;
       const remainingMs = (): number => end - Date.now();
-      isDone = await withDeadline(remainingMs, () => scene.run(context, job, remainingMs));
+      await withDeadline(remainingMs, () => scene.run(context, job, remainingMs));
       runs++;
       expect(runs).toBeLessThan(20);
+      ({ state } = summaryOf(await findImport(scene.sound(), company.caller.companyId, job.id)));
     }
   } finally {
     throttled.stop();

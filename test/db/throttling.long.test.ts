@@ -12,7 +12,6 @@ const HOUR_MS = 3_600_000;
 
 test.each([
   [1_000_000, 4, 250],
-  [50_000, 4, 250],
   [20_000, 2, 50],
 ])(
   "an import of %i rows completes on %i partitions of %i write units a second",
