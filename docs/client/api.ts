@@ -1312,7 +1312,7 @@ export interface components {
             /** @description An active user of the company, or null for nobody. */
             assignedToUserId?: number | null;
         };
-        /** @description One try to deliver, and what the receiver answered. */
+        /** @description One attempt to deliver, with the receiver's answer. */
         Attempt: {
             /** @description From 1. */
             number: number;
@@ -1427,7 +1427,7 @@ export interface components {
             /** @description First to last. */
             attempts: components["schemas"]["Attempt"][];
         };
-        /** @description A part of a webhook's deliveries, newest first. Without a `nextCursor` it is the last one. */
+        /** @description A page of a webhook's deliveries, newest first. On the last page `nextCursor` is null. */
         DeliveryPage: {
             /** @description One page, newest first. */
             items: components["schemas"]["Delivery"][];
@@ -1943,7 +1943,7 @@ export interface components {
             /** @description The user who assigns the prospect; the caller by default. */
             assignedByUserId?: number;
         };
-        /** @description What was queued for delivery. */
+        /** @description The delivery that was queued. */
         Queued: {
             /** @description Id of the delivery. Receivers find it in `X-Service-Delivery` and `webhook-id`. */
             deliveryId: string;
@@ -1999,7 +1999,7 @@ export interface components {
              */
             deliveries?: "undelivered" | "all";
         };
-        /** @description How many deliveries are sent again. */
+        /** @description The number of deliveries that are sent again. */
         Replayed: {
             /** @description The number of deliveries that are sent again. */
             count: number;

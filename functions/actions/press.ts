@@ -4,7 +4,7 @@ import { deliveryQueue } from "#shared/aws/queue.ts";
 import { setting } from "#shared/config.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
-import { Queued } from "#shared/webhooks/delivery-log-schema.ts";
+import { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 
 export const handler = endpoint(

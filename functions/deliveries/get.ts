@@ -4,7 +4,7 @@ import { DeliveryPath } from "#shared/http/paths.ts";
 import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { deliveryIdIn } from "#shared/webhooks/delivery.ts";
-import { DeliveryDetail } from "#shared/webhooks/delivery-log-schema.ts";
+import { DeliveryDetail } from "#shared/webhooks/delivery-schema.ts";
 
 export const handler = streamEndpoint(
   {

@@ -3,7 +3,7 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { listDeliveries } from "#shared/webhooks/deliver/log.ts";
-import { DeliveryPage, DeliveryQuery } from "#shared/webhooks/delivery-log-schema.ts";
+import { DeliveryPage, DeliveryQuery } from "#shared/webhooks/delivery-schema.ts";
 
 export const handler = endpoint(
   {

@@ -5,7 +5,7 @@ import { endpoint } from "#shared/http/endpoint.ts";
 import { DeliveryPath } from "#shared/http/paths.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { deliveryIdIn } from "#shared/webhooks/delivery.ts";
-import { Queued } from "#shared/webhooks/delivery-log-schema.ts";
+import { Queued } from "#shared/webhooks/delivery-schema.ts";
 
 export const handler = endpoint(
   {

@@ -1,7 +1,7 @@
 /** POST /api/webhooks/{id}/pause: stops the deliveries of a webhook and keeps them. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export const handler = endpoint(

@@ -3,8 +3,8 @@
 import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
-import { Replayed, ReplayRange } from "#shared/webhooks/replay-schema.ts";
+import { startReplay } from "#shared/webhooks/deliver/replay.ts";
+import { Replayed, ReplayRange } from "#shared/webhooks/delivery-schema.ts";
 
 export const handler = endpoint(
   {

@@ -3,7 +3,7 @@
 import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export const handler = endpoint(

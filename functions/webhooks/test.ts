@@ -3,7 +3,7 @@
 import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { Queued } from "#shared/webhooks/delivery-log-schema.ts";
+import { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { sendTestDelivery } from "#shared/webhooks/events/manual-trigger.ts";
 
 export const handler = endpoint(

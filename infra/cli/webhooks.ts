@@ -2,7 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
-import { type Books, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { encryptSecrets } from "#shared/webhooks/subscriptions/write.ts";
 import { STACK_NAME } from "../config.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
@@ -16,24 +16,24 @@ npm run webhooks -- encrypt-secrets --company N
 exit code 0: the books balance or all is encrypted, 1: faults, 2: wrong usage or no such company, 3: anything else`;
 
 /** What is at fault is looked at so often again: what is only changing is then over. */
-const LOOKS = 3;
+const RECHECKS = 3;
 const BETWEEN_LOOKS_MS = 3_000;
 
 async function balance(table: Table, companyId: number): Promise<number> {
-  const looks = { again: LOOKS, wait: () => wait(BETWEEN_LOOKS_MS) };
+  const looks = { again: RECHECKS, wait: () => wait(BETWEEN_LOOKS_MS) };
   const books = await reconcile({ table, clock: systemClock }, companyId, looks);
   tell(companyId, books);
   return books.faults.length === 0 ? 0 : 1;
 }
 
-function tell(companyId: number, { faults, ...counts }: Books): void {
+function tell(companyId: number, { faults, ...counts }: Reconciliation): void {
   showFaults(faults);
   const rows: [string, number][] = [
     ["matched", counts.matched],
     ["= delivered", counts.delivered],
     ["+ waiting", counts.waiting],
-    ["    kept by a paused webhook", counts.held],
-    ["    at a gate", counts.gated],
+    ["    kept by a paused webhook", counts.paused],
+    ["    at a gate", counts.throttled],
     ["+ exhausted", counts.exhausted],
     ["+ cancelled", counts.cancelled],
     ["attempts", counts.attempts],

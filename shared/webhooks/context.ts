@@ -1,20 +1,23 @@
-/** Opens the parts of the context that publishing and delivering need. */
+/** Opens the context of the functions that publish and deliver events, and keeps their poison records. */
 import { setTimeout } from "node:timers/promises";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
+import type { DynamoDBRecord } from "aws-lambda";
 import { deliveryQueue } from "#shared/aws/queue.ts";
+import { sqsClient } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { EventContext } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
 import { post } from "#shared/outbound/post.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
-import { parkRecord } from "#shared/webhooks/poison-records.ts";
 
-let made: EventContext | undefined;
+let opened: EventContext | undefined;
 
+/** The context of this function, opened at the first call. */
 export function eventContext(): EventContext {
-  if (made !== undefined) return made;
+  if (opened !== undefined) return opened;
   const table = openTable(setting("TABLE_NAME"));
-  made = {
+  opened = {
     table,
     secrets: secretsOn(table),
     clock: systemClock,
@@ -23,11 +26,23 @@ export function eventContext(): EventContext {
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {
-      // Asked for by those that send alone: the others have no such setting.
+      // Read late: only the deliver function has this setting.
       return setting("DELIVERY_SENDERS");
     },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
-    park: (record, reason) => parkRecord(setting("PARKED_RECORDS_URL"), record, reason),
+    park: (record, reason) => keepPoisonRecord(setting("PARKED_RECORDS_URL"), record, reason),
   };
-  return made;
+  return opened;
+}
+
+/** The largest message that SQS takes is 1 MiB; the rest is for the fields around the record. */
+const RECORD_BYTES = 1_000_000;
+
+/** Sends a stream record that cannot be published to the queue of poison records. A record that is too large loses its old image. */
+async function keepPoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
+  const whole = JSON.stringify({ v: 1, reason, record });
+  const { OldImage: _, ...newest } = record.dynamodb ?? {};
+  const fits = Buffer.byteLength(whole) <= RECORD_BYTES;
+  const body = fits ? whole : JSON.stringify({ v: 1, reason, record: { ...record, dynamodb: newest } });
+  await sqsClient().send(new SendMessageCommand({ QueueUrl: queueUrl, MessageBody: body }));
 }

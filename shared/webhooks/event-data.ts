@@ -1,6 +1,6 @@
 /**
- * The data of an event, kept once for all deliveries that tell of it: a territory's polygon of 255 KB is one row, not one in each of
- * 2 000 deliveries. A row never changes, so a warm function keeps what it has read.
+ * Stores the data of an event once for all its deliveries: a territory's polygon of 255 KB is one row instead of a part of 2 000
+ * rows. A row never changes, so a warm function caches it.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -11,11 +11,11 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
-/** What is known of an event's data where its deliveries are made. */
+/** The data of an event, as far as making its deliveries needs it. */
 export interface EventData {
-  /** Of the data as JSON. */
+  /** Length of the data as JSON. */
   readonly bytes: number;
-  /** JSON text; undefined where the data has a row of its own. */
+  /** JSON text; undefined if the data has a row of its own. */
   readonly text: string | undefined;
 }
 
@@ -30,19 +30,19 @@ export const StoredEventData = z.object({
 });
 type StoredEventData = z.infer<typeof StoredEventData>;
 
-/** Windows and their events are kept so much longer than their delivery. */
+/** Debounce windows and their events are kept this much longer than their delivery. */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * As long as any delivery can refer to it: the longest delay, and the time for which a delivery is kept after that. Whatever delay the
- * registrations have at the moment: a repeated record may find another.
+ * Covers every delivery that can refer to the data: the longest delay, then the time for which a delivery is kept. The current delays
+ * do not count, because a repeated stream record may find longer ones.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);
 };
 
-/** Data that is kept already stays as it is. Gives the bytes of what is kept. */
+/** Keeps data that is stored already. Gives the length of the stored data. */
 export async function keepEventData(
   table: Table,
   event: { readonly companyId: number; readonly id: string; readonly createdAt: string },
@@ -69,18 +69,18 @@ export async function keepEventData(
   }
 }
 
-/** Characters that a warm function keeps: some sixty of the largest events. */
+/** Characters in the cache: some sixty of the largest events. */
 const CACHED = 16_000_000;
-/** Rows that one call reads: the largest ones fill less than its 16 MB. */
+/** Rows of one call: the largest ones stay below the call's 16 MB. */
 const TOGETHER = 25;
 
 interface Cached {
   readonly read: Promise<string>;
-  /** Characters; none until it is read. */
+  /** Characters; 0 until the read ends. */
   size: number;
 }
 
-/** Of one table, the least recently used first. */
+/** The cache of one table, the least recently used entry first. */
 class Cache {
   readonly #entries = new Map<string, Cached>();
   #size = 0;
@@ -93,7 +93,7 @@ class Cache {
     return known.read;
   }
 
-  /** A read that failed is not kept. */
+  /** Drops a read that fails. */
   set(id: string, read: Promise<string>): void {
     const entry: Cached = { read, size: 0 };
     this.#entries.set(id, entry);
@@ -117,7 +117,7 @@ class Cache {
 
 const caches = new WeakMap<Table, Cache>();
 
-/** The JSON text of each of these events' data. Throws where one is gone. */
+/** The data of these events as JSON text, by event id. Throws if a row is gone. */
 export async function readEventData(
   table: Table,
   companyId: number,
@@ -140,7 +140,7 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // A call at a time: the data of a window is a megabyte, of some thousand rows it is not.
+    // One call at a time: the rows of one body can be many.
     await rows;
   }
   const found = new Map<string, string>();

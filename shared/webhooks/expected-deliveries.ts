@@ -1,6 +1,6 @@
 /**
- * Which deliveries had to be made of an event, written before they are: a delivery that is lost is missed here, whatever
- * became of its row. Repeating an event adds nothing.
+ * Entries that name the deliveries expected from an event. They are written before the deliveries, so that reconciliation finds a
+ * delivery whose row is lost. A repeated event adds nothing.
  */
 
 import * as z from "zod/mini";
@@ -13,53 +13,52 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** Deliveries that one row names: so many are some 20 KB. */
+/** Deliveries that one entry names: about 20 KB. */
 const PER_ROW = 500;
 
 /**
- * The writes for deliveries of many events: one for those of a company that are forgotten in the same second, whose rows and
- * entry so come to their end together. A batch that is repeated with other borders names some of them in two rows, which says
- * the same.
+ * The entries of deliveries of many events. Deliveries of a company that expire in the same second share an entry, which expires with
+ * them. A batch repeated with other borders can name a delivery in two entries, which is harmless.
  */
-export function ledgerWrites(deliveries: readonly Matched[]): ReturnType<typeof ledgerWrite>[] {
-  const together = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
-  return [...together.values()].flatMap((all) =>
+export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
+  const groups = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
+  return [...groups.values()].flatMap((all) =>
     Array.from({ length: Math.ceil(all.length / PER_ROW) }, (_, i) => {
       const [first, ...more] = all.slice(i * PER_ROW, (i + 1) * PER_ROW);
-      return first === undefined ? [] : [ledgerWrite([first, ...more])];
+      return first === undefined ? [] : [expectedWrite([first, ...more])];
     }).flat(),
   );
 }
 
-/** One write for all of them, under the event of the first. */
-export function ledgerWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
+/** One entry for all of them, under the event of the first. */
+export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
   const change = { set: { type: "matched", companyId, expiresAt }, add: { deliveries: ids } };
   return { update: ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId), change };
 }
 
-/** Of a delivery that somebody makes by hand: nothing repeats its event, so the entry goes with it in one transaction. */
-export function ledgerPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
+/** The entry of a manual delivery, for the delivery's own transaction: nothing repeats its event. */
+export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
   const { companyId, webhookId, id, eventId, createdAt, expiresAt } = delivery;
   const entry = { type: "matched", companyId, expiresAt, deliveries: new Set([`${webhookId} ${id}`]) };
   return { put: { ...ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: absent };
 }
 
-/** Of an event with many deliveries: entered before the row from which they are made. The deliveries have entries of their own. */
-export const FanOutEntry = z.object({
+/** The entry of an event with many matches, written before its fan-out row. Its deliveries have entries of their own. */
+export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),
   eventId: z.string(),
   createdAt: Timestamp,
-  /** Matches. */
+  /** Number of matches. */
   count: z.int(),
-  /** All of them are told. */
+  /** Time at which all deliveries were made. */
   doneAt: z.optional(Timestamp),
   expiresAt: z.int(),
 });
-export type FanOutEntry = z.infer<typeof FanOutEntry>;
+export type ExpectedFanOut = z.infer<typeof ExpectedFanOut>;
 
-export const LedgerEntry = z.object({
+export const ExpectedEntry = z.object({
   type: z.literal("matched"),
   deliveries: z.pipe(
     z.set(z.string()),

@@ -1,4 +1,4 @@
-/** When the next attempt of a delivery is due. */
+/** The retry plan: when the next attempt of a delivery is due. */
 import { createHash } from "node:crypto";
 
 const SECOND = 1_000;
@@ -19,19 +19,19 @@ export const retryGapsMs: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 
-/** A delivery whose attempt never leaves us for as long as all of its attempts would take comes to its end. */
+/** A delivery is given up once its request could not be sent for as long as the whole plan takes. */
 export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
 
-/** Each gap is stretched or shortened by up to this share, so that failed deliveries do not all return at once. */
-const SPREAD = 0.2;
+/** Jitter: each gap varies by up to this share, so that failed deliveries do not all return at once. */
+const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
-/** How long a registration's `delayMinutes` really are. */
+/** The real length of a registration's `delayMinutes`. */
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
 /**
- * Milliseconds from a failed attempt to the next one, or `undefined` when there is none left. A receiver's Retry-After
- * (seconds or HTTP date) takes the place of the gap, within 1 s and 24 h. `scale` makes time pass faster.
+ * Milliseconds from a failed attempt to the next one, or undefined after the last one. A receiver's Retry-After (seconds or HTTP date)
+ * replaces the gap, within 1 s and 24 h. `scale` makes time pass faster.
  */
 export function nextGapMs(
   deliveryId: string,
@@ -42,15 +42,14 @@ export function nextGapMs(
 ): number | undefined {
   const gap = retryGapsMs[failedAttempt - 1];
   if (gap === undefined) return undefined;
-  const asked = retryAfterMs(retryAfter, nowMs);
-  const wanted = asked === undefined ? gap * spread(deliveryId, failedAttempt) : asked;
-  return wanted / scale;
+  const requested = retryAfterMs(retryAfter, nowMs);
+  return (requested ?? gap * jitter(deliveryId, failedAttempt)) / scale;
 }
 
-/** Between 0.8 and 1.2, the same each time it is asked: a repeated record of an attempt plans the same. */
-function spread(deliveryId: string, attempt: number): number {
+/** Between 0.8 and 1.2. Deterministic, so that a repeated attempt plans the same. */
+function jitter(deliveryId: string, attempt: number): number {
   const unit = createHash("sha256").update(`${deliveryId}:${attempt}`).digest().readUInt32BE() / 0xffffffff;
-  return 1 - SPREAD + 2 * SPREAD * unit;
+  return 1 - JITTER + 2 * JITTER * unit;
 }
 
 function retryAfterMs(value: string | undefined, nowMs: number): number | undefined {
@@ -61,6 +60,6 @@ function retryAfterMs(value: string | undefined, nowMs: number): number | undefi
   return Math.min(RETRY_AFTER_MAX_MS, Math.max(SECOND, wait));
 }
 
-/** IMF-fixdate alone (RFC 9110); anything looser is no date. */
+/** Only IMF-fixdate of RFC 9110 counts as a date. */
 const httpDate = (text: string): number =>
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,18 +1,54 @@
-/** Writes of deliveries that hold while nobody else has moved them on, and the messages that go with them. */
-
-import { delaySecondsUntil } from "#shared/aws/queue.ts";
+/** Conditional writes that settle deliveries, and the outcome of a batch of deliveries. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { updateEach } from "#shared/db/each.ts";
 import { all, type Change, equals } from "#shared/db/expression.ts";
+import type { Item, Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import { messageFor, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/** Two senders of one attempt, the first taken for dead: whoever comes second changes nothing. */
-export const whileAttemptStands = (delivery: StoredDelivery, change: Change) => ({
-  update: keys.delivery(delivery.companyId, delivery.webhookId, delivery.id),
+/** Deliveries of a batch that are in neither set are settled. A fault of one delivery does not touch the others. */
+export interface Outcome {
+  /** By delivery id: our own fault, so the message must come back. */
+  readonly failed: Map<string, unknown>;
+  /** Ids of deliveries that their webhook's limiter refused. */
+  readonly throttled: Set<string>;
+}
+
+export const newOutcome = (): Outcome => ({ failed: new Map(), throttled: new Set() });
+
+/** Records what `work` throws as a fault of these deliveries. */
+export async function guarded(
+  { failed }: Outcome,
+  deliveries: readonly Pick<StoredDelivery, "id">[],
+  work: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    for (const { id } of deliveries) failed.set(id, error);
+  }
+}
+
+/** Gives the row as written, or undefined if the condition does not hold. */
+export async function updateIf(
+  { table }: Pick<EventContext, "table">,
+  update: Extract<Write, { update: unknown }>,
+): Promise<Item | undefined> {
+  try {
+    return await table.write(update);
+  } catch (error) {
+    if (error instanceof ConditionFailed) return undefined;
+    throw error;
+  }
+}
+
+/** An update that changes nothing once another sender has settled this attempt. */
+export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
+  update: keys.delivery(companyId, webhookId, id),
   change,
-  when: all(equals("state", "waiting"), equals("attempt", delivery.attempt)),
+  when: all(equals("state", "waiting"), equals("attempt", attempt)),
 });
 
 export const settled = (state: "delivered" | "exhausted" | "cancelled", nowMs: number): Change => ({
@@ -24,18 +60,6 @@ export async function cancel({ table, clock }: EventContext, deliveries: readonl
   const change = settled("cancelled", clock.now());
   await updateEach(
     table,
-    deliveries.map((delivery) => whileAttemptStands(delivery, change)),
-  );
-}
-
-/** Queues each for the time it is due, or for the next hop on the way there. */
-export async function enqueue({ queue, clock }: EventContext, deliveries: readonly StoredDelivery[]): Promise<void> {
-  if (deliveries.length === 0) return;
-  const now = clock.now();
-  await queue.send(
-    deliveries.map((delivery) => ({
-      message: messageFor(delivery),
-      delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now),
-    })),
+    deliveries.map((delivery) => whilePending(delivery, change)),
   );
 }

@@ -15,8 +15,8 @@ import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";
-import { deliveryItem, messageFor, type StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { deliveryId } from "#shared/webhooks/delivery-id.ts";
+import { deliveryId, deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { messageFor } from "#shared/webhooks/messages.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
 

@@ -17,7 +17,7 @@ import { openSecrets } from "#shared/secrets/key-service.ts";
 import { provideSecrets } from "#shared/secrets/secrets.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
-import { createdProspect } from "../webhooks/event-scene.ts";
+import { createdProspect } from "../webhooks/delivery-pipeline.ts";
 
 export interface DeliveryTimes {
   readonly perSecond: number;

@@ -3,7 +3,7 @@
 import { metered } from "#shared/db/meter.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { drain, newScene, publish, type Scene } from "../webhooks/event-scene.ts";
+import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import type { Budget } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 
@@ -11,7 +11,7 @@ import { type BenchCompany, makeProspect } from "./prospects.ts";
 const EVENTS = 50;
 
 /** A company as the inventor of prospects wants it, on a scene's table. */
-export async function benchCompany({ db, companyId }: Scene): Promise<BenchCompany> {
+export async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
   const { statuses, users } = await loadDictionary(db.direct, companyId);
   const [ownerId = 0] = [...users.keys()];
   const count = 100_000;
@@ -20,7 +20,7 @@ export async function benchCompany({ db, companyId }: Scene): Promise<BenchCompa
 
 /** The units are those of the mean event; the mean body says how long such an event is. */
 export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
-  const scene = await newScene(db);
+  const scene = await newPipeline(db);
   const company = await benchCompany(scene);
   const sums = { publish: 0, send: 0, reads: 0, requests: 0 };
   for (let i = 0; i < EVENTS; i++) {

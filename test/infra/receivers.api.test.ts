@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, describe, expect, test } from "vitest";
-import { signatureHeaders } from "#shared/webhooks/deliver/signature.ts";
+import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { root } from "../../infra/build/bundle.ts";
 import { at } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";

@@ -17,7 +17,7 @@ import type { Request } from "#shared/http/request.ts";
 import { limits } from "#shared/limits.ts";
 import { open, openSecrets, seal } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
-import { signatureHeaders } from "#shared/webhooks/deliver/signature.ts";
+import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { getWebhook, listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { createWebhook, encryptSecrets, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
@@ -27,7 +27,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { TABLE } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { deliveries, drain, newScene, publish } from "../webhooks/event-scene.ts";
+import { deliveries, drain, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 
 const ARN = keyArn("Own");
 const db = faultyDynamoDb();
@@ -199,7 +199,7 @@ describe("in the table", () => {
 
 describe("a row of before encryption", () => {
   test("is listed masked, signs, and is rotated into one that is encrypted", async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     const set = { secretKey: OLD };
     const change = { set, remove: ["sealedSecret", "secretMask"] };
     await db.direct.write({ update: keys.webhook(at.companyId, at.webhookId), change });
@@ -322,7 +322,7 @@ describe("while the key service refuses", () => {
   });
 
   test("nothing is sent, no attempt is used up, and the message comes back", async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     await publish(at);
     refuse();
     const own = { ...at, context: { ...at.context, secrets: secretsOn(db.direct) } };

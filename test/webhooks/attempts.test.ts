@@ -6,29 +6,29 @@ import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { deliveries, drain, newScene, publish, type Scene } from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+import { deliveries, drain, newPipeline, type Pipeline, publish } from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const api = (at: Scene) => ({ ...contextOn(db.direct, { now: () => at.clock }), commit: db.direct.transact });
+const api = (at: Pipeline) => ({ ...contextOn(db.direct, { now: () => at.clock }), commit: db.direct.transact });
 
-async function only(at: Scene) {
+async function only(at: Pipeline) {
   const [delivery] = await deliveries(at);
   if (delivery === undefined) throw new Error("no delivery");
   return delivery;
 }
 
-async function shown(at: Scene) {
+async function shown(at: Pipeline) {
   const { id } = await only(at);
   return readDelivery(api(at), at.companyId, at.webhookId, id);
 }
 
 /** Numbers of the attempts that have a row. */
-async function rowsOf(at: Scene): Promise<unknown[]> {
+async function rowsOf(at: Pipeline): Promise<unknown[]> {
   const { id } = await only(at);
   const { pk, sk } = keys.delivery(at.companyId, at.webhookId, id);
   const numbers: unknown[] = [];
@@ -37,7 +37,7 @@ async function rowsOf(at: Scene): Promise<unknown[]> {
 }
 
 test("failed, delivered, delivered again and again: each attempt is told with what it was answered", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   const answers = ["down", "thanks", "x".repeat(101), "thanks again"];
   at.answers = (_, number) => ({ status: number === 1 ? 500 : 200, answer: answers[number - 1] ?? "" });
   await publish(at);
@@ -53,11 +53,11 @@ test("failed, delivered, delivered again and again: each attempt is told with wh
   expect(attempts.map(({ answer }) => answer)).toEqual(answers);
   expect(attempts.map((attempt) => attempt.status)).toEqual([500, 200, 200, 200]);
   expect(await rowsOf(at)).toEqual([1, 3]);
-  expect(await expectBalanced(at)).toMatchObject({ delivered: 1, attempts: 4 });
+  expect(await expectReconciled(at)).toMatchObject({ delivered: 1, attempts: 4 });
 });
 
 test("sent again and again, its row does not grow without end", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await publish(at);
   await drain(at);
   for (let again = 0; again < 8; again++) {
@@ -68,11 +68,11 @@ test("sent again and again, its row does not grow without end", async () => {
   expect((await only(at)).successes).toHaveLength(5);
   expect(await rowsOf(at)).toEqual([6, 7, 8, 9]);
   expect((await shown(at)).attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  expect(await expectBalanced(at)).toMatchObject({ delivered: 1, attempts: 9 });
+  expect(await expectReconciled(at)).toMatchObject({ delivered: 1, attempts: 9 });
 });
 
 test("an attempt that ends when its delivery has been cancelled is told all the same", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await publish(at);
   const { post } = at.context;
   const context = {

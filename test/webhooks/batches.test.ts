@@ -9,10 +9,11 @@ import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
+import { LEASE_MS } from "#shared/webhooks/drain.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
-import { markedGate } from "#shared/webhooks/limiter/backlog-mark.ts";
-import { LEASE_MS, slotsOf } from "#shared/webhooks/limiter/limiter.ts";
-import { lookMessage } from "#shared/webhooks/limiter/throttled-backlog.ts";
+import { backlogMark } from "#shared/webhooks/limiter/backlog-mark.ts";
+import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
+import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
@@ -21,8 +22,8 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-scene.ts";
-import { createdProspect, deliveries, newScene, type Scene, settleFor } from "./event-scene.ts";
+import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-pipeline.ts";
+import { createdProspect, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -34,14 +35,14 @@ const TEN = Array.from({ length: 10 }, (_, i) => i + 1);
 const timesPosted = (posts: readonly Post[]) =>
   [...Map.groupBy(posts, ({ headers }) => headers["X-Service-Delivery"] ?? "").values()].map(({ length }) => length);
 
-async function expectBalanced(at: Scene, matched: number): Promise<void> {
+async function expectReconciled(at: Pipeline, matched: number): Promise<void> {
   const context = { table: db.direct, clock: { now: () => at.clock } };
   const books = await reconcile(context, at.companyId, { again: 0, wait: () => Promise.resolve() });
   expect(books).toMatchObject({ matched, delivered: matched, faults: [] });
 }
 
 /** The stream gives records again until they are published; here from the first of the batch. */
-async function publishUntilDone(at: Scene, ids: readonly number[]): Promise<void> {
+async function publishUntilDone(at: Pipeline, ids: readonly number[]): Promise<void> {
   for (;;) {
     try {
       return await publishIds(at, ids);
@@ -57,19 +58,19 @@ describe("killed at each call of a batch, before and after it takes effect", () 
     "$when, receiver known to be quick: $isQuick: each arrives, again only if it was cut off",
     { tags: "sized" },
     async ({ isQuick, when }) => {
-      const run = async (at: Scene): Promise<void> => {
+      const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
         await publishUntilDone(at, IDS);
         // Whoever is killed between a mark and its message leaves it to the sweeper.
         await settleFor(at, 2, drainBatches);
       };
-      const undisturbed = await newScene(db);
+      const undisturbed = await newPipeline(db);
       await run(undisturbed);
       expect(timesPosted(undisturbed.posts)).toEqual([1, 1, 1, 1]);
-      await expectBalanced(undisturbed, IDS.length);
+      await expectReconciled(undisturbed, IDS.length);
       const { calls } = undisturbed;
       for (const number of killPointsOf(calls.length, isQuick ? 0 : 1)) {
-        const at = await newScene(db);
+        const at = await newPipeline(db);
         at.kill = { at: number, when };
         await run(at);
         const place = `${when} ${calls[number - 1]} (${number})`;
@@ -77,14 +78,14 @@ describe("killed at each call of a batch, before and after it takes effect", () 
         expect(posted, place).toHaveLength(IDS.length);
         // Deliveries of a batch go their ways at the same time: one's post may be under way while another is killed.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
-        await expectBalanced(at, IDS.length);
+        await expectReconciled(at, IDS.length);
       }
     },
   );
 });
 
 test("batches of the stream repeated with other borders and in another order, messages twice and shuffled: each is posted once", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await beQuick(at);
   for (const ids of [[1, 2, 3], [2, 3, 4], [6, 5, 4, 1], [6]]) await publishIds(at, ids);
   at.queue.push(...at.queue.map((entry) => ({ ...entry })).toReversed());
@@ -92,15 +93,15 @@ test("batches of the stream repeated with other borders and in another order, me
   await publishIds(at, [5, 6]);
   await drainBatches(at);
   expect(timesPosted(at.posts)).toEqual([1, 1, 1, 1, 1, 1]);
-  await expectBalanced(at, 6);
+  await expectReconciled(at, 6);
 });
 
 test("calls that are carried out in part, or whose reply is lost: nothing is missing, nothing is twice", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await beQuick(at);
   // Half of the attempts have rows of their own.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
-  const disturbed: Scene = { ...at, context: { ...at.context, table: db.table } };
+  const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
   const struck = new Map<string, number>();
   const batches = ["BatchExecuteStatement", "BatchWriteItem", "BatchGetItem"];
   db.plan((operation) => {
@@ -117,11 +118,11 @@ test("calls that are carried out in part, or whose reply is lost: nothing is mis
   }
   await drainBatches(at);
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  await expectBalanced(at, 10);
+  await expectReconciled(at, 10);
 });
 
 /** Answers come when the test says so. */
-function held(at: Scene, isHeld: (post: Post) => boolean) {
+function held(at: Pipeline, isHeld: (post: Post) => boolean) {
   const answer = Promise.withResolvers<void>();
   const post = async (sent: Post): Promise<Exchange> => {
     at.posts.push(sent);
@@ -131,14 +132,14 @@ function held(at: Scene, isHeld: (post: Post) => boolean) {
   return { context: { ...at.context, post }, answer };
 }
 
-const untilDelivered = (at: Scene, count: number) =>
+const untilDelivered = (at: Pipeline, count: number) =>
   expect
     .poll(async () => (await deliveries(at)).filter(({ state }) => state === "delivered").length, { timeout: 20_000 })
     .toBe(count);
 
 describe("a receiver that hangs among nine good ones", () => {
   test("of other webhooks: all that the good ones got is recorded and settled meanwhile", async () => {
-    const at = await newScene(db, "prospect.deleted");
+    const at = await newPipeline(db, "prospect.deleted");
     const plain = contextOn(db.direct, { now: () => at.clock });
     const hooks: number[] = [];
     for (const i of TEN) {
@@ -157,11 +158,11 @@ describe("a receiver that hangs among nine good ones", () => {
     expect((await deliveries({ ...at, webhookId: hooks[4] ?? 0 }))[0]?.state).toBe("waiting");
     answer.resolve();
     expect((await ends).map(({ status }) => status)).toEqual(TEN.map(() => "fulfilled"));
-    await expectBalanced(at, 10);
+    await expectReconciled(at, 10);
   });
 
   test("of one webhook: the nine that it answered are recorded and settled meanwhile", async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     await beQuick(at);
     await publishIds(at, TEN);
     const { context, answer } = held(at, ({ body }) => JSON.parse(body).data.prospect.id === 5);
@@ -170,19 +171,19 @@ describe("a receiver that hangs among nine good ones", () => {
     answer.resolve();
     expect((await ends).map(({ status }) => status)).toEqual(TEN.map(() => "fulfilled"));
     expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-    await expectBalanced(at, 10);
+    await expectReconciled(at, 10);
   });
 });
 
 test("a delivery at a gate that nobody looks after is not taken for looked after while a quick receiver is busy", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
   // Whoever put it there died before the mark. Other senders have all places for a moment.
   const dueShard = keys.gatedShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
-  const places = Array.from({ length: slotsOf(at.context.senders, false) }, (_, i) => [
+  const places = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
     `dlv_other${i}`,
     `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
   ]);
@@ -192,11 +193,11 @@ test("a delivery at a gate that nobody looks after is not taken for looked after
   expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
   await settleFor(at, 2, drainBatches);
   expect(timesPosted(at.posts)).toEqual([1]);
-  await expectBalanced(at, 1);
+  await expectReconciled(at, 1);
 });
 
 test("a row that cannot be read fails its own message and no other", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await beQuick(at);
   await publishIds(at, TEN);
   const [bad] = await deliveries(at);
@@ -228,7 +229,7 @@ test("a row that cannot be read fails its own message and no other", async () =>
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
 
 test("a record that cannot be read is parked by itself, and the others of its batch are told", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   const parked: unknown[] = [];
   const context = { ...at.context, park: async (record: unknown) => void parked.push(record) };
   const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
@@ -244,7 +245,7 @@ test("a record that cannot be read is parked by itself, and the others of its ba
 });
 
 test("ten events of one webhook take less than six write units each", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await beQuick(at);
   const { usage } = await metered(async () => {
     await publishIds(at, TEN);
@@ -256,20 +257,20 @@ test("ten events of one webhook take less than six write units each", async () =
 });
 
 test("ten deliveries are turned away from an open breaker in four calls, none of which is an attempt; later all arrive", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const openUntil = new Date(at.clock + 10_000).toISOString();
   const open = { type: "gate", companyId, webhookId, used: 0, fails: 5, slow: false, openUntil };
   await db.direct.write({
-    put: { ...gateKeys.gate(companyId, webhookId), ...open, ...markedGate(companyId, webhookId, at.clock) },
+    put: { ...gateKeys.gate(companyId, webhookId), ...open, ...backlogMark(companyId, webhookId, at.clock) },
   });
   await publishIds(at, TEN);
-  at.queue.push({ message: lookMessage(companyId, webhookId), at: at.clock + 10_000, isRepeat: false });
+  at.queue.push({ message: throttledDrainMessage(companyId, webhookId), at: at.clock + 10_000, isRepeat: false });
   const before = at.calls.length;
   expect(await consumeSome(at, at.queue.splice(0, 10))).toBe(0);
   expect(at.calls.slice(before)).toEqual(["batchGet", "batchGet", "transact", "get"]);
   expect(at.queue).toHaveLength(1);
   await drainBatches(at);
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  await expectBalanced(at, 10);
+  await expectReconciled(at, 10);
 });

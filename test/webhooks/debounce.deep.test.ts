@@ -5,7 +5,7 @@ import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
@@ -14,8 +14,8 @@ import { deleteRegistration, updateRegistration } from "#shared/webhooks/subscri
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { createdProspect, deliveries, drain, Killed, newScene, type Scene, START } from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -25,10 +25,10 @@ beforeAll(async () => {
 const MINUTE = 60_000;
 const DELAY = 10;
 
-const scene = (delayMinutes = DELAY): Promise<Scene> => newScene(db, "prospect.updated", delayMinutes);
+const scene = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
 
 /** The nth change of a prospect, at so many minutes after the start. */
-function change({ companyId }: Scene, version: number, minutes: number, id = 1, filler?: string): RowChange {
+function change({ companyId }: Pipeline, version: number, minutes: number, id = 1, filler?: string): RowChange {
   const row = (v: number) => ({
     ...createdProspect(companyId, id),
     name: `name ${v}`,
@@ -42,7 +42,7 @@ function change({ companyId }: Scene, version: number, minutes: number, id = 1, 
 const tellIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
 
 /** The stream repeats a record until it has been published. */
-async function tell(at: Scene, ...rows: RowChange[]): Promise<void> {
+async function tell(at: Pipeline, ...rows: RowChange[]): Promise<void> {
   for (const row of rows) {
     for (;;) {
       try {
@@ -70,7 +70,7 @@ const Body = z.object({
 });
 
 /** By delivery, each once; fails where two posts of one differ. */
-function bodies(at: Scene): z.infer<typeof Body>[] {
+function bodies(at: Pipeline): z.infer<typeof Body>[] {
   const byId = new Map<string, string>();
   for (const { headers, body } of at.posts) {
     const id = headers["X-Service-Delivery"] ?? "";
@@ -86,14 +86,14 @@ const namesIn = ({ events }: z.infer<typeof Body>): string[] => events.map(({ da
 const names = (...versions: number[]): string[] => versions.map((version) => `name ${version}`);
 
 /** Every version is told exactly once, and the books balance. */
-async function expectEachOnce(at: Scene, versions: readonly number[], place?: string): Promise<void> {
+async function expectEachOnce(at: Pipeline, versions: readonly number[], place?: string): Promise<void> {
   const told = bodies(at).flatMap(namesIn).toSorted();
   expect(told, place).toEqual(names(...versions).toSorted());
   for (const { eventCount, events, data } of bodies(at)) {
     expect(eventCount, place).toBe(events.length);
     expect(data, place).toEqual(events.at(-1)?.data);
   }
-  const { matched, delivered } = await expectBalanced(at, place);
+  const { matched, delivered } = await expectReconciled(at, place);
   expect({ matched, delivered }, place).toEqual({ matched: bodies(at).length, delivered: bodies(at).length });
 }
 
@@ -107,7 +107,7 @@ describe("a window", () => {
     expect(more).toEqual([]);
     expect(first && namesIn(first)).toEqual(names(2, 3, 4));
     expect(first?.data.prospect.name).toBe("name 4");
-    await expectBalanced(at);
+    await expectReconciled(at);
     expect(first?.createdAt).toBe(new Date(START).toISOString());
     expect(second && namesIn(second)).toEqual(names(5, 6));
     expect(other?.data.prospect.id).toBe(77);
@@ -201,7 +201,7 @@ describe("killed at each call, before and after it takes effect", () => {
     "%s: every event is told once, in bytes that stay the same",
     { tags: "sized" },
     async (when) => {
-      const run = async (at: Scene): Promise<void> => {
+      const run = async (at: Pipeline): Promise<void> => {
         at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
         await tell(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 12));
         await drain(at);
@@ -281,11 +281,11 @@ test("days are made of hops, and the delivery is kept as long after them as any 
 });
 
 describe("what changes meanwhile", () => {
-  const registrationOf = async (at: Scene) => {
+  const registrationOf = async (at: Pipeline) => {
     const { registrations } = await readWebhook(contextOn(db.direct), at.companyId, at.webhookId);
     return registrations[0]?.id ?? 0;
   };
-  const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
+  const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 
   test("a registration that is deleted cancels what is waiting", async () => {
     const at = await scene();
@@ -295,7 +295,7 @@ describe("what changes meanwhile", () => {
     await drain(at);
     expect(at.posts).toEqual([]);
     expect((await deliveries(at)).map(({ state }) => state)).toEqual(["cancelled"]);
-    expect(await expectBalanced(at)).toMatchObject({ matched: 1, cancelled: 1 });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 1, cancelled: 1 });
   });
 
   test("a pause keeps windows, and what was told in time is in them when the webhook is resumed", async () => {
@@ -307,7 +307,7 @@ describe("what changes meanwhile", () => {
     at.clock = START + 60 * MINUTE;
     await drain(at);
     expect(at.posts).toEqual([]);
-    expect(await expectBalanced(at)).toMatchObject({ matched: 2, held: 2 });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 2, paused: 2 });
     await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
     await drain(at);
     expect(bodies(at).map(namesIn)).toEqual([names(2, 3), names(4)]);
@@ -327,7 +327,7 @@ describe("what changes meanwhile", () => {
       await drain(at);
       expect(at.posts.map(({ body }) => z.parse(Counted, JSON.parse(body)).eventCount).toSorted()).toEqual([1, 2]);
       expect(at.clock).toBe(START + (minutes === 0 ? 11 : 11 + minutes) * MINUTE);
-      expect(await expectBalanced(at)).toMatchObject({ matched: 2, delivered: 2 });
+      expect(await expectReconciled(at)).toMatchObject({ matched: 2, delivered: 2 });
     },
   );
 
@@ -341,7 +341,7 @@ describe("what changes meanwhile", () => {
     await drain(at);
     expect(at.posts).toHaveLength(3);
     expect(z.parse(Counted, JSON.parse(at.posts[2]?.body ?? "")).eventCount).toBe(2);
-    expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3 });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3 });
   });
 
   test("sent by hand before it is due, it closes; what comes then opens the next", async () => {

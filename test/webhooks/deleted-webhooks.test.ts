@@ -7,9 +7,9 @@ import { ApiError } from "#shared/errors.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
-import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import {
   createRegistration,
@@ -20,7 +20,7 @@ import {
 import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createdProspect, deliveries, drain, newScene, publish, type Scene, START } from "./event-scene.ts";
+import { createdProspect, deliveries, drain, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -37,7 +37,7 @@ const input = {
 } as const;
 
 interface Stage {
-  readonly at: Scene;
+  readonly at: Pipeline;
   readonly context: ApiContext;
   readonly companyId: number;
   readonly webhookId: number;
@@ -48,7 +48,7 @@ interface Stage {
 }
 
 async function stage(): Promise<Stage> {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   await publish(at);
   await drain(at);

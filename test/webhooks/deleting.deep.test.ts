@@ -5,7 +5,7 @@ import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
 import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
@@ -18,12 +18,12 @@ import {
   deliveries,
   drain,
   Killed,
-  newScene,
-  type Scene,
+  newPipeline,
+  type Pipeline,
   START,
   settleFor,
-} from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+} from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -32,11 +32,11 @@ beforeAll(async () => {
 
 const MINUTE = 60_000;
 const COUNT = 2;
-const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
-const idsOf = async (at: Scene): Promise<number[]> =>
+const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
+const idsOf = async (at: Pipeline): Promise<number[]> =>
   (await readWebhook(api(at), at.companyId, at.webhookId)).registrations.map(({ id }) => id).toSorted((a, b) => a - b);
 
-async function publish(at: Scene): Promise<void> {
+async function publish(at: Pipeline): Promise<void> {
   const reads = batchReads(at.context);
   for (let id = 1; id <= COUNT; id++) {
     await publishChanges(at.context, reads, [{ before: undefined, after: createdProspect(at.companyId, id) }]);
@@ -46,12 +46,12 @@ async function publish(at: Scene): Promise<void> {
 /** What the deliveries of the registration wait for. */
 const waits = {
   "their first attempt": async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     await publish(at);
     return at;
   },
   "their next attempt": async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     at.answers = () => ({ status: 500 });
     await publish(at);
     for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
@@ -59,39 +59,39 @@ const waits = {
     return at;
   },
   "the end of their delay": async () => {
-    const at = await newScene(db, "prospect.created", 3 * 60);
+    const at = await newPipeline(db, "prospect.created", 3 * 60);
     await publish(at);
     return at;
   },
   "the breaker": async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     const { companyId, webhookId } = at;
     const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
     await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...failed }]);
     at.answers = () => ({ status: 500 });
     await publish(at);
     for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
-    expect(await expectBalanced(at)).toMatchObject({ gated: COUNT - 1 });
+    expect(await expectReconciled(at)).toMatchObject({ throttled: COUNT - 1 });
     return at;
   },
   "the end of a pause": async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     await pauseWebhook(api(at), at.companyId, at.webhookId);
     await publish(at);
     for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
-    expect(await expectBalanced(at)).toMatchObject({ held: COUNT });
+    expect(await expectReconciled(at)).toMatchObject({ paused: COUNT });
     return at;
   },
-} satisfies Record<string, () => Promise<Scene>>;
+} satisfies Record<string, () => Promise<Pipeline>>;
 const kinds = Object.entries(waits);
 
 interface Deletion {
-  readonly at: Scene;
+  readonly at: Pipeline;
   /** Until it is answered: whoever gets no answer asks again, and then it may be gone. */
   readonly remove: () => Promise<void>;
 }
 
-async function stage(wait: () => Promise<Scene>, what: "webhook" | "registration"): Promise<Deletion> {
+async function stage(wait: () => Promise<Pipeline>, what: "webhook" | "registration"): Promise<Deletion> {
   const at = await wait();
   const { companyId, webhookId } = at;
   const [registration = 0] = await idsOf(at);
@@ -122,14 +122,14 @@ async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await settleFor(at, 3);
 }
 
-async function expectCancelled(at: Scene, place: string): Promise<void> {
+async function expectCancelled(at: Pipeline, place: string): Promise<void> {
   const rows = await deliveries(at);
   expect(
     rows.map(({ state }) => state),
     place,
   ).toEqual(Array.from({ length: COUNT }, () => "cancelled"));
   expect(at.posts, place).toEqual([]);
-  expect(await expectBalanced(at, place), place).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
+  expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
   // Once: whatever comes again changes nothing.
   for (const { id, companyId, webhookId, attempt } of rows) {
     await consume(at, { v: 1, companyId, webhookId, deliveryId: id, attempt }, true);
@@ -163,7 +163,7 @@ describe.each(["webhook", "registration"] as const)("a %s that is deleted cancel
 
 /** Which call of a scene sends its first delivery. */
 async function callOfPost(): Promise<number> {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await publish(at);
   const [first] = at.queue.splice(0, 1);
   if (first === undefined) throw new Error("no message");
@@ -172,11 +172,11 @@ async function callOfPost(): Promise<number> {
 }
 
 describe("a registration that is deleted", () => {
-  const removed = async (at: Scene): Promise<void> => {
+  const removed = async (at: Pipeline): Promise<void> => {
     const [registration = 0] = await idsOf(at);
     await deleteRegistration(api(at), at.companyId, at.webhookId, registration);
   };
-  const shown = async (at: Scene, status?: "waiting" | "cancelled") =>
+  const shown = async (at: Pipeline, status?: "waiting" | "cancelled") =>
     (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 100, status })).items;
 
   test.each(kinds)("has its deliveries shown as cancelled at once, whatever they wait for: %s", async (_, wait) => {
@@ -191,11 +191,17 @@ describe("a registration that is deleted", () => {
     for (const { id } of await shown(at)) {
       expect(await readDelivery(api(at), at.companyId, at.webhookId, id)).toMatchObject(cancelled);
     }
-    expect(await expectBalanced(at)).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0, held: 0, gated: 0 });
+    expect(await expectReconciled(at)).toMatchObject({
+      matched: COUNT,
+      cancelled: COUNT,
+      waiting: 0,
+      paused: 0,
+      throttled: 0,
+    });
   });
 
   test("has an attempt that is under way shown as waiting, and then as what came of it", async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     await publish(at);
     let during: unknown;
     const [first] = at.queue.splice(0, 1);
@@ -213,7 +219,7 @@ describe("a registration that is deleted", () => {
   });
 
   test("leaves those of others alone, and its own rows say cancelled within a quarter of an hour, without the sweeper", async () => {
-    const at = await newScene(db, "prospect.created", 24 * 60);
+    const at = await newPipeline(db, "prospect.created", 24 * 60);
     const { companyId, webhookId } = at;
     const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
     const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
@@ -237,7 +243,7 @@ describe("a registration that is deleted", () => {
     await drain(at);
     expect(at.posts).toHaveLength(COUNT);
     expect(at.clock).toBe(START + 60 * MINUTE);
-    expect(await expectBalanced(at)).toMatchObject({ matched: 2 * COUNT, cancelled: COUNT, delivered: COUNT });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 2 * COUNT, cancelled: COUNT, delivered: COUNT });
   });
 
   test("has what a paused webhook kept for it cancelled when that is resumed, and nothing of it sent", async () => {

@@ -1,10 +1,9 @@
 /** What a delivered event takes of the table, in write units, and how large its row is. */
 import { beforeAll, expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
-import { deliveryItem } from "#shared/webhooks/delivery.ts";
-import { packedBody, unpackedBody } from "#shared/webhooks/delivery-body.ts";
+import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createdProspect, deliveries, drain, newScene, publish } from "./event-scene.ts";
+import { createdProspect, deliveries, drain, newPipeline, publish } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -32,7 +31,7 @@ const filled = {
 
 test("a delivered event takes seven write units, of the eight that it may, that of a prospect with all its fields too", async () => {
   for (const fields of [{}, filled]) {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     const change = { before: undefined, after: { ...createdProspect(at.companyId, 4_711), ...fields } };
     const { usage } = await metered(async () => {
       await publish({ ...at, change });
@@ -46,7 +45,7 @@ test("a delivered event takes seven write units, of the eight that it may, that 
 });
 
 test("a failed attempt before takes eight more, those that note the failure on the webhook and its end included", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
   const { usage } = await metered(async () => {
     await publish(at);
@@ -58,7 +57,7 @@ test("a failed attempt before takes eight more, those that note the failure on t
 });
 
 test("bodies come back byte for byte, those of older rows as they are", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await publish(at);
   const [delivery] = await deliveries(at);
   if (delivery?.body === undefined) throw new Error("no delivery");

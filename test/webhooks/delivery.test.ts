@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/queue.ts";
-import { DeliveryMessage } from "#shared/webhooks/delivery.ts";
-import { deliveryId } from "#shared/webhooks/delivery-id.ts";
+import { deliveryId } from "#shared/webhooks/delivery.ts";
+import { DeliveryMessage } from "#shared/webhooks/messages.ts";
 import { MAX_ATTEMPTS, nextGapMs } from "#shared/webhooks/retry-plan.ts";
 import { EventFilter, matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
 

@@ -5,7 +5,7 @@ import { iso } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { keepEventData, readEventData } from "#shared/webhooks/event-data.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { START } from "./event-scene.ts";
+import { START } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 

@@ -7,15 +7,24 @@ import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { consume, deliveries, drain, newScene, publish, publishUntilDone, type Scene, START } from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+import {
+  consume,
+  deliveries,
+  drain,
+  newPipeline,
+  type Pipeline,
+  publish,
+  publishUntilDone,
+  START,
+} from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const scene = (event?: string, delayMinutes?: number): Promise<Scene> => newScene(db, event, delayMinutes);
+const scene = (event?: string, delayMinutes?: number): Promise<Pipeline> => newPipeline(db, event, delayMinutes);
 
 /** Every post is the same delivery in the same bytes. */
 function expectSame(posts: readonly Post[]): void {
@@ -24,7 +33,7 @@ function expectSame(posts: readonly Post[]): void {
 }
 
 /** How many calls an undisturbed run makes, so that a kill can be put at each. */
-async function callsOf(prepare: (at: Scene) => void = () => undefined): Promise<string[]> {
+async function callsOf(prepare: (at: Pipeline) => void = () => undefined): Promise<string[]> {
   const at = await scene();
   prepare(at);
   await publish(at);
@@ -41,7 +50,7 @@ test("undisturbed: one delivery, one post, nothing left", async () => {
   expect(more).toEqual([]);
   expect(delivery).toMatchObject({ state: "delivered", attempt: 1 });
   expect(delivery?.dueShard).toBeUndefined();
-  expect(await expectBalanced(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
 });
 
 describe("killed at each call, before and after it takes effect", () => {
@@ -60,7 +69,7 @@ describe("killed at each call, before and after it takes effect", () => {
         const [delivery, ...more] = await deliveries(at);
         expect(more, place).toEqual([]);
         expect(delivery?.state, place).toBe("delivered");
-        expect(await expectBalanced(at, place), place).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
+        expect(await expectReconciled(at, place), place).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
         // What comes between the post and its settling cannot be told from a post that never was.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
@@ -74,7 +83,7 @@ describe("killed at each call, before and after it takes effect", () => {
     "%s: with a receiver that fails twice, three attempts are made and no more",
     { tags: "sized" },
     async (when) => {
-      const failTwice = (at: Scene): void => {
+      const failTwice = (at: Pipeline): void => {
         at.answers = (post) => ({ status: Number(post.headers["X-Service-Attempt"]) < 3 ? 500 : 204 });
       };
       const calls = await callsOf(failTwice);
@@ -87,7 +96,7 @@ describe("killed at each call, before and after it takes effect", () => {
         const [delivery] = await deliveries(at);
         expect(delivery, `${when} ${number} ${calls[number - 1]}`).toMatchObject({ state: "delivered", attempt: 3 });
         expectSame(at.posts);
-        expect(await expectBalanced(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 3 });
+        expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 3 });
         const attempts = new Set(at.posts.map(({ headers }) => headers["X-Service-Attempt"]));
         expect([...attempts]).toEqual(["1", "2", "3"]);
         expect(at.posts.length).toBeLessThanOrEqual(4);
@@ -106,7 +115,7 @@ describe("repeats and reordering", () => {
     await drain(at);
     expect(at.posts).toHaveLength(1);
     expect(await deliveries(at)).toHaveLength(1);
-    expect(await expectBalanced(at)).toMatchObject({ matched: 1, delivered: 1 });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1 });
   });
 
   test("two senders with the same message at the same time: one post", async () => {
@@ -170,7 +179,7 @@ describe("time", () => {
     for (let i = 0; i < 5 && at.queue.length > 0; i++) await drain(at).catch(() => undefined);
     expect((await deliveries(at))[0]).toMatchObject({ state: "exhausted", attempt: 10 });
     expect(at.posts).toHaveLength(10);
-    expect(await expectBalanced(at)).toMatchObject({ matched: 1, exhausted: 1, attempts: 10 });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 1, exhausted: 1, attempts: 10 });
     const hours = (at.clock - START) / 3_600_000;
     expect(hours).toBeGreaterThan(75.6 * 0.8);
     expect(hours).toBeLessThan(75.6 * 1.2 + 1);
@@ -213,7 +222,7 @@ test("a sender that died with its message: the next one waits for the lease and 
   await drain(at);
   expect(at.posts).toHaveLength(1);
   expect((await deliveries(at))[0]?.state).toBe("delivered");
-  await expectBalanced(at);
+  await expectReconciled(at);
 });
 
 describe("what is gone", () => {
@@ -224,7 +233,7 @@ describe("what is gone", () => {
     await drain(at);
     expect(at.posts).toHaveLength(0);
     expect((await deliveries(at))[0]?.state).toBe("cancelled");
-    expect(await expectBalanced(at)).toMatchObject({ matched: 1, cancelled: 1, attempts: 0 });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 1, cancelled: 1, attempts: 0 });
   });
 
   test("an event that nobody is registered for makes nothing", async () => {
@@ -232,6 +241,6 @@ describe("what is gone", () => {
     await publish(at);
     expect(at.queue).toEqual([]);
     expect(await deliveries(at)).toEqual([]);
-    expect(await expectBalanced(at)).toMatchObject({ matched: 0 });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 0 });
   });
 });

@@ -14,7 +14,7 @@ import { sealedSecret } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
-import { consume, newScene, type Scene, START } from "./event-scene.ts";
+import { consume, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 
 export interface Many {
   readonly webhooks: number;
@@ -24,7 +24,7 @@ export interface Many {
   readonly filter?: string;
 }
 
-export interface ManyScene extends Scene {
+export interface ManyScene extends Pipeline {
   readonly webhookIds: readonly number[];
 }
 
@@ -35,7 +35,7 @@ export async function newManyScene(
   db: FaultyDynamoDb,
   { webhooks, each, delayMinutes = 0, filter }: Many,
 ): Promise<ManyScene> {
-  const at = await newScene(db, "webhook.test");
+  const at = await newPipeline(db, "webhook.test");
   const { companyId } = at;
   const context = contextOn(db.direct);
   const { webhook } = await readWebhook(context, companyId, at.webhookId);
@@ -95,7 +95,7 @@ export function territoryChange(companyId: number, version: number, points = 3, 
 const noise = (i: number): number => Math.abs(Math.sin(i * 12.9898 + 78.233) * 43_758.5453) % 1;
 
 /** Hands out the messages of fan-outs until none is left; those of deliveries are taken from the queue and given. */
-export async function expandAll(at: Scene): Promise<string[]> {
+export async function expandAll(at: Pipeline): Promise<string[]> {
   const queued: string[] = [];
   for (let steps = 0; at.queue.length > 0; ) {
     at.queue.sort((a, b) => a.at - b.at);

@@ -10,9 +10,9 @@ import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed, killable } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { consume, deliveriesOf } from "./event-scene.ts";
+import { consume, deliveriesOf } from "./delivery-pipeline.ts";
 import { expandAll, type ManyScene, newManyScene, territoryChange } from "./fan-out-scene.ts";
-import { booksOf, expectBalanced } from "./reconciled.ts";
+import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -51,7 +51,7 @@ async function expectAll(at: ManyScene, queued: readonly string[], place: string
   const ids = await idsOf(at);
   expect(ids, place).toHaveLength(MATCHES);
   expect(new Set(queued), place).toEqual(new Set(ids));
-  expect(await expectBalanced(at, place)).toMatchObject({ matched: MATCHES, waiting: MATCHES, expanding: 0 });
+  expect(await expectReconciled(at, place)).toMatchObject({ matched: MATCHES, waiting: MATCHES, expanding: 0 });
 }
 
 describe("killed at each call, before and after it takes effect", () => {
@@ -164,7 +164,7 @@ test("batches with other borders, in any order and twice: each match is told onc
   await expandAll(at);
   expect(new Set(queued).size).toBe(3 * MATCHES);
   expect(await idsOf(at)).toHaveLength(3 * MATCHES);
-  expect(await booksOf(at)).toMatchObject({ faults: [], matched: 3 * MATCHES, expanding: 0 });
+  expect(await reconcileNow(at)).toMatchObject({ faults: [], matched: 3 * MATCHES, expanding: 0 });
 });
 
 const Published = z.object({ messages: z.int(), failed: z.int(), bytes: z.int() });
@@ -190,5 +190,5 @@ test("three full batches of the largest event for 2 000 registrations with the l
   expect(bytes).toBeGreaterThan(5_500_000);
   // One for the events that are published together, 25 at most.
   expect(messages).toBe(3 * 2);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 0, expanding: 3 * 41 * 2_000 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 3 * 41 * 2_000 });
 });

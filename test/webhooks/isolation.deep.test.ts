@@ -3,16 +3,16 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { RECHECK_MS, RECHECKS } from "#shared/webhooks/deliver/deliver.ts";
 import { listDeliveries } from "#shared/webhooks/deliver/log.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
-import { LOOK_AFTER_MS, LOOKS } from "#shared/webhooks/deliver/through-limiter.ts";
-import { BREAKER_FAILURES, slotsOf } from "#shared/webhooks/limiter/limiter.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { BREAKER_FAILURES, slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { retryGapsMs } from "#shared/webhooks/retry-plan.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { deliveriesOf, START } from "./event-scene.ts";
-import { isolate } from "./isolation-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+import { deliveriesOf, START } from "./delivery-pipeline.ts";
+import { isolate } from "./measure-isolation.ts";
+import { expectReconciled } from "./reconciled.ts";
 import { Senders } from "./simulated-senders.ts";
 
 const db = faultyDynamoDb("test");
@@ -23,7 +23,7 @@ beforeEach(async () => {
 /** However a test has ended, the books of its companies balance. */
 afterEach(async () => {
   for (const senders of staged.splice(0)) {
-    for (const { companyId } of senders.hooks) await expectBalanced({ db, companyId, clock: senders.clock });
+    for (const { companyId } of senders.hooks) await expectReconciled({ db, companyId, clock: senders.clock });
   }
 });
 const staged: Senders[] = [];
@@ -53,15 +53,15 @@ describe("beside 80 events for a receiver that is in trouble, another company's 
     const found = await isolate(db, { events: 80, others: 20, trouble, wasQuick: false });
     staged.push(found.senders);
     expect(found.worstLatenessMs).toBe(0);
-    expect(found.sendersHeld).toBeLessThanOrEqual(slotsOf(10, true));
+    expect(found.sendersHeld).toBeLessThanOrEqual(slotLimit(10, true));
   });
 
   test("wait for nobody when a quick receiver of which much is in flight hangs of a sudden", async () => {
     const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
     staged.push(found.senders);
     // Nor longer than a sender looks whether a quick receiver has a place again.
-    expect(found.worstLatenessMs).toBeLessThanOrEqual(LOOKS * LOOK_AFTER_MS);
-    expect(found.sendersHeld).toBe(slotsOf(10, false));
+    expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
+    expect(found.sendersHeld).toBe(slotLimit(10, false));
   });
 });
 
@@ -124,7 +124,7 @@ describe("the breaker", () => {
     await senders.publish(hook, 1, 40);
     await senders.runUntil(START + 3 * SECOND);
     // Those that were under way when it opened were sent too.
-    expect(senders.sent.length).toBeLessThan(BREAKER_FAILURES + slotsOf(10, false));
+    expect(senders.sent.length).toBeLessThan(BREAKER_FAILURES + slotLimit(10, false));
     const soFar = senders.sent.length;
     const waiting = (await deliveriesOf(db, hook)).filter(({ attempt }) => attempt === 1);
     expect(waiting).toHaveLength(40 - soFar);

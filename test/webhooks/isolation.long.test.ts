@@ -1,9 +1,9 @@
 /** One receiver in trouble under 10 000 events, beside another company's steady events: none of those comes later for it. */
 import { beforeEach, expect, test } from "vitest";
-import { slotsOf } from "#shared/webhooks/limiter/limiter.ts";
+import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { isolate } from "./isolation-scene.ts";
+import { isolate } from "./measure-isolation.ts";
 
 const EVENTS = 10_000;
 const MINUTES_OF_MACHINE = 30;
@@ -22,7 +22,7 @@ test.each([
   async (_, trouble, wasQuick) => {
     const found = await isolate(db, { events: EVENTS, others: 600, trouble, wasQuick });
     expect(found.worstLatenessMs).toBe(0);
-    expect(found.sendersHeld).toBeLessThanOrEqual(slotsOf(10, !wasQuick));
+    expect(found.sendersHeld).toBeLessThanOrEqual(slotLimit(10, !wasQuick));
     const { clock } = found.senders.context;
     const again = { again: 0, wait: () => Promise.resolve() };
     for (const { companyId } of [found.troubled, found.good]) {

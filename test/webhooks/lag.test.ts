@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { deliveriesOf, START } from "./event-scene.ts";
+import { deliveriesOf, START } from "./delivery-pipeline.ts";
 import { Senders } from "./simulated-senders.ts";
 
 const Line = z.object({ message: z.looseObject({ event: z.string() }) });
@@ -39,8 +39,8 @@ test("paused and throttled deliveries count among the late ones, by company; wha
   await senders.publish(paused, 1, 3);
   await senders.publish(down, 1, 20);
   await senders.runUntil(START + 3_000);
-  const gated = (await deliveriesOf(db, down)).filter(({ dueShard }) => dueShard?.includes("GATED")).length;
-  expect(gated).toBeGreaterThan(5);
+  const throttled = (await deliveriesOf(db, down)).filter(({ dueShard }) => dueShard?.includes("GATED")).length;
+  expect(throttled).toBeGreaterThan(5);
   senders.queue.length = 0;
   senders.clock = START + 2 * MINUTE;
   lines.length = 0;
@@ -48,7 +48,7 @@ test("paused and throttled deliveries count among the late ones, by company; wha
   // Of those that were tried, the next attempt was due 5 s after the first, or comes later.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
-  expect(all).toMatchObject({ waiting: waiting + 3, held: gated + 3, oldestDueSeconds: 120 });
+  expect(all).toMatchObject({ waiting: waiting + 3, inBacklogs: throttled + 3, oldestDueSeconds: 120 });
   expect(all?.overdueSeconds).toBeLessThan(120);
   expect(of("company waiting").toSorted((a, b) => Number(a.companyId) - Number(b.companyId))).toEqual([
     { companyId: paused.companyId, waiting: 3 },
@@ -61,7 +61,7 @@ test("nothing waits: zeros, and no company", async () => {
   const senders = new Senders(db, 10);
   await sweep(senders.context, { assume: "messages-kept" });
   expect(of("deliveries waiting")).toEqual([
-    { waiting: 0, held: 0, overdueSeconds: 0, oldestDueSeconds: 0, fanOuts: 0 },
+    { waiting: 0, inBacklogs: 0, overdueSeconds: 0, oldestDueSeconds: 0, fanOuts: 0 },
   ]);
   expect(of("company waiting")).toEqual([]);
 });

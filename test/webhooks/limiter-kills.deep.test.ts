@@ -13,12 +13,12 @@ import {
   drainTogether,
   type Kill,
   Killed,
-  newScene,
-  type Scene,
+  newPipeline,
+  type Pipeline,
   START,
   settleFor,
-} from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+} from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -29,11 +29,11 @@ const COUNT = 3;
 /** The breaker is open for 10 s, then for 20 s: the first probe fails, the second one succeeds. */
 const DOWN_MS = 25_000;
 
-const gateOf = ({ companyId, webhookId }: Scene) => db.direct.get(gateKeys.gate(companyId, webhookId));
+const gateOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(gateKeys.gate(companyId, webhookId));
 
 /** Events for a receiver that has failed so often that the next failure opens its breaker. Published undisturbed. */
-async function troubled(): Promise<Scene> {
-  const at = await newScene(db);
+async function troubled(): Promise<Pipeline> {
+  const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
   await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...failed }]);
@@ -46,17 +46,17 @@ async function troubled(): Promise<Scene> {
   return at;
 }
 
-type Empty = (at: Scene) => Promise<void>;
-const run = (at: Scene, empty: Empty): Promise<void> => settleFor(at, 4, empty);
+type Empty = (at: Pipeline) => Promise<void>;
+const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, 4, empty);
 
 /** All delivered; an attempt was made twice only if a post was cut off from its record, and then in the same bytes. */
-async function expectArrived(at: Scene, place: string, cutOff: number): Promise<void> {
+async function expectArrived(at: Pipeline, place: string, cutOff: number): Promise<void> {
   const states = (await deliveries(at)).map(({ state }) => state);
   expect(states, place).toEqual(Array.from({ length: COUNT }, () => "delivered"));
   const attempts = at.posts.map(({ headers }) => `${headers["X-Service-Delivery"]} ${headers["X-Service-Attempt"]}`);
   expect(attempts.length - new Set(attempts).size, place).toBeLessThanOrEqual(cutOff);
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
-  expect(await expectBalanced(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, gated: 0 });
+  expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
   const gate = (await gateOf(at)) ?? {};
   // Nobody waits, the breaker is closed, and whatever place is still taken was a dead sender's, whose lease has ended.
   expect(gate, place).toMatchObject({ fails: 0 });
@@ -116,7 +116,7 @@ describe("killed at each call, before and after it takes effect", () => {
   });
 });
 
-const secondsOf = (at: Scene): number[] =>
+const secondsOf = (at: Pipeline): number[] =>
   at.posts.map(({ headers }) => Number(headers["webhook-timestamp"]) - START / 1_000);
 
 describe("a sender that dies with its place", () => {
@@ -137,7 +137,7 @@ describe("a sender that dies with its place", () => {
   });
 
   test("keeps it from others until its lease ends: two places, two dead, and nobody is sent before", async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     const reads = batchReads(at.context);
     for (let id = 1; id <= COUNT; id++) {
       await publishChanges(at.context, reads, [{ before: undefined, after: createdProspect(at.companyId, id) }]);

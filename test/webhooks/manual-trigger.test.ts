@@ -3,14 +3,14 @@ import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { createdProspect, deliveries, drain, Killed, newScene, type Scene, START } from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -20,12 +20,12 @@ beforeAll(async () => {
 const PROSPECT = 4_711;
 
 interface Button {
-  readonly at: Scene;
+  readonly at: Pipeline;
   readonly press: () => Promise<string>;
 }
 
 async function newButton(delayMinutes = 0): Promise<Button> {
-  const at = await newScene(db, "prospect.deleted");
+  const at = await newPipeline(db, "prospect.deleted");
   const { id } = await createRegistration(contextOn(db.direct), at.companyId, at.webhookId, {
     event: "prospect.updated",
     filter: null,
@@ -68,7 +68,7 @@ test.each(["before", "after"] as const)("killed at each call, %s it takes effect
     const told = await run(button);
     const place = `${when} ${calm.at.calls[number - 1]} (${number})`;
     expect(await deliveries(button.at), place).toMatchObject([{ id: told, state: "delivered", trigger: "manual" }]);
-    expect(await expectBalanced(button.at, place), place).toMatchObject({ matched: 1, delivered: 1 });
+    expect(await expectReconciled(button.at, place), place).toMatchObject({ matched: 1, delivered: 1 });
     const cutOff = number > calm.at.calls.indexOf("post");
     expect(button.at.posts.length, place).toBeGreaterThanOrEqual(1);
     expect(button.at.posts.length, place).toBeLessThanOrEqual(cutOff ? 2 : 1);
@@ -87,7 +87,7 @@ test("ten seconds after the first press the next one is another; before, whoever
   expect(await press()).toBe(second);
   await drain(at);
   expect(at.posts).toHaveLength(2);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 2, delivered: 2 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 2, delivered: 2 });
 });
 
 test("waits for the registration's delay, is kept while the webhook is paused, and has the whole plan of retries", async () => {
@@ -103,5 +103,5 @@ test("waits for the registration's delay, is kept while the webhook is paused, a
   await drain(at);
   expect(at.posts).toHaveLength(10);
   expect(await deliveries(at)).toMatchObject([{ id: told, state: "exhausted", attempt: 10 }]);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 1, exhausted: 1 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 1, exhausted: 1 });
 });

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
@@ -13,12 +13,12 @@ import {
   deliveries,
   drain,
   Killed,
-  newScene,
+  newPipeline,
+  type Pipeline,
   publishUntilDone,
-  type Scene,
   START,
-} from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+} from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -26,14 +26,14 @@ beforeAll(async () => {
 });
 
 /** The API's functions, which no kill strikes. */
-const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
-const pause = (at: Scene) => pauseWebhook(api(at), at.companyId, at.webhookId);
-const resume = (at: Scene) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
-const webhookRow = async ({ companyId, webhookId }: Scene) =>
+const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
+const pause = (at: Pipeline) => pauseWebhook(api(at), at.companyId, at.webhookId);
+const resume = (at: Pipeline) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+const webhookRow = async ({ companyId, webhookId }: Pipeline) =>
   StoredWebhook.parse(await db.direct.get(keys.webhook(companyId, webhookId)));
 
 /** `count` changes of as many prospects, a second apart. */
-async function change(at: Scene, first: number, count: number): Promise<void> {
+async function change(at: Pipeline, first: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     at.clock += 1_000;
     const createdAt = new Date(at.clock).toISOString();
@@ -42,11 +42,11 @@ async function change(at: Scene, first: number, count: number): Promise<void> {
   }
 }
 
-const sentIds = (at: Scene): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
+const sentIds = (at: Pipeline): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
 /** The sweeper comes by each minute, until nothing is left to do. */
-async function settle(at: Scene): Promise<void> {
+async function settle(at: Pipeline): Promise<void> {
   for (let minute = 0; minute < 2; minute++) {
     await drain(at);
     at.clock += 60_000;
@@ -58,7 +58,7 @@ async function settle(at: Scene): Promise<void> {
 }
 
 test("what comes while a webhook is paused is kept, and sent in order of time when it is resumed", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await change(at, 1, 2);
   await drain(at);
   await pause(at);
@@ -66,7 +66,7 @@ test("what comes while a webhook is paused is kept, and sent in order of time wh
   await settle(at);
   expect(sentIds(at)).toEqual([1, 2]);
   expect((await deliveries(at)).filter(({ state }) => state === "waiting")).toHaveLength(70);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 72, delivered: 2, waiting: 70, held: 70 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 72, delivered: 2, waiting: 70, paused: 70 });
 
   const resumedAt = at.clock;
   expect((await resume(at)).status).toBe("active");
@@ -78,11 +78,11 @@ test("what comes while a webhook is paused is kept, and sent in order of time wh
   expect(Math.max(...times)).toBeLessThan(15_000);
   expect((await deliveries(at)).every(({ state }) => state === "delivered")).toBe(true);
   expect(await webhookRow(at)).not.toHaveProperty("dueShard");
-  expect(await expectBalanced(at)).toMatchObject({ matched: 72, delivered: 72, held: 0 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 72, delivered: 72, paused: 0 });
 });
 
 test("a pause during the release keeps the rest; pausing and resuming twice changes nothing", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await pause(at);
   expect((await pause(at)).status).toBe("paused");
   await change(at, 1, 60);
@@ -100,7 +100,7 @@ test("a pause during the release keeps the rest; pausing and resuming twice chan
   await resume(at);
   await settle(at);
   expect(sentIds(at).toSorted((a, b) => a - b)).toEqual(range(1, 60));
-  expect(await expectBalanced(at)).toMatchObject({ matched: 60, delivered: 60 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 60, delivered: 60 });
 });
 
 describe("killed at each call, before and after it takes effect", () => {
@@ -109,7 +109,7 @@ describe("killed at each call, before and after it takes effect", () => {
     ["after", 1],
   ] as const;
   test.each(deaths)("%s: each event is sent once", { tags: "sized" }, async (when, turn) => {
-    const run = async (at: Scene): Promise<void> => {
+    const run = async (at: Pipeline): Promise<void> => {
       await pause(at);
       await publishUntilDone(at);
       await drain(at);
@@ -118,11 +118,11 @@ describe("killed at each call, before and after it takes effect", () => {
       });
       await settle(at);
     };
-    const calm = await newScene(db);
+    const calm = await newPipeline(db);
     await run(calm);
     expect(calm.posts).toHaveLength(1);
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      const at = await newScene(db);
+      const at = await newPipeline(db);
       at.kill = { at: number, when };
       await run(at);
       const place = `${when} ${calm.calls[number - 1]} (${number})`;
@@ -134,13 +134,13 @@ describe("killed at each call, before and after it takes effect", () => {
       expect(at.posts.length, place).toBeGreaterThanOrEqual(1);
       expect(at.posts.length, place).toBeLessThanOrEqual(afterPost ? 2 : 1);
       expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(1);
-      await expectBalanced(at, place);
+      await expectReconciled(at, place);
     }
   });
 });
 
 test("a delivery that is put aside while its webhook is resumed goes on by itself", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await pause(at);
   await publishUntilDone(at);
   const { table } = at.context;
@@ -166,19 +166,19 @@ test("a delivery that is put aside while its webhook is resumed goes on by itsel
   await drain({ ...at, context });
   await drain(at);
   expect(at.posts).toHaveLength(1);
-  await expectBalanced(at);
+  await expectReconciled(at);
 });
 
 describe("a receiver", () => {
   test("that says it is gone is paused; the delivery waits and is sent again when it is back", async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     at.answers = (_, number) => ({ status: number === 1 ? 410 : 200 });
     await publishUntilDone(at);
     await settle(at);
     expect((await webhookRow(at)).status).toBe("paused");
     expect(at.posts).toHaveLength(1);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 2 }]);
-    expect(await expectBalanced(at)).toMatchObject({ matched: 1, waiting: 1, held: 1, attempts: 1 });
+    expect(await expectReconciled(at)).toMatchObject({ matched: 1, waiting: 1, paused: 1, attempts: 1 });
     await resume(at);
     await settle(at);
     expect(at.posts.map(({ headers }) => headers["X-Service-Attempt"])).toEqual(["1", "2"]);
@@ -186,7 +186,7 @@ describe("a receiver", () => {
   });
 
   test("that fails for five days is paused; one success in between begins the count anew", async () => {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     const day = 86_400_000;
     at.answers = () => ({ status: at.clock > START + 3 * day && at.clock < START + 4 * day ? 200 : 500 });
     const daily = async (first: number, days: number): Promise<void> => {

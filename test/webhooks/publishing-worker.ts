@@ -8,7 +8,7 @@ import { openTable } from "#shared/db/table.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { imageOf } from "../../infra/cli/stream-records.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
-import { START } from "./event-scene.ts";
+import { START } from "./delivery-pipeline.ts";
 import { territoryChange } from "./fan-out-scene.ts";
 
 const { endpoint, companyId, batches, records, points } = z.parse(

@@ -1,4 +1,4 @@
-/** The books of what somebody made by hand, of windows, and of what nobody goes on with: each kind of damage is found and named. */
+/** Reconciliation of manual deliveries, debounce windows and stopped drains: each kind of damage is found and named. */
 import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -10,16 +10,15 @@ import { replayKeys } from "#shared/db/replay-keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { StoredWindowEvent } from "#shared/webhooks/debounce-window.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
-import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
-import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { packedBody } from "#shared/webhooks/delivery-body.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { startReplay } from "#shared/webhooks/deliver/replay.ts";
+import { deliveryItem, packedBody, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createdProspect, deliveries, drain, newScene, type Scene } from "./event-scene.ts";
-import { booksOf, expectBalanced } from "./reconciled.ts";
+import { createdProspect, deliveries, drain, newPipeline, type Pipeline } from "./delivery-pipeline.ts";
+import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -28,15 +27,15 @@ beforeAll(async () => {
 
 const MINUTE = 60_000;
 const PROSPECT = 4_711;
-const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
+const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 /** The company's owner. */
-async function callerOf({ companyId }: Scene): Promise<Caller> {
+async function callerOf({ companyId }: Pipeline): Promise<Caller> {
   const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
   return { companyId, userId, role: "owner", permissions: [] };
 }
 
 interface Staged {
-  readonly at: Scene;
+  readonly at: Pipeline;
   /** One of each kind, all waiting. */
   readonly pressed: StoredDelivery;
   readonly tried: StoredDelivery;
@@ -45,7 +44,7 @@ interface Staged {
 }
 
 async function stage(): Promise<Staged> {
-  const at = await newScene(db, "prospect.updated", 10);
+  const at = await newPipeline(db, "prospect.updated", 10);
   const { companyId, webhookId, context } = at;
   const { id } = await createRegistration(api(at), companyId, webhookId, {
     event: "prospect.updated",
@@ -71,7 +70,7 @@ async function stage(): Promise<Staged> {
   const found = await deliveries(at);
   const one = (wanted: (delivery: StoredDelivery) => boolean): StoredDelivery => {
     const [delivery, ...more] = found.filter(wanted);
-    if (delivery === undefined || more.length > 0) throw new Error("not one such delivery");
+    if (delivery === undefined || more.length > 0) throw new Error("expected exactly one such delivery");
     return delivery;
   };
   return {
@@ -86,87 +85,87 @@ const keyOf = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(co
 const entryOf = ({ companyId, createdAt, eventId }: StoredDelivery) =>
   ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId);
 
-async function eventRows({ companyId, webhookId }: Scene) {
+async function eventRows({ companyId, webhookId }: Pipeline) {
   const found = await db.keysOf(`C#${companyId}#D#${webhookId}#R`);
   return found.filter(({ sk }) => sk.startsWith("V#"));
 }
 
-/** Each hurts the table in one way and gives what the books say of it. */
+/** Each damages the table in one way and gives the fault that reconciliation names. */
 const damages: Record<string, (staged: Staged) => Promise<string>> = {
-  "a press is lost": async ({ pressed }) => {
+  "the delivery of a manual trigger is lost": async ({ pressed }) => {
     await db.direct.batchRemove([keyOf(pressed)]);
-    return `${pressed.id}: is in the ledger and has no row`;
+    return `${pressed.id}: is expected and has no row`;
   },
-  "a test is lost": async ({ tried }) => {
+  "a test delivery is lost": async ({ tried }) => {
     await db.direct.batchRemove([keyOf(tried)]);
-    return `${tried.id}: is in the ledger and has no row`;
+    return `${tried.id}: is expected and has no row`;
   },
-  "a press stands in no ledger": async ({ pressed }) => {
+  "the delivery of a manual trigger is not expected": async ({ pressed }) => {
     await db.direct.batchRemove([entryOf(pressed)]);
-    return `${pressed.id} (waiting): is not in the ledger`;
+    return `${pressed.id} (waiting): is not among the expected deliveries`;
   },
-  "a test stands in no ledger": async ({ tried }) => {
+  "a test delivery is not expected": async ({ tried }) => {
     await db.direct.batchRemove([entryOf(tried)]);
-    return `${tried.id} (waiting): is not in the ledger`;
+    return `${tried.id} (waiting): is not among the expected deliveries`;
   },
-  "what waits in a window is lost": async ({ window }) => {
+  "a debounced delivery is lost": async ({ window }) => {
     await db.direct.batchRemove([keyOf(window)]);
-    return `${window.id}: is in the ledger and has no row`;
+    return `${window.id}: is expected and has no row`;
   },
-  "an event of a window is lost": async ({ at, window }) => {
+  "an event of an open debounce window is lost": async ({ at, window }) => {
     const [first] = await eventRows(at);
     if (first === undefined) throw new Error("no event");
     await db.direct.batchRemove([first]);
-    return `${window.id} (waiting): has 2 events, its window 3`;
+    return `${window.id} (waiting): has 2 events, its debounce window 3`;
   },
-  "an event of a window that was sent is lost": async ({ at, window }) => {
+  "an event of a sent debounce window is lost": async ({ at, window }) => {
     await drain(at);
     const [first] = await eventRows(at);
     if (first === undefined) throw new Error("no event");
     await db.direct.batchRemove([first]);
-    return `${window.id} (delivered): has 2 events, its window 3`;
+    return `${window.id} (delivered): has 2 events, its debounce window 3`;
   },
-  "an event is told to a window that it has not joined": async ({ at, window }) => {
+  "an event names a debounce window that it has not joined": async ({ at, window }) => {
     const [first] = await eventRows(at);
     if (first === undefined) throw new Error("no event");
     const row = StoredWindowEvent.parse(await db.direct.get(first));
     await db.direct.batchPut([{ pk: first.pk, sk: `${first.sk}~`, ...row }]);
-    return `${window.id} (waiting): has 4 events, its window 3`;
+    return `${window.id} (waiting): has 4 events, its debounce window 3`;
   },
-  "a window is lost": async ({ at, window }) => {
+  "a debounce window is lost": async ({ at, window }) => {
     const found = await db.keysOf(`C#${at.companyId}#D#${at.webhookId}#R`);
     await db.direct.batchRemove(found.filter(({ sk }) => sk.startsWith("W#")));
-    return `${window.id} (waiting): has neither a body nor a window`;
+    return `${window.id} (waiting): has neither a body nor a debounce window`;
   },
-  "a body is that of another delivery": async ({ pressed, tried }) => {
+  "a body describes another delivery": async ({ pressed, tried }) => {
     await db.direct.batchPut([deliveryItem({ ...pressed, body: tried.body })]);
-    return `${pressed.id} (waiting): its body tells of another delivery`;
+    return `${pressed.id} (waiting): its body describes another delivery`;
   },
-  "a body is none": async ({ pressed }) => {
+  "a body is not JSON": async ({ pressed }) => {
     const change = { set: { body: packedBody("<p>") } };
     await db.direct.write({ update: keyOf(pressed), change });
-    return `${pressed.id} (waiting): its body tells of no delivery`;
+    return `${pressed.id} (waiting): its body describes no delivery`;
   },
-  "a place at the gate is taken without an end": async ({ at, pressed }) => {
+  "the lease of a slot is too long": async ({ at, pressed }) => {
     const { companyId, webhookId } = at;
     const slot = { type: "gate", companyId, webhookId, used: 1, [pressed.id]: `${iso(at.clock + 10 * MINUTE)} x` };
     await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...slot }]);
-    return `webhook ${webhookId}: ${pressed.id} has a place without an end`;
+    return `webhook ${webhookId}: ${pressed.id} has a slot whose lease is too long`;
   },
-  "nobody looks at a gate": async ({ at }) => {
+  "the drain of a throttled backlog has stopped": async ({ at }) => {
     const { companyId, webhookId } = at;
     const marks = { type: "gate", companyId, webhookId, dueShard: "DUE#1", dueAt: iso(at.clock) };
     await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...marks }]);
     at.clock += 16 * MINUTE;
-    return `webhook ${webhookId}: nobody has looked at its gate for a quarter of an hour`;
+    return `webhook ${webhookId}: its throttled backlog has not been drained for a quarter of an hour`;
   },
-  "nobody goes on with a release": async ({ at }) => {
+  "the drain of a paused backlog has stopped": async ({ at }) => {
     await pauseWebhook(api(at), at.companyId, at.webhookId);
     await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
     at.clock += 16 * MINUTE;
-    return `webhook ${at.webhookId}: its release has been due for a quarter of an hour`;
+    return `webhook ${at.webhookId}: its paused backlog has not been drained for a quarter of an hour`;
   },
-  "nobody goes on with a replay": async ({ at }) => {
+  "a replay has stopped": async ({ at }) => {
     const { companyId, webhookId } = at;
     await drain(at);
     const range = { from: iso(0), to: undefined, deliveries: "all" } as const;
@@ -179,14 +178,14 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
 
 test.each(Object.entries(damages))("%s", async (_, damage) => {
   const staged = await stage();
-  expect(await expectBalanced(staged.at)).toMatchObject({ matched: 3, waiting: 3 });
+  expect(await expectReconciled(staged.at)).toMatchObject({ matched: 3, waiting: 3 });
   const fault = await damage(staged);
-  expect((await booksOf(staged.at)).faults).toContain(fault);
+  expect((await reconcileNow(staged.at)).faults).toContain(fault);
 });
 
-test("undamaged, all of them arrive and the books balance", async () => {
+test("undamaged, all of them arrive and no fault is found", async () => {
   const { at } = await stage();
   await drain(at);
   expect(at.posts).toHaveLength(3);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3, attempts: 3 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3, attempts: 3 });
 });

@@ -1,4 +1,4 @@
-/** The books of deliveries: they balance after any run, and each kind of damage is found and named. */
+/** Reconciliation of deliveries: it finds no fault after any run, and names each kind of damage. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -11,13 +11,13 @@ import { ledgerKeys } from "#shared/db/expected-keys.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
-import { pauseWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { TABLE } from "../harness/faulty-dynamodb.ts";
-import { deliveriesOf, START } from "./event-scene.ts";
+import { deliveriesOf, START } from "./delivery-pipeline.ts";
 import { type Hook, Senders } from "./simulated-senders.ts";
 
 const HOUR = 3_600_000;
@@ -25,7 +25,7 @@ const db = faultyDynamoDb();
 let senders: Senders;
 let hook: Hook;
 
-/** All rows, to be put back after each damage. */
+/** All rows of the table, restored after each damage. */
 let rows: Item[];
 
 /** Six delivered, two exhausted, and four that wait for their first attempt. */
@@ -40,7 +40,7 @@ beforeAll(async () => {
   senders.answers = () => ({ ms: 10, status: 500 });
   await senders.publish(hook, 10, 2);
   await senders.runUntil(START + HOUR / 5);
-  // The queue's messages stand still from here on: what waits, waits.
+  // No message is handed out from here on.
   await senders.publish(hook, 20, 4);
   staged = { clock: senders.clock, queue: [...senders.queue] };
   rows = await db.direct.batchGet(await db.keysOf(""));
@@ -56,7 +56,7 @@ afterEach(async () => {
 const Key = z.object({ pk: z.string(), sk: z.string() });
 
 const api = () => contextOn(db.direct, { now: () => senders.clock });
-const books = (again = 0) =>
+const reconciled = (again = 0) =>
   reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {
     again,
     wait: () => Promise.resolve(),
@@ -71,62 +71,62 @@ const keyOf = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(co
 const set = (delivery: StoredDelivery, fields: Record<string, unknown>, remove: string[] = []) =>
   db.direct.write({ update: keyOf(delivery), change: { set: fields, remove } });
 
-test("a run with successes, failures and a breaker leaves books that balance", async () => {
-  expect(await books()).toEqual({
+test("reconciliation finds no fault after a run with successes, failures and an open breaker", async () => {
+  expect(await reconciled()).toEqual({
     matched: 12,
     delivered: 6,
     waiting: 4,
     exhausted: 2,
     cancelled: 0,
-    held: 0,
-    gated: 0,
+    paused: 0,
+    throttled: 0,
     attempts: 26,
     expanding: 0,
     faults: [],
   });
   await senders.runUntil(senders.clock + 500);
-  expect(await books()).toMatchObject({ matched: 12, waiting: 4, faults: [] });
+  expect(await reconciled()).toMatchObject({ matched: 12, waiting: 4, faults: [] });
   await pauseWebhook(api(), hook.companyId, hook.webhookId);
   await senders.runUntil(senders.clock + 60_000);
-  expect(await books()).toMatchObject({ matched: 12, waiting: 4, held: 4, gated: 0, faults: [] });
+  expect(await reconciled()).toMatchObject({ matched: 12, waiting: 4, paused: 4, throttled: 0, faults: [] });
   await deleteWebhook(api(), hook.companyId, hook.webhookId);
   senders.sweeps = true;
   await senders.runUntil(senders.clock + 5 * 60_000);
-  expect(await books()).toMatchObject({ matched: 12, waiting: 0, cancelled: 4, faults: [] });
+  expect(await reconciled()).toMatchObject({ matched: 12, waiting: 0, cancelled: 4, faults: [] });
 });
 
 const waiting = () => one("waiting");
 const delivered = () => one("delivered");
 
-/** Each hurts the table in one way and gives what the books say of it. */
+/** Each damages the table in one way and gives the fault that reconciliation names. */
 const damages: Record<string, () => Promise<string>> = {
-  "a row that waited is lost": async () => {
+  "the row of a waiting delivery is lost": async () => {
     const delivery = await waiting();
     await db.direct.batchRemove([keyOf(delivery)]);
-    return `${delivery.id}: is in the ledger and has no row`;
+    return `${delivery.id}: is expected and has no row`;
   },
-  "a row with attempts is lost": async () => {
+  "the row of a delivery with attempts is lost": async () => {
     const delivery = await one("exhausted");
     await db.direct.batchRemove([keyOf(delivery)]);
     return `${delivery.id}: has attempts and no row`;
   },
-  "an entry of the ledger is lost": async () => {
+  "the entry of an expected delivery is lost": async () => {
     const delivery = await waiting();
     const { companyId, createdAt, eventId } = delivery;
     await db.direct.batchRemove([ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId)]);
-    return `${delivery.id} (waiting): is not in the ledger`;
+    return `${delivery.id} (waiting): is not among the expected deliveries`;
   },
-  "what waits is not in the due index": async () => {
+  "a waiting delivery is not in the due index": async () => {
     const delivery = await waiting();
     await set(delivery, {}, ["dueShard"]);
     return `${delivery.id} (waiting): has 0 entries in the due index`;
   },
-  "what waits stands in a place of the index that nobody reads": async () => {
+  "a waiting delivery is in an unknown partition of the due index": async () => {
     const delivery = await waiting();
     await set(delivery, { dueShard: "DUE#99" });
-    return `${delivery.id} (waiting): stands in no place of those that wait`;
+    return `${delivery.id} (waiting): is in an unknown partition of the due index`;
   },
-  "what is delivered is due": async () => {
+  "a delivered delivery is due": async () => {
     const delivery = await delivered();
     await set(delivery, { dueShard: keys.dueShard(delivery.id) });
     return `${delivery.id} (delivered): is in the due index`;
@@ -139,9 +139,9 @@ const damages: Record<string, () => Promise<string>> = {
   "the last attempt is lost": async () => {
     const { companyId, webhookId, id } = await delivered();
     await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { remove: ["successes"] } });
-    return `${id} (delivered): has 0 attempts, its row tells of 1`;
+    return `${id} (delivered): has 0 attempts, its row says 1`;
   },
-  "a failure is taken for a delivery": async () => {
+  "a delivered delivery has a failed attempt": async () => {
     const { companyId, webhookId, id, successes: [success] = [] } = await delivered();
     await db.direct.write({
       update: keys.delivery(companyId, webhookId, id),
@@ -149,12 +149,12 @@ const damages: Record<string, () => Promise<string>> = {
     });
     return `${id} (delivered): its last attempt was answered 500`;
   },
-  "it is exhausted before its plan is": async () => {
+  "a delivery is exhausted before its last attempt": async () => {
     const delivery = await waiting();
     await set(delivery, { state: "exhausted" }, ["dueShard"]);
     return `${delivery.id} (exhausted): is at attempt 1 of 10 of its plan`;
   },
-  "a state is none": async () => {
+  "a state is unknown": async () => {
     const delivery = await delivered();
     await set(delivery, { state: "lost" });
     return `${delivery.id}: has a row that cannot be read`;
@@ -164,48 +164,48 @@ const damages: Record<string, () => Promise<string>> = {
     await set(delivery, { body: Buffer.of(9, 9) });
     return `${delivery.id}: has a row that cannot be read`;
   },
-  "it is kept for a webhook that is not paused": async () => {
+  "a paused delivery has a webhook that is not paused": async () => {
     const delivery = await waiting();
     await set(delivery, { dueShard: keys.heldShard(hook.companyId, hook.webhookId) });
-    return `${delivery.id} (waiting): is kept for a webhook that is not paused`;
+    return `${delivery.id} (waiting): is paused for a webhook that is not paused`;
   },
-  "it waits at a gate that is not marked": async () => {
+  "a throttled delivery has a limiter without a mark": async () => {
     const delivery = await waiting();
     const { companyId, webhookId } = hook;
     await set(delivery, { dueShard: keys.gatedShard(companyId, webhookId) });
     await db.direct.write({ update: gateKeys.gate(companyId, webhookId), change: { remove: ["dueShard", "dueAt"] } });
-    return `${delivery.id} (waiting): waits at a gate that nobody looks after`;
+    return `${delivery.id} (waiting): is throttled, and its limiter is not marked`;
   },
-  "a place is counted that nobody takes": async () => {
+  "a slot is counted and not in use": async () => {
     await db.direct.write({ update: gateKeys.gate(hook.companyId, hook.webhookId), change: { add: { used: 1 } } });
-    return `webhook ${hook.webhookId}: 1 places are counted, 0 are taken`;
+    return `webhook ${hook.webhookId}: its limiter counts 1 slots, 0 are in use`;
   },
-  "it waits for long with nobody to send it": async () => {
+  "a due delivery is not sent for an hour": async () => {
     senders.clock += HOUR;
     return `${(await waiting()).id} (waiting): has been due for a quarter of an hour`;
   },
-  "its webhook is gone and it waits": async () => {
+  "a waiting delivery has a deleted webhook": async () => {
     await deleteWebhook(api(), hook.companyId, hook.webhookId);
     senders.clock += HOUR;
-    return `${(await waiting()).id} (waiting): waits for a webhook that is gone`;
+    return `${(await waiting()).id} (waiting): waits for a deleted webhook`;
   },
-  "its registration is gone and it waits": async () => {
+  "a waiting delivery has a deleted registration": async () => {
     const { registrationId, id } = await waiting();
     await db.direct.batchRemove([keys.registration(hook.companyId, hook.webhookId, registrationId ?? 0)]);
     senders.clock += HOUR;
-    return `${id} (waiting): waits for a registration that is gone`;
+    return `${id} (waiting): waits for a deleted registration`;
   },
 };
 
-describe("damage is found:", () => {
+describe("damage is found if", () => {
   test.each(Object.entries(damages))("%s", async (_, damage) => {
     const fault = await damage();
-    expect((await books()).faults).toContain(fault);
-    expect((await books(2)).faults).toContain(fault);
+    expect((await reconciled()).faults).toContain(fault);
+    expect((await reconciled(2)).faults).toContain(fault);
   });
 });
 
-test("what only changes while it is looked at is no fault", async () => {
+test("a row that changes while it is read is no fault", async () => {
   const delivery = await waiting();
   await db.direct.batchRemove([keyOf(delivery)]);
   const found = await reconcile({ table: db.direct, clock: { now: () => senders.clock } }, hook.companyId, {
@@ -215,7 +215,7 @@ test("what only changes while it is looked at is no fault", async () => {
   expect(found.faults).toEqual([]);
 });
 
-test("the command prints the table of counts and ends with 1 where it finds a fault", async () => {
+test("the command prints the counts, and exits with 1 if it finds a fault", async () => {
   const outputs = createServer((_, response) => {
     response.end(
       JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
@@ -232,7 +232,7 @@ test("the command prints the table of counts and ends with 1 where it finds a fa
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
     return { stdout, stderr, code };
   };
-  // By the clock of the machine: the command has no other.
+  // The command uses the machine's clock.
   const now = new Senders(db, 10);
   now.clock = Date.now();
   const fresh = await now.hook();
@@ -249,7 +249,7 @@ test("the command prints the table of counts and ends with 1 where it finds a fa
   ]);
   outputs.close();
   expect(faulty.code).toBe(1);
-  expect(faulty.stdout).toContain(`${lost.id}: is in the ledger and has no row\n`);
+  expect(faulty.stdout).toContain(`${lost.id}: is expected and has no row\n`);
   expect(faulty.stdout).toMatch(/\nmatched +3\n= delivered +2\n\+ waiting +0\n/);
   expect(sound).toMatchObject({ code: 0, stderr: "" });
   expect(sound.stdout).toMatch(/^company \d+\nmatched +3\n= delivered +3\n[\s\S]*faults +0\n$/);

@@ -1,6 +1,6 @@
 /** The books of a company in the tests' hands: they balance and nothing is at fault, whatever was done to it. */
 import { expect } from "vitest";
-import { type Books, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 
 interface Kept {
@@ -10,12 +10,12 @@ interface Kept {
 }
 
 /** While nothing changes, a single look tells. */
-export const booksOf = ({ db, companyId, clock }: Kept): Promise<Books> =>
+export const reconcileNow = ({ db, companyId, clock }: Kept): Promise<Reconciliation> =>
   reconcile({ table: db.direct, clock: { now: () => clock } }, companyId, { again: 0, wait: () => Promise.resolve() });
 
 /** `place` names what was done. Gives the counts. */
-export async function expectBalanced(at: Kept, place?: string): Promise<Omit<Books, "faults">> {
-  const { faults, ...counts } = await booksOf(at);
+export async function expectReconciled(at: Kept, place?: string): Promise<Omit<Reconciliation, "faults">> {
+  const { faults, ...counts } = await reconcileNow(at);
   expect(faults, place).toEqual([]);
   const { matched, delivered, waiting, exhausted, cancelled } = counts;
   expect(matched, place).toBe(delivered + waiting + exhausted + cancelled);

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import {
   createRegistration,
   deleteRegistration,

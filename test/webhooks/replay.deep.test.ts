@@ -4,18 +4,18 @@ import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
-import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import type { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import type { ReplayRange } from "#shared/webhooks/delivery-schema.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import type { ReplayRange } from "#shared/webhooks/replay-schema.ts";
 import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { createdProspect, deliveries, drain, Killed, newScene, type Scene, START } from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -26,16 +26,16 @@ const HOUR = 3_600_000;
 /** An hour after the start every delivery has had its first attempt, and no second one. */
 const LATER = START + HOUR;
 
-const api = (at: Scene) => contextOn(db.direct, { now: () => at.clock });
+const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 const everything: ReplayRange = { from: iso(START - HOUR), to: undefined, deliveries: "undelivered" };
-const replay = (at: Scene, range: Partial<ReplayRange> = {}) =>
+const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
   startReplay(api(at), at.context.queue, at.companyId, at.webhookId, { ...everything, ...range });
 
 type Fate = "delivered" | "exhausted" | "failing";
 
 /** One delivery for each, a second apart, with that fate: tried once, and its message gone. */
-async function sceneOf(fates: readonly Fate[]): Promise<Scene> {
-  const at = await newScene(db);
+async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
+  const at = await newPipeline(db);
   at.answers = (post) => ({ status: fates[prospectIn(post.body) - 1] === "delivered" ? 200 : 500 });
   for (const i of fates.keys()) {
     at.clock = START + i * 1_000;
@@ -73,7 +73,7 @@ const failedAttempt = (number: number, { createdAt, expiresAt }: StoredDelivery)
 };
 
 const prospectIn = (body: string): number => JSON.parse(body).data.prospect.id;
-const sent = (at: Scene): number[] => at.posts.map(({ body }) => prospectIn(body));
+const sent = (at: Pipeline): number[] => at.posts.map(({ body }) => prospectIn(body));
 const those = (fates: readonly Fate[], ...wanted: Fate[]): number[] =>
   fates.flatMap((fate, i) => (wanted.includes(fate) ? [i + 1] : []));
 const mixed = (count: number): Fate[] =>
@@ -93,7 +93,7 @@ test("what failed goes out again: the same bytes, oldest first, ten in a second,
   expect(await replay(at)).toEqual({ count: 0 });
   await drain(at);
   expect(at.posts).toHaveLength(100);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 150, delivered: 150 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 150, delivered: 150 });
 });
 
 test("asked for twice it goes out once; another one meanwhile is a conflict; what was delivered goes out if asked for", async () => {
@@ -108,7 +108,7 @@ test("asked for twice it goes out once; another one meanwhile is a conflict; wha
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 9 });
   await drain(at);
   expect(at.posts).toHaveLength(15);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 9, delivered: 9, waiting: 0 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 9, delivered: 9, waiting: 0 });
 });
 
 test("takes what was made between the two times, both included, and nothing else", async () => {
@@ -119,7 +119,7 @@ test("takes what was made between the two times, both included, and nothing else
   expect(await replay(at, { from: second(3), to: second(6) })).toEqual({ count: 4 });
   await drain(at);
   expect(sent(at)).toEqual([4, 5, 6, 7]);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 10, delivered: 4, exhausted: 6 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 10, delivered: 4, exhausted: 6 });
 });
 
 test("what has not been tried, is kept for a paused webhook or has lost its registration is left alone", async () => {
@@ -134,7 +134,7 @@ test("what has not been tried, is kept for a paused webhook or has lost its regi
   await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
   await drain(at);
   expect(sent(at).toSorted()).toEqual([1, 2, 3]);
-  expect(await expectBalanced(at)).toMatchObject({ matched: 3, delivered: 3 });
+  expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3 });
 
   const { registrations } = await readWebhook(api(at), at.companyId, at.webhookId);
   await deleteRegistration(api(at), at.companyId, at.webhookId, registrations[0]?.id ?? 0);
@@ -147,7 +147,7 @@ function unlessKilled(error: unknown): void {
 }
 
 /** Who gets no answer asks again. */
-async function startUntilAnswered(at: Scene): Promise<void> {
+async function startUntilAnswered(at: Pipeline): Promise<void> {
   const context = { ...api(at), table: at.context.table, commit: at.context.table.transact };
   for (;;) {
     try {
@@ -165,7 +165,7 @@ describe("killed at each call, before and after it takes effect", () => {
     { tags: "sized" },
     async (when) => {
       const fates: Fate[] = ["delivered", "failing"];
-      const run = async (at: Scene): Promise<void> => {
+      const run = async (at: Pipeline): Promise<void> => {
         await startUntilAnswered(at);
         for (let minute = 0; minute < 3; minute++) {
           await drain(at);
@@ -190,7 +190,7 @@ describe("killed at each call, before and after it takes effect", () => {
           (await deliveries(at)).every(({ state }) => state === "delivered"),
           place,
         ).toBe(true);
-        await expectBalanced(at, place);
+        await expectReconciled(at, place);
       }
     },
   );

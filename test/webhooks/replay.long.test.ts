@@ -3,12 +3,11 @@ import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { startReplay } from "#shared/webhooks/deliver/start-replay.ts";
-import { deliveryId } from "#shared/webhooks/delivery-id.ts";
-import { newDelivery } from "#shared/webhooks/new-delivery.ts";
+import { startReplay } from "#shared/webhooks/deliver/replay.ts";
+import { deliveryId, newDelivery } from "#shared/webhooks/delivery.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { consume, deliveries, newScene, START } from "./event-scene.ts";
+import { consume, deliveries, newPipeline, START } from "./delivery-pipeline.ts";
 
 const COUNT = 12_000;
 const STEP = 50;
@@ -19,7 +18,7 @@ beforeAll(async () => {
 });
 
 test(`${COUNT} deliveries, of which every fourth was delivered`, { timeout: 1_800_000 }, async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const api = contextOn(db.direct, { now: () => at.clock });
   const { registrations } = await readWebhook(api, companyId, webhookId);

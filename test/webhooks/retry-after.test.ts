@@ -1,11 +1,11 @@
 /** Every form of Retry-After with the answers that may bring it: the next attempt comes when the receiver asked for it, within limits. */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
-import { resumeWebhook } from "#shared/webhooks/deliver/pause.ts";
+import { resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { nextGapMs } from "#shared/webhooks/retry-plan.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { deliveries, drain, newScene, publish, START } from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+import { deliveries, drain, newPipeline, publish, START } from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -49,7 +49,7 @@ test.each([
   ...[302, 400, 503].map((status, turn) => [status, forms.filter((_, i) => i % FEW === turn)] as const),
 ] as const)("%i with forms of Retry-After", async (status, given) => {
   for (const [retryAfter, gapMs] of given) {
-    const at = await newScene(db);
+    const at = await newPipeline(db);
     at.answers = (_, number) => (number === 1 ? { status, retryAfter } : { status: 204 });
     await publish(at);
     const [first] = at.queue;
@@ -69,6 +69,6 @@ test.each([
     }
     expect(at.posts, place).toHaveLength(2);
     expect(at.clock - START, place).toBeGreaterThanOrEqual(Math.floor(wanted));
-    expect(await expectBalanced(at, place), place).toMatchObject({ matched: 1, delivered: 1, attempts: 2 });
+    expect(await expectReconciled(at, place), place).toMatchObject({ matched: 1, delivered: 1, attempts: 2 });
   }
 });

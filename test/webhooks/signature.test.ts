@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
-import { type SignatureHeaders, signatureHeaders } from "#shared/webhooks/deliver/signature.ts";
+import { type SignatureHeaders, signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { SecretChoice } from "#shared/webhooks/subscriptions/schema.ts";
 import { maskOf } from "#shared/webhooks/subscriptions/secret.ts";
 

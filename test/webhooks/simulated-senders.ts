@@ -7,15 +7,15 @@ import { contextOn } from "#shared/context.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
-import type { QueueMessage } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { consume, createdProspect, START } from "./event-scene.ts";
+import { consume, createdProspect, START } from "./delivery-pipeline.ts";
 
 /** What a receiver does with a request, and how long that takes. */
 export type Answer = Partial<Exchange> & { readonly ms: number };

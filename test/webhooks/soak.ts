@@ -19,8 +19,8 @@ import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
-import { createdProspect, deliveries, newScene, type Scene, START } from "./event-scene.ts";
-import { booksOf } from "./reconciled.ts";
+import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { reconcileNow } from "./reconciled.ts";
 
 const PROSPECTS = 100;
 /** Of which every change is told at once, beside what windows tell. */
@@ -66,7 +66,7 @@ interface Registered {
 class Failed extends Error {}
 
 interface Stage extends Soak {
-  readonly at: Scene;
+  readonly at: Pipeline;
   readonly context: EventContext;
   readonly registered: Registered;
   readonly secret: string;
@@ -87,7 +87,7 @@ export async function soak(db: FaultyDynamoDb, given: Soak): Promise<Outcome> {
 
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
-async function register(context: ApiContext, at: Scene, given: Partial<NewRegistration>): Promise<number> {
+async function register(context: ApiContext, at: Pipeline, given: Partial<NewRegistration>): Promise<number> {
   const input = { event: "prospect.updated", filter: null, delayMinutes: 0, manualTriggerButtonText: null } as const;
   const registration = { ...input, triggerMode: "automatic" as const, ...given };
   return (await createRegistration(context, at.companyId, at.webhookId, registration)).id;
@@ -95,7 +95,7 @@ async function register(context: ApiContext, at: Scene, given: Partial<NewRegist
 
 async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   // What newScene registers for never happens here.
-  const at = await newScene(db, "prospect.deleted");
+  const at = await newPipeline(db, "prospect.deleted");
   const plain = contextOn(db.direct, { now: () => START });
   const registered: Registered = {
     atOnce: await register(plain, at, { filter: { "prospect.id": range(1, AT_ONCE_PROSPECTS) } }),
@@ -139,7 +139,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
 }
 
 /** The nth change: each prospect in its turn, a second after the one before. */
-function changeOf({ companyId }: Scene, n: number): RowChange & { readonly id: number; readonly version: number } {
+function changeOf({ companyId }: Pipeline, n: number): RowChange & { readonly id: number; readonly version: number } {
   const id = (n % PROSPECTS) + 1;
   const version = Math.floor(n / PROSPECTS) + 2;
   const row = (of: number) => ({
@@ -241,7 +241,7 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 }
 
 /** A look at what waits sends many: whichever of them the receiver had taken when it was cut off may come again. */
-async function take(stage: Stage, entries: Scene["queue"]): Promise<void> {
+async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;
   const timesReceived = (id: string) => received.filter((post) => idOf(post) === id).length;
   const before = new Map<string, number>();
@@ -297,7 +297,7 @@ async function outcomeOf(stage: Stage): Promise<Outcome> {
   const extra = [...told].filter(([entry, ids]) => !expected.has(entry) || ids.length > 1).length;
   const again = [...Map.groupBy(received, idOf)].map(([id, posts]) => ({ id, times: posts.length - 1 }));
   const unforced = again.filter(({ id, times }) => times > (cutOff.get(id) ?? 0)).length;
-  const { faults, matched } = await booksOf(at);
+  const { faults, matched } = await reconcileNow(at);
   return {
     faults,
     matched,

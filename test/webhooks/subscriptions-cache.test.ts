@@ -34,7 +34,7 @@ import { createWebhook, updateWebhook } from "#shared/webhooks/subscriptions/wri
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { createdProspect, deliveriesOf } from "./event-scene.ts";
+import { createdProspect, deliveriesOf } from "./delivery-pipeline.ts";
 import { newManyScene, territoryChange } from "./fan-out-scene.ts";
 
 const db = faultyDynamoDb();

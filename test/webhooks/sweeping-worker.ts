@@ -6,8 +6,8 @@ import { openTable, type Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
-import { withOverdue } from "./endless-index.ts";
-import { START } from "./event-scene.ts";
+import { START } from "./delivery-pipeline.ts";
+import { withOverdue } from "./endless-due-index.ts";
 
 const { endpoint, companyId, other, count } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), other: z.int(), count: z.int() }),

@@ -8,8 +8,8 @@ import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { CAPACITY, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { withKept } from "./endless-index.ts";
-import { deliveries, newScene, publish, type Scene, START } from "./event-scene.ts";
+import { deliveries, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";
+import { withKept } from "./endless-due-index.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -21,14 +21,14 @@ const WEBHOOKS = 26;
 const MINUTE = 60_000;
 
 /** A delivery whose message is lost. */
-async function lostIn(at: Scene): Promise<void> {
+async function lostIn(at: Pipeline): Promise<void> {
   await publish(at);
   at.queue.length = 0;
   at.clock = START + 10 * MINUTE;
 }
 
 test("26 paused webhooks that keep 130 000 deliveries stop neither the search for lost messages nor the metrics", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await lostIn(at);
   process.env.LOG_LEVEL = "info";
   const lines: string[] = [];
@@ -43,11 +43,11 @@ test("26 paused webhooks that keep 130 000 deliveries stop neither the search fo
   expect(at.queue.map(({ message }) => message.companyId)).toEqual([at.companyId]);
   const Line = z.object({ message: z.looseObject({ event: z.string() }) });
   const told = lines.map((line) => Line.parse(JSON.parse(line)).message);
-  expect(told).toContainEqual(expect.objectContaining({ event: "deliveries waiting", held: WEBHOOKS * HELD }));
+  expect(told).toContainEqual(expect.objectContaining({ event: "deliveries waiting", inBacklogs: WEBHOOKS * HELD }));
 });
 
 test("metrics that cannot be read stop nothing and fail no run", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await lostIn(at);
   const { table } = at.context;
   const query: typeof table.query = (spec) => {
@@ -61,7 +61,7 @@ test("metrics that cannot be read stop nothing and fail no run", async () => {
 const Swept = z.object({ queued: z.int(), writes: z.int(), isFound: z.boolean() });
 
 test("a million overdue deliveries of one company: bounded writes, a heap of 64 MB, and the other company's is found", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await lostIn(at);
   const workerData = { endpoint: db.directEndpoint, companyId: 900_002, other: at.companyId, count: 1_000_000 };
   const resourceLimits = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
@@ -75,7 +75,7 @@ test("a million overdue deliveries of one company: bounded writes, a heap of 64 
 });
 
 test("an entry whose row cannot be written keeps none of the others, and the run fails", async () => {
-  const at = await newScene(db);
+  const at = await newPipeline(db);
   await lostIn(at);
   const { table } = at.context;
   const broken: Item = { ...keys.delivery(900_003, 1, "dlv_x"), dueShard: keys.dueShards()[0], dueAt: iso(START) };

@@ -7,8 +7,8 @@ import { createResolver } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { messageFor } from "#shared/webhooks/delivery.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
+import { messageFor } from "#shared/webhooks/messages.ts";
 import { UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
 import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
@@ -19,14 +19,14 @@ import { startNameServer } from "../outbound/name-server.ts";
 import {
   deliveries,
   deliveriesOf,
-  newScene,
+  newPipeline,
+  type Pipeline,
   publish,
   publishUntilDone,
-  type Scene,
   START,
   settleFor,
-} from "./event-scene.ts";
-import { expectBalanced } from "./reconciled.ts";
+} from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 import { Senders } from "./simulated-senders.ts";
 
 closeAfterEach();
@@ -41,12 +41,12 @@ const HOUR = 60 * MINUTE;
 const REASON = "a.test could not be looked up";
 const unsent: Partial<Exchange> = { status: null, error: REASON, isUnsent: true };
 
-const gateOf = ({ companyId, webhookId }: Pick<Scene, "companyId" | "webhookId">) =>
+const gateOf = ({ companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookId">) =>
   db.direct.get(gateKeys.gate(companyId, webhookId));
-const api = (at: Pick<Scene, "clock">) => contextOn(db.direct, { now: () => at.clock });
+const api = (at: Pick<Pipeline, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
 /** Nothing is held against the receiver. */
-async function expectNoBlame(at: Pick<Scene, "companyId" | "webhookId" | "clock">): Promise<void> {
+async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clock">): Promise<void> {
   const [shown] = (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 9 })).items;
   expect(shown).toMatchObject({ status: "waiting", attemptCount: 0, heldBy: "limit" });
   const { attempts } = await readDelivery(api(at), at.companyId, at.webhookId, shown?.id ?? "");
@@ -74,7 +74,7 @@ test("for a day: no attempt, no breaker, no pause; and the first attempt when re
   const gate = await gateOf(hook);
   for (const field of ["openUntil", "unsent", "openings"]) expect(gate).not.toHaveProperty(field);
   const kept = { db, companyId: hook.companyId, clock: senders.clock };
-  expect(await expectBalanced(kept)).toMatchObject({ delivered: 1, attempts: 1 });
+  expect(await expectReconciled(kept)).toMatchObject({ delivered: 1, attempts: 1 });
 });
 
 test("for as long as all attempts would take: it ends, and the log says why", async () => {
@@ -104,7 +104,7 @@ test("for as long as all attempts would take: it ends, and the log says why", as
   });
   expect(await getWebhook(api(senders), hook.companyId, hook.webhookId)).toMatchObject({ status: "active" });
   expect(await db.direct.get(keys.webhook(hook.companyId, hook.webhookId))).not.toHaveProperty("failingSince");
-  expect(await expectBalanced({ db, companyId: hook.companyId, clock: senders.clock })).toMatchObject({
+  expect(await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock })).toMatchObject({
     exhausted: 40,
   });
 });
@@ -117,7 +117,7 @@ test("beside failures of the receiver, these alone open its breaker", async () =
   let failures = 0;
   for (let minute = 1; failures < BREAKER_FAILURES && minute < 600; minute++) {
     const gate = await gateOf(hook);
-    failures = (await expectBalanced({ db, companyId: hook.companyId, clock: senders.clock })).attempts;
+    failures = (await expectReconciled({ db, companyId: hook.companyId, clock: senders.clock })).attempts;
     expect(gate?.fails ?? 0).toBe(failures);
     if (failures < BREAKER_FAILURES) expect(gate ?? {}).not.toHaveProperty("openings");
     await senders.runUntil(START + minute * MINUTE);
@@ -128,21 +128,21 @@ test("beside failures of the receiver, these alone open its breaker", async () =
 test("killed at each call, before and after it takes effect: delivered once requests leave", {
   tags: "sized",
 }, async () => {
-  const run = async (at: Scene): Promise<void> => {
+  const run = async (at: Pipeline): Promise<void> => {
     at.answers = () => (at.clock < START + MINUTE ? unsent : {});
     await publishUntilDone(at);
     await settleFor(at, 4);
   };
-  const calm = await newScene(db);
+  const calm = await newPipeline(db);
   await run(calm);
   for (const [turn, when] of (["before", "after"] as const).entries()) {
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      const at = await newScene(db);
+      const at = await newPipeline(db);
       at.kill = { at: number, when };
       await run(at);
       const place = `${when} ${at.calls[number - 1]} (${number})`;
       expect(await deliveries(at), place).toMatchObject([{ state: "delivered", attempt: 1 }]);
-      expect(await expectBalanced(at, place), place).toMatchObject({ delivered: 1 });
+      expect(await expectReconciled(at, place), place).toMatchObject({ delivered: 1 });
     }
   }
 });
@@ -154,9 +154,9 @@ describe("beside webhooks whose name server is silent", () => {
     const resolve = createResolver({ servers: [server.address], lookupMs: 300 });
     const receiver = await http((response) => void response.end());
     const { port } = new URL(receiver.url);
-    const scenes: Scene[] = [];
+    const scenes: Pipeline[] = [];
     for (const name of ["silent1.test", "silent2.test", "good.test"]) {
-      const at = await newScene(db);
+      const at = await newPipeline(db);
       await updateWebhook(contextOn(db.direct), at.companyId, at.webhookId, { url: `http://${name}:${port}/` });
       await publish(at);
       scenes.push(at);

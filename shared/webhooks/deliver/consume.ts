@@ -1,40 +1,30 @@
-/** What the delivery queue brings: attempts, steps of releases and replays, looks at what waits at gates, parts of fan-outs. */
-import * as z from "zod/mini";
+/** Dispatches the messages of the delivery queue: attempts, steps of drains, and parts of fan-outs. */
 import type { EventContext } from "#shared/context.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";
-import { release } from "#shared/webhooks/deliver/drain-paused.ts";
-import { look } from "#shared/webhooks/deliver/drain-throttled.ts";
-import { replay } from "#shared/webhooks/deliver/replay.ts";
-import {
-  DeliveryMessage,
-  FanOutMessage,
-  LookMessage,
-  type QueueMessage,
-  ReleaseMessage,
-  ReplayMessage,
-} from "#shared/webhooks/delivery.ts";
+import { drainPausedBacklog } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { drainReplay } from "#shared/webhooks/deliver/replay.ts";
+import { drainThrottledBacklog } from "#shared/webhooks/deliver/throttled-backlog.ts";
 import { expand } from "#shared/webhooks/events/fan-out.ts";
+import type { DeliveryMessage, QueueMessage } from "#shared/webhooks/messages.ts";
 
 type ReceivedMessage = Pick<Received<QueueMessage>, "message" | "isRepeat">;
 
-export const AnyMessage = z.union([DeliveryMessage, ReleaseMessage, ReplayMessage, LookMessage, FanOutMessage]);
-
-/** How each message of a batch ended, in their order. Deliveries are dealt with together, everything else by itself. */
+/** How each message of a batch ended, in their order. Attempts share reads and slots; each other message runs by itself. */
 export async function consume(context: EventContext, batch: readonly ReceivedMessage[]): Promise<Ends> {
-  const deliveries = batch.flatMap(({ message, isRepeat }) => ("deliveryId" in message ? [{ message, isRepeat }] : []));
+  const attempts = batch.flatMap(({ message, isRepeat }) => ("deliveryId" in message ? [{ message, isRepeat }] : []));
   const others = batch.flatMap(({ message }) => ("deliveryId" in message ? [] : [message]));
-  const [sent, done] = await Promise.all([
-    deliver(context, deliveries),
+  const [attempted, done] = await Promise.all([
+    deliver(context, attempts),
     Promise.allSettled(others.map((message) => consumeOne(context, message))),
   ]);
-  const [nextSent, nextDone] = [sent.values(), done.values()];
-  return batch.flatMap(({ message }) => ("deliveryId" in message ? nextSent : nextDone).next().value ?? []);
+  const [nextAttempted, nextDone] = [attempted.values(), done.values()];
+  return batch.flatMap(({ message }) => ("deliveryId" in message ? nextAttempted : nextDone).next().value ?? []);
 }
 
 function consumeOne(context: EventContext, message: Exclude<QueueMessage, DeliveryMessage>): Promise<void> {
-  if ("release" in message) return release(context, message);
-  if ("replay" in message) return replay(context, message);
+  if ("release" in message) return drainPausedBacklog(context, message);
+  if ("replay" in message) return drainReplay(context, message);
   if ("fanOut" in message) return expand(context, message);
-  return look(context, message);
+  return drainThrottledBacklog(context, message);
 }

@@ -1,9 +1,10 @@
 /**
- * Messages of the queue -> attempts of deliveries. What is due is claimed, made, recorded and settled before its message is
- * acknowledged; a crash anywhere leaves a state from which the same message, or the sweeper, goes on. Rows of a batch are read
- * together; each webhook's deliveries then go their own way, so that no receiver waits for another's.
+ * Turns delivery messages into attempts: reads the rows of a batch together, then sends the due deliveries of each webhook through its
+ * limiter, so that no receiver waits for another. An attempt is recorded and settled before its message is acknowledged: after a crash
+ * anywhere, the repeated message or the sweeper continues.
  */
 import { allEnded } from "#shared/all-ended.ts";
+import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
@@ -11,17 +12,25 @@ import { gateKeys } from "#shared/db/limiter-keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { log } from "#shared/log.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";
-import { hold } from "#shared/webhooks/deliver/paused-backlog.ts";
-import { throughGate } from "#shared/webhooks/deliver/through-limiter.ts";
-import { type DeliveryMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { guarded, newOutcome, type Outcome } from "#shared/webhooks/outcome.ts";
-import { cancel, enqueue } from "#shared/webhooks/settle.ts";
+import { addToPausedBacklog } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { pendingOf, sendWithSlot } from "#shared/webhooks/deliver/send.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import {
+  acquireSlot,
+  addToThrottledBacklog,
+  capacityOf,
+  newLimiter,
+  type Refusal,
+  readLimiter,
+} from "#shared/webhooks/limiter/limiter.ts";
+import { type DeliveryMessage, enqueue } from "#shared/webhooks/messages.ts";
+import { cancel, guarded, newOutcome, type Outcome } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export type ReceivedDelivery = Pick<Received<DeliveryMessage>, "message" | "isRepeat">;
 
-/** A message and the row that it is about. */
-interface Told {
+/** A message's attempt with the delivery's row. */
+interface Asked {
   readonly delivery: StoredDelivery;
   readonly attempt: number;
   readonly isRepeat: boolean;
@@ -30,7 +39,7 @@ interface Told {
 /** How each message ended, in their order. */
 export async function deliver(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Ends> {
   try {
-    const { failed } = await tryDeliveries(context, batch);
+    const { failed } = await attemptDeliveries(context, batch);
     return batch.map(({ message: { deliveryId } }) =>
       failed.has(deliveryId)
         ? { status: "rejected", reason: failed.get(deliveryId) }
@@ -41,36 +50,36 @@ export async function deliver(context: EventContext, batch: readonly ReceivedDel
   }
 }
 
-/** Throws where the rows of the batch cannot be read. */
-export async function tryDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
+/** Throws if the rows of the batch cannot be read. */
+export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
   const outcome = newOutcome();
   const items = await itemsAt(
     context.table,
     batch.flatMap(({ message }) => [
       deliveryKey(message),
-      keys.webhook(...placeOf(message)),
-      gateKeys.gate(...placeOf(message)),
+      keys.webhook(...webhookOf(message)),
+      gateKeys.gate(...webhookOf(message)),
     ]),
   );
-  const told = batch.flatMap((received) => toldBy(items, received, outcome));
+  const asked = batch.flatMap((received) => askedBy(items, received, outcome));
   const registered = await itemsAt(
     context.table,
-    told.flatMap(({ delivery }) => registrationOf(delivery)),
+    asked.flatMap(({ delivery }) => registrationOf(delivery)),
   );
   const isWanted = (delivery: StoredDelivery): boolean =>
-    items.has(textOf(keys.webhook(...placeOf(delivery)))) &&
+    items.has(textOf(keys.webhook(...webhookOf(delivery)))) &&
     registrationOf(delivery).every((key) => registered.has(textOf(key)));
   const {
     over = [],
     unwanted = [],
     later = [],
     due = [],
-  } = Object.groupBy(told, ({ delivery, attempt }) => {
+  } = Object.groupBy(asked, ({ delivery, attempt }) => {
     if (delivery.attempt !== attempt) return "over";
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // If whoever made the attempt of a message that comes again died before planning the next one, that is done here.
+  // A repeated message whose attempt is over: its sender may have died before it queued the next attempt.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -90,18 +99,21 @@ async function toWebhook(
 ): Promise<void> {
   const [first] = deliveries;
   if (first === undefined) return;
-  const webhook = StoredWebhook.parse(items.get(textOf(keys.webhook(...placeOf(first)))));
-  const gate = items.get(textOf(gateKeys.gate(...placeOf(first))));
-  if (webhook.status === "paused") await allEnded(deliveries.map((delivery) => hold(context, delivery)));
-  else await throughGate(context, webhook, gate, deliveries, outcome);
+  const webhook = StoredWebhook.parse(items.get(textOf(keys.webhook(...webhookOf(first)))));
+  const limiter = items.get(textOf(gateKeys.gate(...webhookOf(first))));
+  if (webhook.status === "paused") {
+    await allEnded(deliveries.map((delivery) => addToPausedBacklog(context, delivery)));
+  } else {
+    await sendThroughLimiter({ context, webhook, outcome, rechecks: RECHECKS }, limiter, deliveries);
+  }
 }
 
-/** Nothing where there is nothing to be done for the message. */
-function toldBy(
+/** Empty if the message needs no work. */
+function askedBy(
   items: ReadonlyMap<string, Item>,
   { message, isRepeat }: ReceivedDelivery,
   { failed }: Outcome,
-): Told[] {
+): Asked[] {
   const { companyId, webhookId, deliveryId, attempt } = message;
   const item = items.get(textOf(deliveryKey(message)));
   if (item === undefined) log.error("delivery missing", { companyId, webhookId, deliveryId });
@@ -114,24 +126,126 @@ function toldBy(
   }
 }
 
-/** Of several messages about one delivery one counts. */
-const deliveriesOf = (told: readonly Told[]): StoredDelivery[] => [
-  ...new Map(told.map(({ delivery }) => [delivery.id, delivery])).values(),
+/** Without the duplicates of repeated messages. */
+const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
+  ...new Map(asked.map(({ delivery }) => [delivery.id, delivery])).values(),
 ];
 
-/** By their keys, in one call. */
-async function itemsAt(table: Table, places: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
-  const distinct = new Map(places.map((place) => [textOf(place), place]));
+/** Items by the text of their keys, read in one call. */
+async function itemsAt(table: Table, wanted: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
+  const distinct = new Map(wanted.map((key) => [textOf(key), key]));
   const items = distinct.size === 0 ? [] : await table.batchGet([...distinct.values()]);
   return new Map(items.map((item) => [`${item.pk} ${item.sk}`, item]));
 }
 
-type Place = Pick<StoredDelivery, "companyId" | "webhookId">;
-
 const textOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
-const placeOf = ({ companyId, webhookId }: Place) => [companyId, webhookId] as const;
-const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...placeOf(message), message.deliveryId);
+const webhookOf = ({ companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">) =>
+  [companyId, webhookId] as const;
+const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookOf(message), message.deliveryId);
 
-/** None where nobody registered for it: what is tried out. */
+/** Empty for a test delivery. */
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
+
+/** A quick receiver has free slots again by then. */
+const SOON_MS = 1_000;
+/**
+ * How often, and after which time, a sender reads a full limiter again before it queues its deliveries. Most slots of a quick receiver
+ * are free much sooner than after the second that a message takes at least.
+ */
+export const RECHECKS = 3;
+export const RECHECK_MS = 20;
+
+/** The sending of one webhook's deliveries. */
+interface Sending {
+  readonly context: EventContext;
+  readonly webhook: StoredWebhook;
+  readonly outcome: Outcome;
+  /** Rechecks that are left. */
+  rechecks: number;
+}
+
+/**
+ * Sends all deliveries with one slot if the receiver is quick, else each with a slot of its own. Deliveries without a slot go to the
+ * throttled backlog or come back soon. Skips the write if the last read shows no free slot.
+ */
+async function sendThroughLimiter(
+  sending: Sending,
+  read: Item | undefined,
+  deliveries: readonly StoredDelivery[],
+): Promise<void> {
+  const { context, webhook, outcome } = sending;
+  const limiter = await withCapacity(sending, read ?? newLimiter(webhook.companyId, webhook.id));
+  const { free, takesBatches, refusal } = capacityOf(limiter, context.clock.now(), context.senders);
+  const groups = takesBatches ? [deliveries] : deliveries.map((delivery) => [delivery]);
+  const refused = groups.slice(free).flat();
+  await Promise.all([
+    ...groups.slice(0, free).map((group) => guarded(outcome, group, () => acquireAndSend(sending, limiter, group))),
+    guarded(outcome, refused, () => refuse(sending, limiter, refused, refusal)),
+  ]);
+}
+
+/** The limiter as it was last read, read again while it is about to have a free slot. */
+async function withCapacity(sending: Sending, read: Item): Promise<Item> {
+  const { clock, senders } = sending.context;
+  for (let limiter = read; ; ) {
+    const { free, refusal } = capacityOf(limiter, clock.now(), senders);
+    const next = free === 0 && refusal.kind === "soon" ? await recheck(sending) : undefined;
+    if (next === undefined) return limiter;
+    limiter = next;
+  }
+}
+
+/** Undefined once no recheck is left. */
+async function recheck(sending: Sending): Promise<Item | undefined> {
+  const { context, webhook } = sending;
+  if (sending.rechecks === 0) return undefined;
+  sending.rechecks--;
+  await context.wait(RECHECK_MS);
+  return readLimiter(context, webhook.companyId, webhook.id);
+}
+
+async function acquireAndSend(sending: Sending, read: Item, group: readonly StoredDelivery[]): Promise<void> {
+  const { context, webhook, outcome } = sending;
+  const { companyId, id: webhookId } = webhook;
+  let limiter = read;
+  for (let left = group; left.length > 0; ) {
+    const acquired = await acquireSlot(context, { companyId, webhookId, ids: left.map(({ id }) => id) });
+    if (acquired.kind === "acquired") return sendWithSlot(context, webhook, left, acquired.slot, outcome);
+    const next = acquired.kind === "soon" ? await recheck(sending) : undefined;
+    if (next !== undefined) {
+      limiter = next;
+      continue;
+    }
+    if (acquired.kind !== "inFlight") return refuse(sending, limiter, left, acquired);
+    const { ids, until } = acquired;
+    const isInFlight = ({ id }: StoredDelivery): boolean => ids.includes(id);
+    const pending = await pendingOf(context, left.filter(isInFlight));
+    await enqueue(
+      context,
+      pending.map((delivery) => ({ ...delivery, dueAt: until })),
+    );
+    left = left.filter((delivery) => !isInFlight(delivery));
+  }
+}
+
+async function refuse(
+  { context, outcome }: Sending,
+  limiter: Item,
+  deliveries: readonly StoredDelivery[],
+  refusal: Refusal,
+): Promise<void> {
+  for (const { id } of deliveries) outcome.throttled.add(id);
+  if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
+  const dueAt = iso(context.clock.now() + SOON_MS);
+  // A delivery of the throttled backlog needs no message, but its sender may have died before it marked the limiter.
+  const inBacklog = deliveries.filter(
+    ({ companyId, webhookId, dueShard }) => dueShard === keys.gatedShard(companyId, webhookId),
+  );
+  await addToThrottledBacklog(context, inBacklog, { kind: "full" }, limiter);
+  const own = deliveries.filter(({ id, dueShard }) => dueShard === keys.dueShard(id));
+  await enqueue(
+    context,
+    own.map((delivery) => ({ ...delivery, dueAt })),
+  );
+}

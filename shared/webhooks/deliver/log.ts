@@ -1,26 +1,28 @@
-/** Reads the deliveries of a webhook: a part of its log, newest first, or one with its attempts. */
-
+/** Reads the delivery log of a webhook: a page of deliveries, newest first, or one delivery with its attempts. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/item.ts";
-import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { notFound } from "#shared/errors.ts";
 import { bodySoFar } from "#shared/webhooks/debounce-window.ts";
-import { attemptsOf, StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/webhooks/delivery-log-schema.ts";
-import { standingOf } from "#shared/webhooks/delivery-status.ts";
-import { StoredGate, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
-import { merged } from "#shared/webhooks/merged.ts";
+import {
+  attemptsOf,
+  effectiveState,
+  readDeliveries,
+  StoredAttempt,
+  StoredDelivery,
+} from "#shared/webhooks/delivery.ts";
+import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/webhooks/delivery-schema.ts";
+import { StoredLimiter, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Deliveries that one request looks at. With a filter that few of them pass, an answer may be short, and the next goes on. */
-const LOOKED_AT = 2_000;
+/** Deliveries that one request reads. A filter that few of them pass makes the page short; the cursor leads on. */
+const READ_PER_PAGE = 2_000;
 /** Rows of one page of one partition. */
 const PAGE_ITEMS = 60;
 
-/** Throws not_found where the company has no such webhook. */
+/** Throws not_found if the company has no such webhook. */
 export async function listDeliveries(
   context: ApiContext,
   companyId: number,
@@ -29,47 +31,26 @@ export async function listDeliveries(
 ): Promise<DeliveryPage> {
   const { registrations } = await readWebhook(context, companyId, webhookId);
   const registered = new Set(registrations.map(({ id }) => id));
-  const gate = await readGate(context, companyId, webhookId);
+  const limiter = await limiterState(context, companyId, webhookId);
   const items: Delivery[] = [];
-  let looked = 0;
-  for await (const delivery of newestFirst(context.table, companyId, webhookId, cursor)) {
-    // One more than what is shown: there is a next part.
+  let read = 0;
+  const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
+  for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
+    // The range includes attempts of the cursor's delivery, and so that delivery as well.
+    if (cursor !== undefined && delivery.id >= cursor) continue;
+    // One delivery beyond the limit shows that there is a next page.
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
     const { registrationId } = delivery;
-    const shown = presentDelivery(delivery, registrationId === null || registered.has(registrationId), gate);
+    const shown = presentDelivery(delivery, registrationId === null || registered.has(registrationId), limiter);
     const isWanted = (status ?? shown.status) === shown.status && (event ?? shown.event) === shown.event;
     if (isWanted) items.push(shown);
-    if (++looked === LOOKED_AT) return { items, nextCursor: delivery.id };
+    if (++read === READ_PER_PAGE) return { items, nextCursor: delivery.id };
   }
   return { items, nextCursor: null };
 }
 
-function newestFirst(
-  table: Table,
-  companyId: number,
-  webhookId: number,
-  before: string | undefined,
-): AsyncGenerator<StoredDelivery, void, undefined> {
-  const shards = Array.from({ length: DELIVERY_SHARDS }, (_, shard) => {
-    const place = { ...keys.deliveryShard(companyId, webhookId, shard), ...keys.deliveriesBefore(before) };
-    return deliveriesIn(table.query({ ...place, newestFirst: true, pageItems: PAGE_ITEMS }), before);
-  });
-  return merged(shards, (a, b) => a.id > b.id);
-}
-
-async function* deliveriesIn(
-  items: AsyncIterable<Item>,
-  before: string | undefined,
-): AsyncGenerator<StoredDelivery, undefined, undefined> {
-  for await (const item of items) {
-    if (item.type !== "delivery") continue;
-    const delivery = StoredDelivery.parse(item);
-    if (before === undefined || delivery.id < before) yield delivery;
-  }
-}
-
-/** Two Queries, a read of the webhook, and for a delivery that waits a read of its registration. Throws not_found. */
+/** Two Queries, a read of the webhook, and for a waiting delivery a read of its registration. Throws not_found. */
 export async function readDelivery(
   context: ApiContext,
   companyId: number,
@@ -83,8 +64,8 @@ export async function readDelivery(
   ]);
   if (webhook === undefined || delivery === undefined) throw notFound("delivery");
   const isWanted = delivery.state !== "waiting" || (await isRegistered(table, delivery));
-  const gate = await readGate(context, companyId, webhookId);
-  const shown = presentDelivery(delivery, isWanted, gate);
+  const limiter = await limiterState(context, companyId, webhookId);
+  const shown = presentDelivery(delivery, isWanted, limiter);
   return { ...shown, body: await bodySoFar(table, delivery), attempts: attemptsOf(delivery, attempts) };
 }
 
@@ -104,36 +85,37 @@ async function isRegistered(table: Table, { companyId, webhookId, registrationId
   return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
 }
 
-interface Gate {
-  /** Undefined where the receiver is called. */
+interface LimiterState {
+  /** Undefined while deliveries are sent. */
   readonly openUntil: string | undefined;
-  /** Open because attempts failed, and not because none could leave us. */
+  /** Failed attempts opened the breaker. False: no request could be sent. */
   readonly isBreaker: boolean;
-  /** Deliveries that are being sent at the moment. */
+  /** Ids of the deliveries in flight. */
   readonly inFlight: ReadonlySet<string>;
 }
 
-async function readGate({ table, clock }: ApiContext, companyId: number, webhookId: number): Promise<Gate> {
+async function limiterState({ table, clock }: ApiContext, companyId: number, webhookId: number): Promise<LimiterState> {
   const { pk, sk } = gateKeys.gate(companyId, webhookId);
   const now = iso(clock.now());
+  // A Query, because the functions of the log may do nothing else with these rows.
   for await (const item of table.query({ pk, begins: sk })) {
-    const { openUntil = "", unsent } = StoredGate.parse(item);
+    const { openUntil = "", unsent } = StoredLimiter.parse(item);
     const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));
     return { openUntil: openUntil > now ? openUntil : undefined, isBreaker: unsent === 0, inFlight };
   }
   return { openUntil: undefined, isBreaker: false, inFlight: new Set() };
 }
 
-/** What waits at the gate is tried when its breaker next lets one through, at the earliest. */
-function presentDelivery(delivery: StoredDelivery, isWanted: boolean, gate: Gate): Delivery {
-  const { openUntil, inFlight } = gate;
+/** The next attempt of a throttled delivery comes at the earliest when the breaker lets a probe through. */
+function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: LimiterState): Delivery {
+  const { openUntil, inFlight } = limiter;
   const { state, attempt, dueAt } = delivery;
-  // An attempt that is under way is not cut off, and may still deliver it.
-  const status = standingOf(delivery, isWanted || inFlight.has(delivery.id));
+  // An attempt in flight is not cut off, and may still succeed.
+  const status = effectiveState(delivery, isWanted || inFlight.has(delivery.id));
   const isWaiting = status === "waiting";
-  const heldBy = isWaiting ? holderOf(delivery, gate) : null;
-  const isAtGate = heldBy === "breaker" || heldBy === "limit";
-  const nextAt = isAtGate && openUntil !== undefined && openUntil > dueAt ? openUntil : dueAt;
+  const heldBy = isWaiting ? heldByOf(delivery, limiter) : null;
+  const isThrottled = heldBy === "breaker" || heldBy === "limit";
+  const nextAt = isThrottled && openUntil !== undefined && openUntil > dueAt ? openUntil : dueAt;
   const isOver = state === "delivered" || state === "exhausted";
   return {
     ...delivery,
@@ -144,9 +126,9 @@ function presentDelivery(delivery: StoredDelivery, isWanted: boolean, gate: Gate
   };
 }
 
-function holderOf(
+function heldByOf(
   { companyId, webhookId, dueShard }: StoredDelivery,
-  { openUntil, isBreaker }: Gate,
+  { openUntil, isBreaker }: LimiterState,
 ): Delivery["heldBy"] {
   if (dueShard === keys.heldShard(companyId, webhookId)) return "pause";
   if (dueShard !== keys.gatedShard(companyId, webhookId)) return null;

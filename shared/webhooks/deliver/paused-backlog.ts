@@ -1,56 +1,101 @@
-/** A paused webhook keeps its deliveries: they wait apart from what is due, in the order of time, until they are released. */
-
-import { delaySecondsUntil } from "#shared/aws/queue.ts";
+/** Pauses webhooks and resumes them: deliveries of a paused webhook wait in its backlog, which is drained after the resumption. */
+import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
-import type { EventContext } from "#shared/context.ts";
-import { all, equals } from "#shared/db/expression.ts";
+import type { ApiContext, EventContext } from "#shared/context.ts";
+import { all, equals, exists } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
-import { ConditionFailed } from "#shared/errors.ts";
+import { optimistic } from "#shared/db/optimistic.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { messageFor } from "#shared/webhooks/delivery.ts";
-import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { drain, INDEX_LAG_MS, oldestIn, PAGE, pacedMs } from "#shared/webhooks/drain.ts";
+import { messageFor, type PausedDrainMessage, pausedDrainMessage } from "#shared/webhooks/messages.ts";
+import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
+import { StoredWebhook, type Webhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { maskedWebhook, readWebhook, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
+
+/** Attempts in flight are not cut off. Pausing a paused webhook changes nothing. */
+export function pauseWebhook(context: ApiContext, companyId: number, id: number): Promise<Webhook> {
+  return optimistic(async () => {
+    const rows = await readWebhook(context, companyId, id);
+    if (rows.webhook.status === "paused") return maskedWebhook(rows);
+    const now = iso(context.clock.now());
+    const set = { status: "paused", updatedAt: now, dueShard: keys.pausedShard(), dueAt: now } as const;
+    return changed(context, rows, { set, remove: [] });
+  });
+}
+
+/** The backlog is sent oldest first, ten a second. If the message of the first step is lost, the sweeper replaces it. */
+export async function resumeWebhook(
+  context: ApiContext,
+  queue: DeliveryQueue,
+  companyId: number,
+  id: number,
+): Promise<Webhook> {
+  const resumed = await optimistic(async () => {
+    const rows = await readWebhook(context, companyId, id);
+    if (rows.webhook.status === "active") return maskedWebhook(rows);
+    const now = iso(context.clock.now());
+    const due = { dueShard: keys.dueShard(`webhook-${id}`), dueAt: now };
+    return changed(context, rows, { set: { status: "active", updatedAt: now, ...due }, remove: ["failingSince"] });
+  });
+  await queue.send([{ message: pausedDrainMessage(companyId, id), delaySeconds: 0 }]).catch(() => undefined);
+  return resumed;
+}
+
+async function changed(
+  context: ApiContext,
+  { webhook, registrations }: WebhookRows,
+  change: { set: Pick<StoredWebhook, "status" | "updatedAt">; remove: string[] },
+): Promise<Webhook> {
+  const { companyId, id, status } = webhook;
+  const shown = maskedWebhook({ webhook: { ...webhook, ...change.set }, registrations });
+  await context.commit([{ update: keys.webhook(companyId, id), change, when: equals("status", status) }], shown);
+  return shown;
+}
 
 /**
- * Puts the delivery aside. Its webhook may have been resumed since it was seen paused, and those who release may have looked
- * already: so the webhook is looked at once more, and if it is active the delivery goes on by itself.
+ * Puts a delivery into the backlog of its paused webhook. The webhook may have been resumed, and its backlog drained, since it was read.
+ * So it is read again afterwards, and a delivery of an active webhook is resumed at once.
  */
-export async function hold(context: EventContext, delivery: StoredDelivery): Promise<void> {
-  const { companyId, webhookId, id, attempt } = delivery;
-  const held = { dueShard: keys.heldShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
-  const when = all(equals("state", "waiting"), equals("attempt", attempt));
-  const write = {
-    update: keys.delivery(companyId, webhookId, id),
-    change: { set: held },
-    when,
-  };
-  try {
-    await context.table.write(write);
-  } catch (error) {
-    if (error instanceof ConditionFailed) return;
-    throw error;
-  }
-  if (await isActive(context.table, companyId, webhookId)) await letGo(context, delivery, context.clock.now());
+export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
+  const { companyId, webhookId } = delivery;
+  const set = { dueShard: keys.heldShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
+  if ((await updateIf(context, whilePending(delivery, { set }))) === undefined) return;
+  const item = await context.table.get(keys.webhook(companyId, webhookId));
+  // The next message of a deleted webhook's delivery cancels it.
+  const isPaused = item !== undefined && StoredWebhook.parse(item).status === "paused";
+  if (!isPaused) await resumeDelivery(context, delivery, context.clock.now());
 }
 
-async function isActive(table: Table, companyId: number, webhookId: number): Promise<boolean> {
-  const item = await table.get(keys.webhook(companyId, webhookId));
-  // Of a webhook that is gone nothing is kept: the delivery is cancelled when its turn comes.
-  return item === undefined || StoredWebhook.parse(item).status === "active";
-}
-
-/** Makes a held delivery due at `dueMs` and queues it. One that is not held any more is left alone. */
-export async function letGo(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
+/** Makes a delivery of the backlog due at `dueMs` and queues it. Changes nothing once it has left the backlog. */
+async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
   const { companyId, webhookId, id } = delivery;
-  const due = { dueShard: keys.dueShard(id), dueAt: iso(Math.max(dueMs, Date.parse(delivery.dueAt))) };
-  const when = all(equals("state", "waiting"), equals("dueShard", keys.heldShard(companyId, webhookId)));
-  const key = keys.delivery(companyId, webhookId, id);
-  try {
-    await context.table.write({ update: key, change: { set: due, remove: ["sweptAt"] }, when });
-  } catch (error) {
-    if (error instanceof ConditionFailed) return;
-    throw error;
-  }
-  const delaySeconds = delaySecondsUntil(Date.parse(due.dueAt), context.clock.now());
+  const dueAtMs = Math.max(dueMs, Date.parse(delivery.dueAt));
+  const resumed = await updateIf(context, {
+    update: keys.delivery(companyId, webhookId, id),
+    change: { set: { dueShard: keys.dueShard(id), dueAt: iso(dueAtMs) }, remove: ["sweptAt"] },
+    when: all(equals("state", "waiting"), equals("dueShard", keys.heldShard(companyId, webhookId))),
+  });
+  if (resumed === undefined) return;
+  const delaySeconds = delaySecondsUntil(dueAtMs, context.clock.now());
   await context.queue.send([{ message: messageFor(delivery), delaySeconds }]);
+}
+
+/** One step of draining the backlog of a resumed webhook. It ends as soon as the webhook is paused again. */
+export function drainPausedBacklog(context: EventContext, { companyId, webhookId }: PausedDrainMessage): Promise<void> {
+  const isActive = equals("status", "active");
+  const backlog = {
+    key: keys.webhook(companyId, webhookId),
+    lease: "dueAt",
+    isOpen: all(isActive, exists("dueAt")),
+    message: pausedDrainMessage(companyId, webhookId),
+  } as const;
+  return drain(context, backlog, async (row, startMs) => {
+    const { updatedAt } = StoredWebhook.parse(row);
+    const page = await oldestIn(context.table, [keys.heldShard(companyId, webhookId)]);
+    if (page === undefined && startMs - Date.parse(updatedAt) > INDEX_LAG_MS) {
+      return { end: { remove: ["dueShard", "dueAt"] }, when: isActive };
+    }
+    for (const [i, delivery] of (page ?? []).entries()) await resumeDelivery(context, delivery, pacedMs(startMs, i));
+    return { nextMs: pacedMs(startMs, PAGE) };
+  });
 }

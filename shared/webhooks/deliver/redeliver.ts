@@ -1,20 +1,20 @@
-/** Sends a delivery again by hand: the same body under the same id, with a whole plan of retries before it. */
-
+/** Sends a delivery again: the same body under the same id, with a whole new retry plan. */
 import type { DeliveryQueue } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { all, equals, present } from "#shared/db/expression.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
-import { messageFor, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import type { Queued } from "#shared/webhooks/delivery-log-schema.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import type { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { slotsIn } from "#shared/webhooks/limiter/limiter.ts";
+import { messageFor } from "#shared/webhooks/messages.ts";
 
 /**
- * One that waits is due at once. Should the message be lost, the sweeper finds the delivery. Throws conflict where its
- * registration is gone or a sender has it in hands, and not_found where its webhook is. Both still exist when it commits.
+ * Makes a waiting delivery due at once. If its message is lost, the sweeper replaces it. Throws conflict if the registration is gone or
+ * the delivery is in flight, and not_found if the webhook is gone. The transaction checks that both still exist.
  */
 export function redeliver(
   context: ApiContext,
@@ -29,32 +29,31 @@ export function redeliver(
     const [item, webhook] = await Promise.all([context.table.get(key), context.table.get(webhookKey)]);
     if (item === undefined || webhook === undefined) throw notFound("delivery");
     const delivery = StoredDelivery.parse(item);
-    const registration = registrationOf(delivery);
-    if (registration !== undefined && (await context.table.get(registration)) === undefined) {
-      // A webhook that was deleted since took its registrations with it.
+    const { registrationId } = delivery;
+    // A test delivery has no registration.
+    const registration = registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
+    for (const wanted of registration) {
+      if ((await context.table.get(wanted)) !== undefined) continue;
+      // The webhook may have been deleted together with its registrations.
       if ((await context.table.get(webhookKey)) === undefined) throw notFound("delivery");
-      throw new ApiError("conflict", "The registration of this delivery is gone.");
+      throw new ApiError("conflict", "The registration of this delivery no longer exists.");
     }
     const now = iso(context.clock.now());
-    const gate = await context.table.get(gateKeys.gate(companyId, webhookId));
-    if (slotsIn(gate ?? {}).some((slot) => slot.ids.includes(deliveryId) && slot.until > now)) {
+    const limiter = await context.table.get(gateKeys.gate(companyId, webhookId));
+    if (slotsIn(limiter ?? {}).some((slot) => slot.ids.includes(deliveryId) && slot.until > now)) {
       throw new ApiError("conflict", "This delivery is being sent at the moment.");
     }
     const { next, write } = dueAgain(delivery, now, now);
-    const wanted = [webhookKey, ...(registration === undefined ? [] : [registration])];
-    await context.commit([write, ...wanted.map((check) => ({ check, when: present }))], { deliveryId });
+    const checks = [webhookKey, ...registration].map((check) => ({ check, when: present }));
+    await context.commit([write, ...checks], { deliveryId });
     await queue.send([{ message: messageFor(next), delaySeconds: 0 }]).catch(() => undefined);
     return { deliveryId };
   });
 }
 
-/** Undefined: nobody registered for it. */
-const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key | undefined =>
-  registrationId === null ? undefined : keys.registration(companyId, webhookId, registrationId);
-
 /**
- * Makes a delivery due once more, unless somebody changes it meanwhile. An attempt that was made keeps its number. One that is
- * being sent goes on: its sender plans what comes next.
+ * The write that makes a delivery due once more, unless it changes meanwhile. Attempts that were made keep their numbers. If the delivery
+ * is in flight, its sender plans the next attempt.
  */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;

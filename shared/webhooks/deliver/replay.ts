@@ -1,68 +1,62 @@
-/** Sends a webhook's deliveries of some time again: oldest first, at a bounded rate, in steps that any message can go on with. */
+/** Replays a webhook: sends its deliveries of a time range again, oldest first and at a bounded rate. */
+import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
-import { delaySecondsUntil } from "#shared/aws/queue.ts";
+import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
-import type { EventContext } from "#shared/context.ts";
-import { all, equals, missing } from "#shared/db/expression.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { ApiContext, EventContext } from "#shared/context.ts";
+import { any, exists, missing, present } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { ConditionFailed } from "#shared/errors.ts";
+import { ApiError, failedAt, notFound } from "#shared/errors.ts";
+import { limits } from "#shared/limits.ts";
+import { Id, Timestamp } from "#shared/schema.ts";
 import { dueAgain } from "#shared/webhooks/deliver/redeliver.ts";
-import { messageFor, type ReplayMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { idsSince } from "#shared/webhooks/delivery-id.ts";
-import { merged } from "#shared/webhooks/merged.ts";
-import { StoredReplay } from "#shared/webhooks/replay-schema.ts";
-import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { idPrefix, readDeliveries, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { type Replayed, ReplayedDeliveries, type ReplayRange } from "#shared/webhooks/delivery-schema.ts";
+import { drain, PAGE, pacedMs } from "#shared/webhooks/drain.ts";
+import { messageFor, type ReplayMessage, replayMessage } from "#shared/webhooks/messages.ts";
+import { updateIf } from "#shared/webhooks/settle.ts";
+import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Deliveries that one step sends, and that it looks at: few of them may be wanted. */
-const STEP = 50;
-const LOOKED_AT = 500;
-/** As after a pause: a receiver gets no more of what it missed than this in a second, beside what is new. */
-const PER_SECOND = 10;
-/** Rows of one page of one partition: a step reads few more than it takes. */
-const PAGE_ITEMS = 16;
-
-export const replayMessage = (companyId: number, webhookId: number): ReplayMessage => ({
-  v: 1,
-  replay: true,
-  companyId,
-  webhookId,
+/** One per webhook. It is in the due index while it runs, so that the sweeper replaces a lost message. */
+export const StoredReplay = z.object({
+  type: z.literal("replay"),
+  id: z.string(),
+  companyId: Id,
+  webhookId: Id,
+  from: Timestamp,
+  /** Null: until the start of the replay. */
+  to: z.nullable(Timestamp),
+  deliveries: ReplayedDeliveries,
+  count: z.int(),
+  /** The last delivery that a step has read. */
+  cursor: z.optional(z.string()),
+  dueShard: z.optional(z.string()),
+  dueAt: z.optional(Timestamp),
+  createdAt: Timestamp,
+  expiresAt: z.int(),
 });
+export type StoredReplay = z.infer<typeof StoredReplay>;
 
-export const replayDue = (webhookId: number, dueMs: number) => ({
-  dueShard: keys.dueShard(`replay-${webhookId}`),
-  dueAt: iso(dueMs),
-});
-
-/** First and last ids of its range, cut short; undefined where nothing lies between them. */
-export function rangeOf({ from, to, createdAt }: Pick<StoredReplay, "from" | "to" | "createdAt">) {
-  const last = to ?? createdAt;
-  return from > last ? undefined : { first: idsSince(from), last: idsSince(last) };
-}
-
-/** What tells whether a replay takes a delivery. */
-export const Standing = z.pick(StoredDelivery, {
+/** The fields that decide whether a replay takes a delivery. */
+const Candidate = z.pick(StoredDelivery, {
   id: true,
-  companyId: true,
-  webhookId: true,
   registrationId: true,
   state: true,
   attempt: true,
   planFrom: true,
   dueShard: true,
-  replayId: true,
 });
-type Standing = z.infer<typeof Standing>;
+const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * What waits is taken once it has failed: what has not is on its way, or waits for its delay. What a pause or a gate holds is
- * sent from there. What was cancelled stays so, and nothing is sent for a registration that is gone.
+ * Takes a waiting delivery only after a failed attempt: otherwise it is on its way, or waits for its delay. Deliveries of a paused or
+ * throttled backlog are sent from there. Cancelled deliveries stay so, and nothing is sent for a deleted registration.
  */
-export function isTaken(
-  { id, registrationId, state, attempt, planFrom, dueShard }: Standing,
+function isTaken(
+  { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
   { deliveries }: Pick<StoredReplay, "deliveries">,
   registered: ReadonlySet<number>,
 ): boolean {
@@ -72,101 +66,158 @@ export function isTaken(
   return state === "waiting" && attempt > planFrom && dueShard === keys.dueShard(id);
 }
 
-export const idsOf = (registrations: readonly StoredRegistration[]): ReadonlySet<number> =>
-  new Set(registrations.map(({ id }) => id));
-
-/** One step. Whoever comes second changes nothing. */
-export async function replay(context: EventContext, { companyId, webhookId }: ReplayMessage): Promise<void> {
-  const item = await context.table.get(replayKeys.replay(companyId, webhookId));
-  const standing = item === undefined ? undefined : StoredReplay.parse(item);
-  if (standing?.dueAt === undefined) return;
-  const now = context.clock.now();
-  const waitMs = Date.parse(standing.dueAt) - now;
-  // An earlier step spoke for this time: another message is on its way.
-  if (waitMs > 0) return again(context, companyId, webhookId, waitMs);
-  const { taken, cursor } = await nextOf(context.table, standing);
-  await sendAgain(context, standing, taken);
-  const stepMs = (taken.length / PER_SECOND) * 1_000;
-  if (!(await takeStep(context.table, standing, cursor, now + stepMs))) return;
-  if (cursor !== undefined) await again(context, companyId, webhookId, stepMs);
+/** The sort keys of its range after its cursor; undefined if the range is empty. */
+function rangeOf({ from, to, createdAt, cursor }: Pick<StoredReplay, "from" | "to" | "createdAt" | "cursor">) {
+  const last = to ?? createdAt;
+  return from > last ? undefined : replayKeys.between(cursor, idPrefix(from), idPrefix(last));
 }
 
-interface Part {
+/**
+ * Counts the deliveries of the range and starts the replay. One replay at a time runs per webhook: starting the same one again changes
+ * nothing, starting another one is a conflict. If the message is lost, the sweeper replaces it. Throws not_found.
+ */
+export async function startReplay(
+  context: ApiContext,
+  queue: DeliveryQueue,
+  companyId: number,
+  webhookId: number,
+  range: ReplayRange,
+): Promise<Replayed> {
+  const { registrations } = await readWebhook(context, companyId, webhookId);
+  const key = replayKeys.replay(companyId, webhookId);
+  const earlier = await context.table.get(key);
+  if (earlier !== undefined && StoredReplay.parse(earlier).dueAt !== undefined) return sameAs(range, earlier);
+  const now = context.clock.now();
+  const replay: StoredReplay = {
+    type: "replay",
+    id: randomUUID(),
+    companyId,
+    webhookId,
+    ...range,
+    to: range.to ?? null,
+    count: 0,
+    dueShard: keys.dueShard(`replay-${webhookId}`),
+    dueAt: iso(now),
+    createdAt: iso(now),
+    expiresAt: Math.floor((now + limits.deliveryKeptMs) / 1_000),
+  };
+  const count = await countTaken(context.table, replay, new Set(registrations.map(({ id }) => id)));
+  if (count === 0) return { count };
+  try {
+    const put = { ...key, ...replay, count };
+    const hasWebhook = { check: keys.webhook(companyId, webhookId), when: present };
+    await context.commit([{ put, when: any(missing("pk"), missing("dueAt")) }, hasWebhook], { count });
+  } catch (error) {
+    if (failedAt(error, 1) !== undefined) throw notFound("webhook");
+    const running = failedAt(error, 0);
+    if (running === undefined) throw error;
+    return sameAs(range, running.item);
+  }
+  await queue.send([{ message: replayMessage(companyId, webhookId), delaySeconds: 0 }]).catch(() => undefined);
+  return { count };
+}
+
+function sameAs(range: ReplayRange, item: unknown): Replayed {
+  const { from, to, deliveries, count } = StoredReplay.parse(item);
+  const isSame = range.from === from && (range.to ?? null) === to && range.deliveries === deliveries;
+  if (!isSame) throw new ApiError("conflict", "Another replay of this webhook is still running.");
+  return { count };
+}
+
+/** Reads all partitions at the same time. */
+async function countTaken(table: Table, replay: StoredReplay, registered: ReadonlySet<number>): Promise<number> {
+  const range = rangeOf(replay);
+  if (range === undefined) return 0;
+  const { companyId, webhookId } = replay;
+  let read = 0;
+  const counts = Array.from({ length: DELIVERY_SHARDS }, async (_, shard) => {
+    const partition = keys.deliveryShard(companyId, webhookId, shard);
+    let count = 0;
+    for await (const item of table.query({ ...partition, ...range, fields: candidateFields })) {
+      if (item.type !== "delivery") continue;
+      if (++read > limits.replayedDeliveries) throw tooMany();
+      if (isTaken(Candidate.parse(item), replay, registered)) count++;
+    }
+    return count;
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+function tooMany(): ApiError {
+  const message = `must not have more than ${limits.replayedDeliveries} deliveries after it, up to \`to\``;
+  const faults = [{ pointer: "/from", code: "too_big", message }];
+  return new ApiError("validation_failed", "The range is too long for one replay.", { faults });
+}
+
+/** Deliveries that a step reads at most: a replay may take few of them. */
+const READ_PER_STEP = 500;
+/** Rows of one page of one partition: a step reads few more than it takes. */
+const PAGE_ITEMS = 16;
+
+/** One step. The position is noted after the deliveries are due: a repeated step leaves out those that have the replay's id. */
+export function drainReplay(context: EventContext, { companyId, webhookId }: ReplayMessage): Promise<void> {
+  const backlog = {
+    key: replayKeys.replay(companyId, webhookId),
+    lease: "dueAt",
+    isOpen: exists("dueAt"),
+    message: replayMessage(companyId, webhookId),
+  } as const;
+  return drain(context, backlog, async (row, startMs) => {
+    const replay = StoredReplay.parse(row);
+    const { taken, cursor } = await nextPage(context.table, replay);
+    await sendAgain(context, replay, taken, startMs);
+    if (cursor === undefined) return { end: { remove: ["dueShard", "dueAt"] }, when: exists("dueAt") };
+    return { nextMs: pacedMs(startMs, taken.length), position: { set: { cursor } } };
+  });
+}
+
+interface Page {
   readonly taken: readonly StoredDelivery[];
-  /** The last one that was looked at; undefined where there are no more. */
+  /** The last delivery that was read; undefined at the end of the range. */
   readonly cursor: string | undefined;
 }
 
-async function nextOf(table: Table, standing: StoredReplay): Promise<Part> {
-  const { companyId, webhookId, id } = standing;
-  const webhooks = await readWebhooks(table, companyId);
-  const rows = webhooks.find(({ webhook }) => webhook.id === webhookId);
-  if (rows === undefined) return { taken: [], cursor: undefined };
-  const registered = idsOf(rows.registrations);
+async function nextPage(table: Table, replay: StoredReplay): Promise<Page> {
+  const range = rangeOf(replay);
+  const registered = await registeredIds(table, replay);
   const taken: StoredDelivery[] = [];
-  let looked = 0;
-  for await (const delivery of oldestFirst(table, standing)) {
-    if (delivery.replayId !== id && isTaken(delivery, standing, registered)) taken.push(delivery);
-    if (taken.length === STEP || ++looked === LOOKED_AT) return { taken, cursor: delivery.id };
+  if (range === undefined || registered === undefined) return { taken, cursor: undefined };
+  let read = 0;
+  for await (const delivery of readDeliveries(table, replay, { ...range, pageItems: PAGE_ITEMS })) {
+    if (delivery.replayId !== replay.id && isTaken(delivery, replay, registered)) taken.push(delivery);
+    if (taken.length === PAGE || ++read === READ_PER_STEP) return { taken, cursor: delivery.id };
   }
   return { taken, cursor: undefined };
 }
 
-function oldestFirst(table: Table, standing: StoredReplay): AsyncGenerator<StoredDelivery, void, undefined> {
-  const { companyId, webhookId, cursor } = standing;
-  const range = rangeOf(standing);
-  const shards = range === undefined ? 0 : DELIVERY_SHARDS;
-  const parts = Array.from({ length: shards }, (_, shard) => {
-    const place = keys.deliveryShard(companyId, webhookId, shard);
-    const between = replayKeys.between(cursor, range?.first ?? "", range?.last ?? "");
-    return deliveriesIn(table.query({ ...place, ...between, pageItems: PAGE_ITEMS }));
-  });
-  return merged(parts, (a, b) => a.id < b.id);
-}
-
-async function* deliveriesIn(items: AsyncIterable<Item>): AsyncGenerator<StoredDelivery, undefined, undefined> {
-  for await (const item of items) if (item.type === "delivery") yield StoredDelivery.parse(item);
-}
-
-/** A tenth of a second apart. One that changes meanwhile, or is being sent, is left to itself. */
-async function sendAgain(
-  { table, clock, queue }: EventContext,
-  { id }: StoredReplay,
-  taken: readonly StoredDelivery[],
-) {
-  const now = clock.now();
-  const queued: { message: ReturnType<typeof messageFor>; delaySeconds: number }[] = [];
-  for (const [i, delivery] of taken.entries()) {
-    const dueMs = now + (i * 1_000) / PER_SECOND;
-    const { next, write } = dueAgain(delivery, iso(dueMs), iso(now), id);
-    try {
-      await table.write(write);
-      queued.push({ message: messageFor(next), delaySeconds: delaySecondsUntil(dueMs, now) });
-    } catch (error) {
-      if (!(error instanceof ConditionFailed)) throw error;
-    }
-  }
-  await queue.send(queued);
-}
-
-/** Only after its deliveries are due: a step that is cut off is done again, and leaves alone what it has done. */
-async function takeStep(
+/** Undefined if the webhook is gone. */
+async function registeredIds(
   table: Table,
-  { companyId, webhookId, id, cursor: from }: StoredReplay,
-  cursor: string | undefined,
-  nextMs: number,
-): Promise<boolean> {
-  const change =
-    cursor === undefined ? { remove: ["dueShard", "dueAt"] } : { set: { cursor, ...replayDue(webhookId, nextMs) } };
-  const when = all(equals("id", id), from === undefined ? missing("cursor") : equals("cursor", from));
-  try {
-    await table.write({ update: replayKeys.replay(companyId, webhookId), change, when });
-    return true;
-  } catch (error) {
-    if (error instanceof ConditionFailed) return false;
-    throw error;
+  { companyId, webhookId }: StoredReplay,
+): Promise<ReadonlySet<number> | undefined> {
+  let registered: Set<number> | undefined;
+  const { pk, sk } = keys.webhook(companyId, webhookId);
+  // The webhook's row sorts before those of its registrations.
+  for await (const item of table.query({ pk, begins: sk })) {
+    if (item.type === "webhook") registered = new Set();
+    else registered?.add(StoredRegistration.parse(item).id);
   }
+  return registered;
 }
 
-const again = ({ queue }: EventContext, companyId: number, webhookId: number, inMs: number): Promise<void> =>
-  queue.send([{ message: replayMessage(companyId, webhookId), delaySeconds: Math.ceil(inMs / 1_000) }]);
+/** Leaves out a delivery that changes meanwhile, or is in flight. */
+async function sendAgain(
+  context: EventContext,
+  { id: replayId }: StoredReplay,
+  taken: readonly StoredDelivery[],
+  startMs: number,
+): Promise<void> {
+  const messages: Queued[] = [];
+  for (const [i, delivery] of taken.entries()) {
+    const dueMs = pacedMs(startMs, i);
+    const { next, write } = dueAgain(delivery, iso(dueMs), iso(startMs), replayId);
+    if ((await updateIf(context, write)) === undefined) continue;
+    messages.push({ message: messageFor(next), delaySeconds: delaySecondsUntil(dueMs, startMs) });
+  }
+  await context.queue.send(messages);
+}

@@ -1,25 +1,31 @@
 /**
- * Deliveries of one webhook with a place at its gate: posted at the same time, recorded and settled, and the place given back
- * with what was seen of the receiver.
+ * Sends deliveries of one webhook with a slot of its limiter: posts all at the same time, records each attempt, settles each delivery,
+ * and frees the slot. Pauses a webhook whose receiver is gone or has failed for days.
  */
-
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { updateEach } from "#shared/db/each.ts";
-import type { Change } from "#shared/db/expression.ts";
+import { all, type Change, type Condition, equals, exists, missing, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
+import { limits } from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
 import type { Exchange } from "#shared/outbound/post.ts";
 import { bodyToSend } from "#shared/webhooks/debounce-window.ts";
-import { isSuccess, noteHealth, resultOf } from "#shared/webhooks/deliver/health.ts";
 import { requestOf } from "#shared/webhooks/deliver/request.ts";
-import { isGivenUp, waitUnsent } from "#shared/webhooks/deliver/unsent.ts";
 import { type Attempt, type StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { leave, stepBack } from "#shared/webhooks/limiter/limiter.ts";
-import { guarded, type Outcome } from "#shared/webhooks/outcome.ts";
-import { nextGapMs } from "#shared/webhooks/retry-plan.ts";
-import { enqueue, settled, whileAttemptStands } from "#shared/webhooks/settle.ts";
+import {
+  addToThrottledBacklog,
+  FULL_MS,
+  freeSlot,
+  readLimiter,
+  releaseSlot,
+  releaseUnsent,
+  type SlotClaim,
+} from "#shared/webhooks/limiter/limiter.ts";
+import { enqueue } from "#shared/webhooks/messages.ts";
+import { nextGapMs, UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
+import { guarded, type Outcome, settled, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
@@ -32,7 +38,7 @@ interface Made {
   readonly exchange: Exchange;
 }
 
-export async function sendWith(
+export async function sendWithSlot(
   context: EventContext,
   webhook: StoredWebhook,
   deliveries: readonly StoredDelivery[],
@@ -40,28 +46,28 @@ export async function sendWith(
   outcome: Outcome,
 ): Promise<void> {
   const { companyId, id: webhookId } = webhook;
-  const place = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
-  // Read before the place was taken, an attempt may have been made meanwhile; whoever made it gave the place back after that.
-  const due = await standing(context, deliveries);
-  const seen: Exchange[] = [];
+  const claim = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
+  // The rows were read before the slot was taken: another sender may have made the attempt, and freed its slot, since.
+  const due = await pendingOf(context, deliveries);
+  const exchanges: Exchange[] = [];
   const unsent: StoredDelivery[] = [];
   await exchangeAll(context, webhook, due, outcome, async (made) => {
-    const hasEnded = (one: Made): boolean => one.exchange.isUnsent !== true || isGivenUp(context, one.delivery);
-    const ended = made.filter(hasEnded);
-    unsent.push(...made.filter((one) => !hasEnded(one)).map(({ delivery }) => delivery));
-    seen.push(...made.filter(({ exchange }) => exchange.isUnsent !== true).map(({ exchange }) => exchange));
+    const isOver = (one: Made): boolean => one.exchange.isUnsent !== true || isGivenUp(context, one.delivery);
+    const ended = made.filter(isOver);
+    unsent.push(...made.filter((one) => !isOver(one)).map(({ delivery }) => delivery));
+    exchanges.push(...made.filter(({ exchange }) => exchange.isUnsent !== true).map(({ exchange }) => exchange));
     const recorded = ended.map(({ delivery }) => delivery);
     await guarded(outcome, recorded, () => recordAll(context, webhook, ended));
   });
-  const shown = seen.map((exchange) => ({ isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs }));
-  if (shown.length > 0) await leave(context, place, slot, shown);
+  const observed = exchanges.map((exchange) => ({ isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs }));
+  if (observed.length > 0) await releaseSlot(context, claim, slot, observed);
   if (unsent.length > 0) {
-    for (const { id } of unsent) outcome.turnedAway.add(id);
-    await guarded(outcome, unsent, () => waitUnsent(context, place, unsent, shown.length === 0 ? slot : undefined));
-  } else if (shown.length === 0) await stepBack(context, place, slot);
+    for (const { id } of unsent) outcome.throttled.add(id);
+    await guarded(outcome, unsent, () => backOff(context, claim, unsent, observed.length === 0 ? slot : undefined));
+  } else if (observed.length === 0) await freeSlot(context, claim, slot, {});
 }
 
-/** All at the same time. What has ended is recorded while the others go on: a receiver that hangs holds up no record. */
+/** Makes all exchanges at the same time and records the ended ones meanwhile: a receiver that hangs delays no record. */
 async function exchangeAll(
   context: EventContext,
   webhook: StoredWebhook,
@@ -83,25 +89,25 @@ async function exchangeAll(
   });
   do {
     await Promise.race([all, hasEnded.promise]);
-    // The others of a quick receiver are about to end, too.
+    // A quick receiver is about to answer the other requests as well.
     if (deliveries.length > 1) await Promise.race([all, context.wait(TOGETHER_MS)]);
     hasEnded = Promise.withResolvers();
     await record(ended.splice(0));
   } while (!isOver || ended.length > 0);
 }
 
-const Standing = z.pick(StoredDelivery, { id: true, state: true, attempt: true });
+const Pending = z.pick(StoredDelivery, { id: true, state: true, attempt: true });
 
-/** Those whose attempt has not been made. */
-export async function standing(
+/** The deliveries whose attempt has not been made, by their rows as they are now. */
+export async function pendingOf(
   { table }: EventContext,
   deliveries: readonly StoredDelivery[],
 ): Promise<StoredDelivery[]> {
   const rows = await table.batchGet(
     deliveries.map((delivery) => keys.delivery(delivery.companyId, delivery.webhookId, delivery.id)),
-    { fields: ["id", "state", "attempt"] },
+    { fields: Object.keys(Pending.shape) },
   );
-  const now = new Map(rows.map((row) => Standing.parse(row)).map((row) => [row.id, row]));
+  const now = new Map(rows.map((row) => Pending.parse(row)).map((row) => [row.id, row]));
   return deliveries.filter(({ id, attempt }) => now.get(id)?.state === "waiting" && now.get(id)?.attempt === attempt);
 }
 
@@ -114,8 +120,8 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
 }
 
 /**
- * First the attempts, then what becomes of the deliveries: whoever finds one settled finds how that came to be. A success that was
- * answered in few words is one write: it stands in the delivery's row.
+ * Records the attempts first, then settles the deliveries: a settled delivery always has its attempts. A success with a short answer is
+ * one write, because it is stored in the delivery's row.
  */
 async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
   if (made.length === 0) return;
@@ -125,16 +131,12 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
     const { status, latencyMs } = exchange;
     log.info("attempted", { deliveryId, attempt, status, ms: Math.round(latencyMs), result: resultOf(exchange) });
   }
-  const exchanges = made.map(({ exchange }) => exchange);
-  await noteHealth(
-    context,
-    webhook,
-    exchanges.filter(({ isUnsent }) => isUnsent !== true),
-  );
+  const exchanges = made.map(({ exchange }) => exchange).filter(({ isUnsent }) => isUnsent !== true);
+  await noteHealth(context, webhook, exchanges);
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
-  const updates = concluded.map(({ one, change }) => ({ ...whileAttemptStands(one.delivery, change), one }));
+  const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // Of a delivery that others have moved on meanwhile, the attempt is told by itself.
+  // The row of a delivery that changed meanwhile does not take the attempt.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,
@@ -142,9 +144,9 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   );
 }
 
-/** Bytes of an answer that leave the delivery's row as small as most are. */
+/** Bytes of an answer that leave the delivery's row at one write unit. */
 const SHORT = 100;
-/** Successes in a row: of one that is sent again and again the others have rows of their own. */
+/** Successes in the delivery's row: further ones have rows of their own. */
 const FEW = 5;
 const isShortSuccess = ({ delivery: { successes = [] }, exchange }: Made): boolean =>
   isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT && successes.length < FEW;
@@ -167,11 +169,11 @@ function attemptItem(made: Made) {
 
 interface Conclusion {
   readonly change: Change;
-  /** The delivery as it is planned again. */
+  /** The delivery with its next attempt. */
   readonly next?: StoredDelivery;
 }
 
-/** A failure is planned again until the plan has no more attempts. What never left for all of that time is not planned again. */
+/** Plans the next attempt of a failed delivery. It is exhausted after the last attempt, or once it is given up unsent. */
 function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
   const { delivery, exchange } = made;
   const now = clock.now();
@@ -186,4 +188,66 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
   if (gap === undefined) return { change: settled("exhausted", now) };
   const planned = { attempt: delivery.attempt + 1, dueAt: iso(now + gap), dueShard: keys.dueShard(delivery.id) };
   return { change: { set: { ...planned, updatedAt: iso(now) } }, next: { ...delivery, ...planned } };
+}
+
+/**
+ * Puts deliveries whose request could not be sent into the throttled backlog: no name server answered, or there was no socket. They use
+ * up no attempt and do not count for the breaker. With `slot`, no request of the slot was sent: frees it and starts a backoff.
+ */
+async function backOff(
+  context: EventContext,
+  claim: SlotClaim,
+  deliveries: readonly StoredDelivery[],
+  slot: string | undefined,
+): Promise<void> {
+  const { companyId, webhookId } = claim;
+  const until = slot === undefined ? iso(context.clock.now() + FULL_MS) : await releaseUnsent(context, claim, slot);
+  log.warn("not sent", { companyId, webhookId, deliveries: deliveries.length, until });
+  const limiter = await readLimiter(context, companyId, webhookId);
+  await addToThrottledBacklog(context, deliveries, { kind: "open", until }, limiter);
+}
+
+/** A delivery is given up if it could not be sent for as long as all attempts would have taken. */
+const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery): boolean =>
+  (clock.now() - Date.parse(dueAt)) * timeScale >= UNSENT_MS;
+
+/** Only 2xx. */
+const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
+
+/** The dimension of the metric of attempts: the class of the answer, or the reason why there is none. */
+function resultOf({ status, error, isUnsent }: Exchange): string {
+  if (isUnsent === true) return "unsent";
+  if (status !== null) return `${Math.floor(status / 100)}xx`;
+  return error?.startsWith("no answer within") ? "timeout" : "no answer";
+}
+
+const GONE = 410;
+
+/**
+ * Pauses a webhook whose receiver answers 410 Gone, or has had no success for five days; its deliveries are kept. Of exchanges that
+ * ended together a 410 counts first, then a success. Writes only if the receiver's health changes.
+ */
+async function noteHealth(
+  context: EventContext,
+  webhook: StoredWebhook,
+  exchanges: readonly Exchange[],
+): Promise<void> {
+  const exchange = exchanges.find(({ status }) => status === GONE) ?? exchanges.find(isSuccess) ?? exchanges[0];
+  if (exchange === undefined) return;
+  const { id, companyId, failingSince } = webhook;
+  const change = (changed: Change, when: Condition) =>
+    updateIf(context, { update: keys.webhook(companyId, id), change: changed, when: all(present, when) });
+  if (isSuccess(exchange)) {
+    if (failingSince !== undefined) await change({ remove: ["failingSince"] }, exists("failingSince"));
+    return;
+  }
+  const now = context.clock.now();
+  const failingMs = failingSince === undefined ? 0 : now - Date.parse(failingSince);
+  if (exchange.status === GONE || failingMs * context.timeScale >= limits.failingMs) {
+    const paused = { status: "paused", updatedAt: iso(now), dueShard: keys.pausedShard(), dueAt: iso(now) };
+    await change({ set: paused }, equals("status", "active"));
+    log.warn("webhook paused", { companyId, webhookId: id, status: exchange.status, failingMs });
+  } else if (failingSince === undefined) {
+    await change({ set: { failingSince: iso(now) } }, missing("failingSince"));
+  }
 }

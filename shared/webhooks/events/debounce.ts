@@ -18,11 +18,9 @@ import {
   type StoredWindowEvent,
   unchanged,
 } from "#shared/webhooks/debounce-window.ts";
-import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { deliveryId } from "#shared/webhooks/delivery-id.ts";
+import { deliveryId, deliveryItem, deliveryWithoutBody, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { Match, PublishedEvent } from "#shared/webhooks/events/matching.ts";
-import { ledgerWrite } from "#shared/webhooks/expected-deliveries.ts";
-import { withoutBody } from "#shared/webhooks/new-delivery.ts";
+import { expectedWrite } from "#shared/webhooks/expected-deliveries.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
 /** The limit of a body's bytes outside its events. */
@@ -117,7 +115,7 @@ function opening(
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
     // The entry is named after the delivery: two registrations may open windows with one event at the same time.
-    ledgerWrite([{ ...opened, eventId: id }]),
+    expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
   return { row: { ...row, expiresAt }, writes, opened };
@@ -128,7 +126,7 @@ function windowDelivery(match: Match, dueAt: string): StoredDelivery {
   const { id: eventId, event, createdAt, recordId } = match.event;
   const about = { id: ownId(match), companyId, webhookId, registrationId, event, eventId, createdAt };
   return {
-    ...withoutBody({ ...about, dueMs: Date.parse(dueAt), trigger: "automatic", triggeredBy: null }),
+    ...deliveryWithoutBody({ ...about, dueMs: Date.parse(dueAt), trigger: "automatic", triggeredBy: null }),
     recordId,
   };
 }

@@ -4,14 +4,18 @@
  */
 import { allEnded, inTurn } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
-import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { deliveryId } from "#shared/webhooks/delivery-id.ts";
+import {
+  deliveryId,
+  deliveryItem,
+  deliveryWithSharedData,
+  newDelivery,
+  StoredDelivery,
+} from "#shared/webhooks/delivery.ts";
 import { debounce, wasPublishedWithOtherDelay, windowKeyOf } from "#shared/webhooks/events/debounce.ts";
 import type { Match } from "#shared/webhooks/events/matching.ts";
-import { ledgerWrites } from "#shared/webhooks/expected-deliveries.ts";
-import { newDelivery, sharingDelivery } from "#shared/webhooks/new-delivery.ts";
+import { expectedWrites } from "#shared/webhooks/expected-deliveries.ts";
+import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
-import { enqueue } from "#shared/webhooks/settle.ts";
 
 /** The limit of concurrent reads and transactions. More would only wait for a connection. */
 const PARALLEL = 12;
@@ -44,7 +48,7 @@ async function createDeliveries(
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
   // Written before the deliveries, so that an expected delivery without a row is known to be lost. Windows write theirs when opened.
-  await allEnded(ledgerWrites(expected).map((write) => table.write(write)));
+  await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;
   for (const { id } of existing) byId.delete(id);
@@ -60,7 +64,7 @@ function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDel
   const about = { id, companyId, webhookId, registrationId, event: event.event, eventId, createdAt };
   const dueMs = Date.parse(createdAt) + delayMs(delayMinutes, timeScale);
   const input = { ...about, dueMs, trigger: "automatic", triggeredBy: null } as const;
-  return data.text === undefined ? sharingDelivery(input) : newDelivery(input, data.text);
+  return data.text === undefined ? deliveryWithSharedData(input) : newDelivery(input, data.text);
 }
 
 /** Adds the events of one window in order, those of different windows concurrently. Gives the deliveries that need their first message. */

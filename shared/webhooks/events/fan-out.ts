@@ -16,12 +16,12 @@ import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
-import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/delivery.ts";
 import { eventDataExpiry, keepEventData } from "#shared/webhooks/event-data.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { emit } from "#shared/webhooks/events/emit.ts";
 import type { PublishedEvent, Subscriber } from "#shared/webhooks/events/matching.ts";
-import { FanOutEntry } from "#shared/webhooks/expected-deliveries.ts";
+import { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
+import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts";
 
 /** Webhook, registration, delay in minutes and time of the delay's last change, all as of the event's publication. */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
@@ -73,7 +73,7 @@ export async function startFanOut(
   const writeEntry = putIfAbsent(table, { ...ledgerKeys.fanOut(companyId, createdAt.slice(0, 10), eventId), ...entry });
   // Both are written before the fan-out row: an entry that is not done and has no fan-out row shows a loss.
   const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
-  if (existing !== undefined && FanOutEntry.parse(existing).doneAt !== undefined) return false;
+  if (existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined) return false;
   const matches = subscribers.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
     webhookId,
     id,

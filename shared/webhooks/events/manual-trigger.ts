@@ -18,12 +18,11 @@ import type { Prospect } from "#shared/prospects/schema.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { getUser, userSummary } from "#shared/reference/users.ts";
 import { Id } from "#shared/schema.ts";
-import { deliveryItem, messageFor, type StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { deliveryId } from "#shared/webhooks/delivery-id.ts";
-import type { Queued } from "#shared/webhooks/delivery-log-schema.ts";
+import { deliveryId, deliveryItem, newDelivery, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import type { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { catalogue, manualData } from "#shared/webhooks/events/catalogue.ts";
-import { ledgerPut } from "#shared/webhooks/expected-deliveries.ts";
-import { newDelivery } from "#shared/webhooks/new-delivery.ts";
+import { expectedPut } from "#shared/webhooks/expected-deliveries.ts";
+import { messageFor } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
@@ -126,7 +125,7 @@ async function commitTrigger(
   const writes: Write[] = [
     { put: { ...windowKeys.press({ companyId, webhookId, registrationId, recordId }), ...trigger }, when: isFirst },
     { put: deliveryItem(delivery), when: absent },
-    ledgerPut(delivery),
+    expectedPut(delivery),
     isRegistered,
   ];
   try {
@@ -160,7 +159,7 @@ export async function sendTestDelivery(
   const data = catalogue[event].parse({ webhook: { id: webhook.id, name: webhook.name } });
   const delivery = newDelivery({ ...about, trigger: "manual", triggeredBy: userSummary(user) }, JSON.stringify(data));
   const webhookExists = { check: keys.webhook(companyId, webhookId), when: present };
-  const writes: Write[] = [{ put: deliveryItem(delivery), when: absent }, ledgerPut(delivery), webhookExists];
+  const writes: Write[] = [{ put: deliveryItem(delivery), when: absent }, expectedPut(delivery), webhookExists];
   await context.commit(writes, { deliveryId: id }).catch((error: unknown) => {
     throw failedAt(error, writes.indexOf(webhookExists)) === undefined ? error : notFound("webhook");
   });

@@ -12,7 +12,6 @@ import { limits } from "#shared/limits.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { Id } from "#shared/schema.ts";
-import { fanOutMessage } from "#shared/webhooks/delivery.ts";
 import { keepEventData } from "#shared/webhooks/event-data.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { emit } from "#shared/webhooks/events/emit.ts";
@@ -25,6 +24,7 @@ import {
   type Subscriptions,
 } from "#shared/webhooks/events/matching.ts";
 import { eventsOf, publishedTypes, type RowChange } from "#shared/webhooks/events/row-events.ts";
+import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
 /** Records that are published together: the number of new rows that one call of the table takes. */
 const TOGETHER = 25;

@@ -1,8 +1,9 @@
-/** The mark of a gate at which deliveries wait: it stands in the due index, always overdue, and the sweeper asks for a look each minute. */
+/** The mark of a throttled backlog on its limiter's row. It has a file of its own because the bundles of webhooks need nothing else of a limiter. */
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 
-export const markedGate = (companyId: number, webhookId: number, nowMs: number) => ({
+/** The due time of the mark is always past, so the sweeper starts a step of the drain each minute. */
+export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
   type: "gate" as const,
   companyId,
   webhookId,

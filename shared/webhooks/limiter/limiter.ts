@@ -1,143 +1,148 @@
 /**
- * How many senders are busy with one webhook, and whether its receiver is called at all: one small row per webhook. Each
- * delivery in flight is an attribute of that row, with its sender's place and the end of its lease, so a sender that died gives
- * the place back.
+ * The concurrency limiter of a webhook, one small row: its slots bound how many senders are busy with the webhook, its breaker stops all
+ * of them, and its mark says that a throttled backlog waits. A slot is an attribute per delivery in flight with the end of its lease, so
+ * a sender that dies gives it back.
  */
-
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
+import { delaySecondsUntil } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
+import { updateEach } from "#shared/db/each.ts";
 import { all, any, atMost, below, type Condition, equals, exists, missing } from "#shared/db/expression.ts";
 import type { Item } from "#shared/db/item.ts";
+import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
+import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { LEASE_MS } from "#shared/webhooks/drain.ts";
+import { backlogMark } from "#shared/webhooks/limiter/backlog-mark.ts";
+import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
+import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 
-export const StoredGate = z.object({
+export const StoredLimiter = z.object({
+  /** Names in the table are older than this code: a gate is a limiter, and a look is a step of its drain. */
   type: z.literal("gate"),
   companyId: Id,
   webhookId: Id,
-  /** Places that are taken. */
+  /** Slots in use. */
   used: z._default(z.int(), 0),
-  /** Attempts that failed since the last success. */
+  /** Failed attempts since the last success. */
   fails: z._default(z.int(), 0),
   /** Whether the last exchange took longer than a quick receiver takes. */
   slow: z._default(z.boolean(), true),
-  /** The breaker is open until then; after that, one delivery at a time finds out. */
+  /** The breaker is open until then. After that, one delivery at a time probes the receiver. */
   openUntil: z.optional(Timestamp),
-  /** How often it has opened since the last success. */
+  /** How often the breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
-  /** How often in a row nothing could leave us: then `openUntil` ends a rest, and no breaker is open. */
+  /** How often in a row no request could be sent. Above 0, `openUntil` ends a backoff instead of an open breaker. */
   unsent: z._default(z.int(), 0),
-  /** While deliveries wait at the gate: stands in the due index, so that the sweeper sees that they are looked after. */
+  /** The mark of a throttled backlog: puts the row into the due index, where the sweeper finds it each minute. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
-  /** One at a time looks after them: nobody else before then. */
+  /** The lease of the drain, or the time of its next step. */
   lookUntil: z.optional(Timestamp),
-  /** Since then nothing was found waiting. */
+  /** Since then the backlog was found empty. */
   emptySince: z.optional(Timestamp),
 });
-export type StoredGate = z.infer<typeof StoredGate>;
+export type StoredLimiter = z.infer<typeof StoredLimiter>;
 
-/** That of a webhook of which nobody has sent anything yet. */
-export const newGate = ({ companyId, id }: { companyId: number; id: number }): Item => ({
-  type: "gate",
-  companyId,
-  webhookId: id,
-});
+/** The row of a limiter that has not been used. */
+export const newLimiter = (companyId: number, webhookId: number): Item => ({ type: "gate", companyId, webhookId });
 
-/** Longer than the exchange and its record can take: after that, the sender is taken for dead. */
-export const LEASE_MS = limits.exchangeMs + 8_000;
+/** The limiter's row, or that of a limiter that has not been used. */
+export const readLimiter = async ({ table }: EventContext, companyId: number, webhookId: number): Promise<Item> =>
+  (await table.get(gateKeys.gate(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
 
-/** Of all senders: what one quick receiver may take, and one that is slow, failing or not known yet. */
+/** Shares of all senders for one receiver: while it is quick, and while it is slow, failing or unknown. */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
-export const slotsOf = (senders: number, slow: boolean): number =>
+export const slotLimit = (senders: number, slow: boolean): number =>
   Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE)));
 
 /** An answer within this time is quick. */
 const QUICK_MS = 1_000;
-/** A quick receiver's places that were taken since then are free again before long: its sender may have much else to do. */
+/** A quick receiver frees its slots soon if all of them were taken within this time. */
 const YOUNG_MS = 5_000;
 
 /** So many failures in a row open the breaker. */
 export const BREAKER_FAILURES = 5;
-/** It stays open for 10 s, 20 s, 40 s … 5 min: a delivery that comes due meanwhile is late by that at most. */
+/** It stays open for 10 s, 20 s, 40 s … 5 min, so it delays a due delivery by 5 min at most. */
 const OPEN_MS = 10_000;
 const OPEN_MAX_MS = 300_000;
-export const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** Math.min(openings, 10));
+const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** Math.min(openings, 10));
 
-export interface Place {
+/** The deliveries that one sender wants to send with one slot. */
+export interface SlotClaim {
   readonly companyId: number;
   readonly webhookId: number;
-  /** Of the deliveries that one sender takes along. */
   readonly ids: readonly string[];
 }
 
-/** `slot`: in, with what gives the place back. The others: not now. */
-export type Entry =
-  | { readonly kind: "in"; readonly slot: string }
-  /** These of the deliveries are in other hands until then. */
-  | { readonly kind: "taken"; readonly ids: readonly string[]; readonly until: string }
-  /** All places are taken by exchanges that have only begun, of a receiver that is quick. */
+export type Acquisition =
+  /** `slot` gives the slot back. */
+  | { readonly kind: "acquired"; readonly slot: string }
+  /** Another sender has these of the deliveries, until then at most. */
+  | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
+  /** All slots are in use, but by young exchanges with a quick receiver. */
   | { readonly kind: "soon" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly until: string };
 
-export type Refusal = Exclude<Entry, { kind: "in" | "taken" }>;
+export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
-/** Takes a place, for more than one delivery only where the receiver is quick. One write; a refusal costs the same. */
-export async function enter(context: EventContext, { companyId, webhookId, ids }: Place): Promise<Entry> {
-  const key = gateKeys.gate(companyId, webhookId);
+/** Takes a slot; for more than one delivery only while the receiver is quick. Costs one write, refused or not. */
+export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
+  const { companyId, webhookId, ids } = claim;
   for (;;) {
     const now = context.clock.now();
-    // Short: with ten deliveries in flight the row is still of one write unit.
+    // A short text: with ten deliveries in flight the row still fits one write unit.
     const slot = `${iso(now + LEASE_MS)} ${randomBytes(6).toString("base64url")}`;
     const own = Object.fromEntries(ids.map((id) => [id, slot]));
     const change = { set: { type: "gate", companyId, webhookId, ...own }, add: { used: 1 } };
-    const refused = await attemptWrite(context, { update: key, change, when: mayEnter(ids, now, context.senders) });
-    if (refused === undefined || slotsIn(refused).some((standing) => standing.slot === slot))
-      return { kind: "in", slot };
-    const expired = slotsIn(refused).filter(({ until }) => until <= iso(now));
-    if (expired.length === 0) return holderOf(refused, ids) ?? refusal(refused, now);
-    for (const standing of expired)
-      await vacate(context, { companyId, webhookId, ids: standing.ids }, standing.slot, {});
+    const update = { update: gateKeys.gate(companyId, webhookId), change, when: isFree(ids, now, context.senders) };
+    const refusing = await refusingRow(context, update);
+    if (refusing === undefined || slotsIn(refusing).some((held) => held.slot === slot))
+      return { kind: "acquired", slot };
+    const expired = slotsIn(refusing).filter(({ until }) => until <= iso(now));
+    if (expired.length === 0) return inFlight(refusing, ids) ?? refusalOf(refusing, now);
+    for (const dead of expired) await freeSlot(context, { companyId, webhookId, ids: dead.ids }, dead.slot, {});
   }
 }
 
-function mayEnter(ids: readonly string[], now: number, senders: number): Condition {
-  const free = ids.map(missing);
-  const some = all(equals("slow", false), below("used", slotsOf(senders, false)));
-  if (ids.length > 1) return all(...free, missing("openUntil"), equals("fails", 0), some);
-  const empty = any(missing("used"), equals("used", 0));
-  const closed = any(missing("openUntil"), all(atMost("openUntil", iso(now)), empty));
-  const few = any(missing("used"), below("used", slotsOf(senders, true)));
-  return all(...free, closed, any(few, some));
+function isFree(ids: readonly string[], now: number, senders: number): Condition {
+  const areIdle = ids.map(missing);
+  const hasQuickSlot = all(equals("slow", false), below("used", slotLimit(senders, false)));
+  if (ids.length > 1) return all(...areIdle, missing("openUntil"), equals("fails", 0), hasQuickSlot);
+  const isUnused = any(missing("used"), equals("used", 0));
+  const isClosed = any(missing("openUntil"), all(atMost("openUntil", iso(now)), isUnused));
+  const hasSlowSlot = any(missing("used"), below("used", slotLimit(senders, true)));
+  return all(...areIdle, isClosed, any(hasSlowSlot, hasQuickSlot));
 }
 
-/** Does one place do for all that a sender has? For a quick receiver, while its last exchange was a success. */
-export const takesMany = ({ slow, fails, openUntil }: Pick<StoredGate, "slow" | "fails" | "openUntil">): boolean =>
-  !slow && fails === 0 && openUntil === undefined;
+/** Whether one slot may take a batch: for a quick receiver whose last exchange was a success. */
+export const takesBatches = ({
+  slow,
+  fails,
+  openUntil,
+}: Pick<StoredLimiter, "slow" | "fails" | "openUntil">): boolean => !slow && fails === 0 && openUntil === undefined;
 
-interface Room {
+interface Capacity {
   readonly free: number;
-  readonly isForMany: boolean;
+  readonly takesBatches: boolean;
   readonly refusal: Refusal;
 }
 
-/**
- * How many senders the gate, as it was read, lets in; and what the others are told. Spares a write for each that would be
- * refused; whoever is let in by this has to `enter` still.
- */
-export function room(item: Item, now: number, senders: number): Room {
-  const gate = StoredGate.parse(item);
-  const { openUntil, slow } = gate;
-  const taken = slotsIn(item).filter(({ until }) => until > iso(now)).length;
-  const places = openUntil === undefined ? slotsOf(senders, slow) : openUntil > iso(now) ? 0 : 1;
-  return { free: Math.max(0, places - taken), isForMany: takesMany(gate), refusal: refusal(item, now) };
+/** The free slots in the row as it was read, and the refusal of everyone beyond them. Only `acquireSlot` decides. */
+export function capacityOf(row: Item, now: number, senders: number): Capacity {
+  const limiter = StoredLimiter.parse(row);
+  const { openUntil, slow } = limiter;
+  const used = slotsIn(row).filter(({ until }) => until > iso(now)).length;
+  const slots = openUntil === undefined ? slotLimit(senders, slow) : openUntil > iso(now) ? 0 : 1;
+  return { free: Math.max(0, slots - used), takesBatches: takesBatches(limiter), refusal: refusalOf(row, now) };
 }
 
 export interface Slot {
@@ -146,97 +151,110 @@ export interface Slot {
   readonly until: string;
 }
 
-/** Places that are taken, as the row of the gate names them with their deliveries. */
-export function slotsIn(gate: Item): Slot[] {
+/** The slots in use, with their deliveries. */
+export function slotsIn(row: Item): Slot[] {
   const slots = new Map<string, Slot>();
-  for (const [id, slot] of Object.entries(gate)) {
+  for (const [id, slot] of Object.entries(row)) {
     if (!id.startsWith("dlv_") || typeof slot !== "string") continue;
-    const standing = slots.get(slot) ?? { ids: [], slot, until: slot.split(" ")[0] ?? "" };
-    standing.ids.push(id);
-    slots.set(slot, standing);
+    const known = slots.get(slot) ?? { ids: [], slot, until: slot.split(" ")[0] ?? "" };
+    known.ids.push(id);
+    slots.set(slot, known);
   }
   return [...slots.values()];
 }
 
-function holderOf(gate: Item, ids: readonly string[]): Extract<Entry, { kind: "taken" }> | undefined {
-  const own = slotsIn(gate).find((slot) => slot.ids.some((id) => ids.includes(id)));
-  return own && { kind: "taken", ids: ids.filter((id) => own.ids.includes(id)), until: own.until };
+function inFlight(row: Item, ids: readonly string[]): Extract<Acquisition, { kind: "inFlight" }> | undefined {
+  const other = slotsIn(row).find((slot) => slot.ids.some((id) => ids.includes(id)));
+  return other && { kind: "inFlight", ids: ids.filter((id) => other.ids.includes(id)), until: other.until };
 }
 
-function refusal(gate: Item, now: number): Refusal {
-  const { openUntil, slow } = StoredGate.parse(gate);
-  const slots = slotsIn(gate);
+function refusalOf(row: Item, now: number): Refusal {
+  const { openUntil, slow } = StoredLimiter.parse(row);
+  const slots = slotsIn(row);
   if (openUntil !== undefined) {
-    const probe = slots.map(({ until }) => until).toSorted();
-    return { kind: "open", until: openUntil > iso(now) ? openUntil : (probe.at(-1) ?? iso(now)) };
+    const probes = slots.map(({ until }) => until).toSorted();
+    return { kind: "open", until: openUntil > iso(now) ? openUntil : (probes.at(-1) ?? iso(now)) };
   }
   const young = iso(now + LEASE_MS - YOUNG_MS);
   return { kind: !slow && slots.every(({ until }) => until >= young) ? "soon" : "full" };
 }
 
-/** What an exchange showed of the receiver. */
-export interface Seen {
+/** What one exchange showed of the receiver. */
+export interface Observation {
   readonly isSuccess: boolean;
   readonly latencyMs: number;
 }
 
-/**
- * Gives the place back with what the exchanges showed, in the order in which they ended. Failures in a row open the breaker, a
- * success closes it.
- */
-export async function leave(context: EventContext, place: Place, slot: string, seen: readonly Seen[]): Promise<void> {
+/** Frees the slot and notes the exchanges in the order in which they ended. Failures in a row open the breaker, a success closes it. */
+export async function releaseSlot(
+  context: EventContext,
+  claim: SlotClaim,
+  slot: string,
+  observed: readonly Observation[],
+): Promise<void> {
   const now = context.clock.now();
   const expiresAt = Math.floor((now + limits.deliveryKeptMs) / 1_000);
-  const set = { slow: (seen.at(-1)?.latencyMs ?? 0) >= QUICK_MS, expiresAt };
-  const lastSuccess = seen.findLastIndex(({ isSuccess }) => isSuccess);
-  const failed = seen.length - 1 - lastSuccess;
-  const told =
+  const set = { slow: (observed.at(-1)?.latencyMs ?? 0) >= QUICK_MS, expiresAt };
+  const lastSuccess = observed.findLastIndex(({ isSuccess }) => isSuccess);
+  const failed = observed.length - 1 - lastSuccess;
+  const noted =
     lastSuccess === -1
       ? { set, add: { fails: failed } }
       : { set: { ...set, fails: failed }, remove: ["openUntil", "openings", "unsent"] };
-  const item = await vacate(context, place, slot, told);
-  if (item === undefined || failed === 0) return;
-  const { fails, openings, openUntil, unsent } = StoredGate.parse(item);
-  const { companyId, webhookId } = place;
+  const row = await freeSlot(context, claim, slot, noted);
+  if (row === undefined || failed === 0) return;
+  const { fails, openings, openUntil, unsent } = StoredLimiter.parse(row);
+  const { companyId, webhookId } = claim;
   const key = gateKeys.gate(companyId, webhookId);
-  const rested = { update: key, change: { remove: ["openUntil", "unsent"] }, when: exists("unsent") };
-  if (unsent > 0) await attemptWrite(context, rested);
+  if (unsent > 0) {
+    await updateIf(context, { update: key, change: { remove: ["openUntil", "unsent"] }, when: exists("unsent") });
+  }
   if (fails < BREAKER_FAILURES || (unsent === 0 && (openUntil ?? "") > iso(now))) return;
-  const until = iso(now + openMs(openings) / context.timeScale);
-  const when = any(missing("openUntil"), atMost("openUntil", iso(now)));
-  const change = { set: { openUntil: until }, add: { openings: 1 } };
-  const refused = await attemptWrite(context, { update: key, change, when });
-  if (refused === undefined) log.warn("breaker opened", { companyId, webhookId, fails, openings: openings + 1 });
+  const change = { set: { openUntil: openEnd(context, now, openings) }, add: { openings: 1 } };
+  if ((await updateIf(context, { update: key, change, when: isNotOpen(now) })) !== undefined) {
+    log.warn("breaker opened", { companyId, webhookId, fails, openings: openings + 1 });
+  }
 }
 
-/** Gives the place back and says nothing about the receiver. */
-export async function stepBack(context: EventContext, place: Place, slot: string): Promise<void> {
-  await vacate(context, place, slot, {});
+/**
+ * Frees the slot after requests that could not be sent, and stops sending for as long as a breaker that opened as often. Then one
+ * delivery at a time probes whether requests can be sent again. Gives the end of the backoff.
+ */
+export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
+  const now = context.clock.now();
+  const { companyId, webhookId } = claim;
+  const row = (await freeSlot(context, claim, slot, {})) ?? newLimiter(companyId, webhookId);
+  const { unsent, openUntil = "" } = StoredLimiter.parse(row);
+  if (openUntil > iso(now)) return openUntil;
+  const until = openEnd(context, now, unsent);
+  const change = { set: { openUntil: until }, add: { unsent: 1 } };
+  await updateIf(context, { update: gateKeys.gate(companyId, webhookId), change, when: isNotOpen(now) });
+  return until;
 }
 
-/** Gives the gate as it then stands; `undefined` where the place was given back before. */
-export async function vacate(
+const openEnd = ({ timeScale }: EventContext, now: number, openings: number): string =>
+  iso(now + openMs(openings) / timeScale);
+
+const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
+
+/** Frees the slot together with `change`. Gives the row afterwards, or undefined if the slot was freed before. */
+export function freeSlot(
   context: EventContext,
-  { companyId, webhookId, ids }: Place,
+  { companyId, webhookId, ids }: SlotClaim,
   slot: string,
   change: { set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] },
 ): Promise<Item | undefined> {
   const { set = {}, add = {}, remove = [] } = change;
-  try {
-    return await context.table.write({
-      update: gateKeys.gate(companyId, webhookId),
-      change: { set, add: { ...add, used: -1 }, remove: [...remove, ...ids] },
-      // They came together and go together.
-      when: equals(ids[0] ?? "", slot),
-    });
-  } catch (error) {
-    if (error instanceof ConditionFailed) return undefined;
-    throw error;
-  }
+  return updateIf(context, {
+    update: gateKeys.gate(companyId, webhookId),
+    change: { set, add: { ...add, used: -1 }, remove: [...remove, ...ids] },
+    // One attribute decides for all: they are written and removed together.
+    when: equals(ids[0] ?? "", slot),
+  });
 }
 
-/** Gives what stands there where the condition does not hold. */
-export async function attemptWrite(
+/** Gives the row whose state refuses the write; undefined: written. */
+async function refusingRow(
   { table }: EventContext,
   write: Parameters<EventContext["table"]["write"]>[0],
 ): Promise<Item | undefined> {
@@ -247,4 +265,49 @@ export async function attemptWrite(
     if (error instanceof ConditionFailed) return error.failed[0]?.item ?? {};
     throw error;
   }
+}
+
+/** While all slots are in use, the next step of the drain comes after this time. */
+export const FULL_MS = 2_000;
+
+/**
+ * Puts refused deliveries of one webhook into its throttled backlog. They use up no attempt and keep their due time. The limiter, given
+ * as it was read, is marked first: if this sender dies in between, the drain finds the deliveries. A drain may meanwhile have found the
+ * backlog empty, so the mark is checked once more afterwards.
+ */
+export async function addToThrottledBacklog(
+  context: EventContext,
+  deliveries: readonly StoredDelivery[],
+  refusal: Extract<Refusal, { kind: "full" | "open" }>,
+  limiter: Item,
+): Promise<void> {
+  const [first] = deliveries;
+  if (first === undefined) return;
+  const { companyId, webhookId } = first;
+  const isMarked = await mark(context, limiter);
+  const backlog = keys.gatedShard(companyId, webhookId);
+  const change = { set: { dueShard: backlog, updatedAt: iso(context.clock.now()) }, remove: ["sweptAt"] };
+  const added = deliveries.filter(({ dueShard }) => dueShard !== backlog);
+  await updateEach(
+    context.table,
+    added.map((delivery) => whilePending(delivery, change)),
+  );
+  const isMarkedAgain = await mark(context, await readLimiter(context, companyId, webhookId));
+  if (!isMarked && !isMarkedAgain) return;
+  const { clock, queue } = context;
+  const atMs = refusal.kind === "open" ? Date.parse(refusal.until) : clock.now() + FULL_MS;
+  const message = throttledDrainMessage(companyId, webhookId);
+  await queue.send([{ message, delaySeconds: delaySecondsUntil(atMs, clock.now()) }]);
+}
+
+/** False if the limiter is marked already and its drain has not found the backlog empty. */
+async function mark(context: EventContext, limiter: Item): Promise<boolean> {
+  const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);
+  if (dueShard !== undefined && emptySince === undefined) return false;
+  const marked = await updateIf(context, {
+    update: gateKeys.gate(companyId, webhookId),
+    change: { set: backlogMark(companyId, webhookId, context.clock.now()), remove: ["emptySince"] },
+    when: any(missing("dueShard"), exists("emptySince")),
+  });
+  return marked !== undefined;
 }

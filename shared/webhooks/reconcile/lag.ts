@@ -1,78 +1,138 @@
-/** How late deliveries are, told once a minute for metrics: those that are due, and those that a paused webhook or a gate keeps. */
-
+/** Counts the deliveries that wait, and reports once a minute how late they are. Keeps sums only, however many deliveries wait. */
+import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
+import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
+import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import type { Table } from "#shared/db/table.ts";
 import { log } from "#shared/log.ts";
-import {
-  addTo,
-  companyOf,
-  DueEntry,
-  nothing,
-  type Overdue,
-  type Waiting,
-} from "#shared/webhooks/reconcile/due-entries.ts";
 
-/** Deliveries of one webhook that are counted: of more, the count says so many. A page of the index. */
+export const DueEntry = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
+export type DueEntry = z.infer<typeof DueEntry>;
+
+export const companyOf = ({ pk }: Pick<DueEntry, "pk">): number => Number(/^C#(\d+)#/.exec(pk)?.[1]);
+
+/** All other entries of the due index belong to webhooks, limiters, replays and fan-outs. */
+export const isDelivery = ({ sk }: Pick<DueEntry, "sk">): boolean => sk.startsWith("D#");
+
+interface Waiting {
+  count: number;
+  /** The earliest due time; Infinity if nothing waits. */
+  oldestMs: number;
+  readonly byCompany: Map<number, number>;
+}
+
+const nothing = (): Waiting => ({ count: 0, oldestMs: Number.POSITIVE_INFINITY, byCompany: new Map() });
+
+function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
+  const companyId = companyOf({ pk });
+  waiting.count++;
+  waiting.oldestMs = Math.min(waiting.oldestMs, Date.parse(dueAt));
+  waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
+}
+
+/** Up to this number the entries are cached for their second reading. */
+const CACHED_ENTRIES = 2_000;
+
+/** The overdue entries of the due index outside of backlogs. */
+export interface Overdue {
+  readonly deliveries: Waiting;
+  /** Events that are still fanned out. */
+  readonly fanOuts: number;
+  /** Webhooks with a throttled backlog. */
+  readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
+  /** Reads the entries of a shard once more, from the cache if they are few. */
+  readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
+}
+
+/** Entries that are due at `upTo` or earlier; all without it. */
+export async function countOverdue(table: Table, upTo: string | undefined): Promise<Overdue> {
+  const read = (pk: string) => table.query({ pk, index: "due", ...(upTo !== undefined && { upTo }) });
+  const deliveries = nothing();
+  let fanOuts = 0;
+  const throttled: { companyId: number; id: number }[] = [];
+  let cache: Map<string, Item[]> | undefined = new Map(keys.dueShards().map((shard) => [shard, []]));
+  let cachedCount = 0;
+  const counted = keys.dueShards().map(async (shard) => {
+    for await (const item of read(shard)) {
+      if (++cachedCount > CACHED_ENTRIES) cache = undefined;
+      cache?.get(shard)?.push(item);
+      const entry = DueEntry.parse(item);
+      const limiter = gateKeys.gateAt(entry);
+      if (limiter !== undefined) throttled.push(limiter);
+      if (fanOutKeys.companyAt(entry) !== undefined) fanOuts++;
+      if (isDelivery(entry)) addTo(deliveries, entry);
+    }
+  });
+  await allEnded(counted);
+  return { deliveries, fanOuts, throttled, again: (shard) => cache?.get(shard) ?? read(shard) };
+}
+
+/** Deliveries of one backlog that are counted at most: one page of the index. */
 const COUNTED = 5_000;
-/** Webhooks whose deliveries are counted at the same time. */
+/** Backlogs that are counted at the same time. */
 const PARALLEL = 8;
 
 /**
- * Logs one line for all and one per company that waits. Past `endMs` it counts no further webhook, and says in the line of all that
- * some are left out.
+ * Logs one line in total, and one per company with waiting deliveries. After `endMs` it counts no further backlog, and reports how many
+ * it left out.
  */
-export async function tellLag(
+export async function reportLag(
   context: EventContext,
-  { deliveries: own, fanOuts, gates }: Overdue,
+  { deliveries: due, fanOuts, throttled }: Overdue,
   endMs: number,
 ): Promise<void> {
   const now = context.clock.now();
-  const held = nothing();
-  let left = 0;
-  const shards = keptShards(context, gates);
+  const inBacklogs = nothing();
+  let notCounted = 0;
+  const shards = backlogShards(context, throttled);
   async function work(): Promise<void> {
     for (;;) {
       const { value: shard, done } = await shards.next();
       if (done === true) return;
-      if (context.clock.now() > endMs) left++;
-      else await countDue(context, shard, now, held);
+      if (context.clock.now() > endMs) notCounted++;
+      else await countBacklog(context, shard, now, inBacklogs);
     }
   }
   await allEnded(Array.from({ length: PARALLEL }, work));
   log.info("deliveries waiting", {
-    waiting: own.count + held.count,
-    held: held.count,
-    overdueSeconds: secondsSince(own.oldestMs, now),
-    oldestDueSeconds: secondsSince(Math.min(own.oldestMs, held.oldestMs), now),
+    waiting: due.count + inBacklogs.count,
+    inBacklogs: inBacklogs.count,
+    overdueSeconds: secondsSince(due.oldestMs, now),
+    oldestDueSeconds: secondsSince(Math.min(due.oldestMs, inBacklogs.oldestMs), now),
     fanOuts,
-    ...(left > 0 && { webhooksNotCounted: left }),
+    ...(notCounted > 0 && { webhooksNotCounted: notCounted }),
   });
-  for (const companyId of new Set([...own.byCompany.keys(), ...held.byCompany.keys()])) {
-    const waiting = (own.byCompany.get(companyId) ?? 0) + (held.byCompany.get(companyId) ?? 0);
+  for (const companyId of new Set([...due.byCompany.keys(), ...inBacklogs.byCompany.keys()])) {
+    const waiting = (due.byCompany.get(companyId) ?? 0) + (inBacklogs.byCompany.get(companyId) ?? 0);
     log.info("company waiting", { companyId, waiting });
   }
 }
 
-/** Nothing waits: no time at all. */
+/** 0 if nothing waits. */
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
-/** Where gates and paused webhooks keep their deliveries, one partition of the index each. */
-async function* keptShards({ table }: EventContext, gates: Overdue["gates"]): AsyncGenerator<string, void, undefined> {
-  for (const { companyId, id } of gates) yield keys.gatedShard(companyId, id);
+/** The index partitions of all throttled and all paused backlogs. */
+async function* backlogShards(
+  { table }: EventContext,
+  throttled: Overdue["throttled"],
+): AsyncGenerator<string, void, undefined> {
+  for (const { companyId, id } of throttled) yield keys.gatedShard(companyId, id);
   for await (const item of table.query({ pk: keys.pausedShard(), index: "due" })) {
     const webhook = keys.webhookAt(DueEntry.parse(item));
     if (webhook !== undefined) yield keys.heldShard(webhook.companyId, webhook.id);
   }
 }
 
-/** The oldest of what is due. */
-async function countDue({ table }: EventContext, pk: string, now: number, into: Waiting): Promise<void> {
+/** Counts the due deliveries of a backlog, oldest first. */
+async function countBacklog({ table }: EventContext, pk: string, now: number, into: Waiting): Promise<void> {
   let counted = 0;
   for await (const item of table.query({ pk, index: "due", pageItems: COUNTED })) {
     const entry = DueEntry.parse(item);
     if (Date.parse(entry.dueAt) > now) break;
-    addTo(into, companyOf(entry), entry.dueAt);
+    addTo(into, entry);
     if (++counted === COUNTED) break;
   }
 }

@@ -1,71 +1,79 @@
-/** What must hold of each delivery and of its webhook: state, attempts, place in the due index and gate agree. */
+/** The rules of reconciliation: state, attempts, body, due entry, limiter, debounce window and fan-out of each delivery agree. */
 import * as z from "zod/mini";
-import { keys } from "#shared/db/keys.ts";
+import { windowKeys } from "#shared/db/debounce-keys.ts";
+import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
+import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import { StoredWindow } from "#shared/webhooks/debounce-window.ts";
 import type { Attempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { LEASE_MS } from "#shared/webhooks/limiter/limiter.ts";
-import type { Account } from "#shared/webhooks/reconcile/company-state.ts";
-import type { Entry } from "#shared/webhooks/reconcile/due-index.ts";
+import { LEASE_MS } from "#shared/webhooks/drain.ts";
+import { StoredFanOut, StoredProgress } from "#shared/webhooks/events/fan-out.ts";
+import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
+import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
-/** What is due for so long has been found by the sweeper, however its message was lost. */
-export const SWEPT_MS = 15 * 60_000;
-/** The clocks of two functions, at most. */
+/** By then the sweeper has replaced any lost message. */
+const SWEPT_MS = 15 * 60_000;
+/** The largest difference between the clocks of two functions. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** Of a webhook as a whole. */
-export function accountFaults({ gate, slots, replay, webhook, webhookId, now, ...rows }: Account): string[] {
+/** True if all of the times that exist are long past. */
+const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
+  times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
+
+/** Faults of a webhook as a whole. */
+export function webhookFaults({ limiter, slots, replay, webhook, webhookId, now, ...rows }: WebhookState): string[] {
   const { deliveries, attempts, entries, unreadable } = rows;
   const faults = unreadable.map((id) => `${id}: has a row that cannot be read`);
   for (const id of attempts.keys()) if (!deliveries.has(id)) faults.push(`${id}: has attempts and no row`);
   for (const id of entries.keys()) if (!deliveries.has(id)) faults.push(`${id}: is in the due index and has no row`);
-  const say = (fault: string): void => void faults.push(`webhook ${webhookId}: ${fault}`);
-  const used = gate?.used ?? 0;
-  if (used !== slots.length) say(`${used} places are counted, ${slots.length} are taken`);
+  const add = (fault: string): void => void faults.push(`webhook ${webhookId}: ${fault}`);
+  const used = limiter?.used ?? 0;
+  if (used !== slots.length) add(`its limiter counts ${used} slots, ${slots.length} are in use`);
   for (const { ids, until } of slots) {
-    if (Date.parse(until) > now + LEASE_MS + CLOCKS_DIFFER_MS) say(`${ids.join()} has a place without an end`);
+    if (Date.parse(until) > now + LEASE_MS + CLOCKS_DIFFER_MS) add(`${ids.join()} has a slot whose lease is too long`);
   }
-  const isLate = (...times: readonly (string | undefined)[]): boolean =>
-    times[0] !== undefined && times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
-  if (isLate(gate?.dueAt, gate?.lookUntil, gate?.emptySince))
-    say("nobody has looked at its gate for a quarter of an hour");
-  if (isLate(replay?.dueAt)) say("its replay has been due for a quarter of an hour");
-  if (webhook?.status === "active" && isLate(webhook.dueAt)) say("its release has been due for a quarter of an hour");
+  const hasBacklog = limiter?.dueAt !== undefined;
+  if (hasBacklog && isLate(now, [limiter.dueAt, limiter.lookUntil, limiter.emptySince])) {
+    add("its throttled backlog has not been drained for a quarter of an hour");
+  }
+  if (replay?.dueAt !== undefined && isLate(now, [replay.dueAt])) {
+    add("its replay has been due for a quarter of an hour");
+  }
+  if (webhook?.status === "active" && webhook.dueAt !== undefined && isLate(now, [webhook.dueAt])) {
+    add("its paused backlog has not been drained for a quarter of an hour");
+  }
   return faults;
 }
 
 export function deliveryFaults(
   delivery: StoredDelivery,
   attempts: readonly Attempt[],
-  entries: readonly Entry[],
-  isEntered: boolean,
-  account: Account,
+  entries: readonly DueEntry[],
+  isExpected: boolean,
+  state: WebhookState,
 ): string[] {
   const faults = [
-    ...(isEntered ? [] : ["is not in the ledger"]),
+    ...(isExpected ? [] : ["is not among the expected deliveries"]),
     ...bodyFaults(delivery),
     ...attemptFaults(delivery, attempts),
-    ...placeFaults(delivery, entries, account),
+    ...dueFaults(delivery, entries, state),
   ];
   return faults.map((fault) => `${delivery.id} (${delivery.state}): ${fault}`);
 }
 
-const Told = z.object({
-  id: z.string(),
-  webhookId: z.int(),
-  registrationId: z.nullable(z.int()),
-  event: z.string(),
-});
+const Body = z.object({ id: z.string(), webhookId: z.int(), registrationId: z.nullable(z.int()), event: z.string() });
 
 function bodyFaults({ body, id, webhookId, registrationId, event }: StoredDelivery): string[] {
   if (body === undefined) return [];
-  const told = Told.safeParse(parsed(body));
-  if (!told.success) return ["its body tells of no delivery"];
-  const { data } = told;
+  const parsed = Body.safeParse(jsonOf(body));
+  if (!parsed.success) return ["its body describes no delivery"];
+  const { data } = parsed;
   const isOwn = data.id === id && data.webhookId === webhookId && data.registrationId === registrationId;
-  return isOwn && data.event === event ? [] : ["its body tells of another delivery"];
+  return isOwn && data.event === event ? [] : ["its body describes another delivery"];
 }
 
-function parsed(body: string): unknown {
+function jsonOf(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
@@ -75,7 +83,7 @@ function parsed(body: string): unknown {
 
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
-/** Numbered from 1 without a gap. A sender that died may have left the record of an attempt that is to be made again. */
+/** Attempts are numbered from 1 without a gap. A sender that died may leave a record of the attempt that is made again. */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
   const numbers = attempts.map(({ number }) => number).toSorted((a, b) => a - b);
@@ -83,7 +91,7 @@ function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: r
   const isOver = state === "delivered" || state === "exhausted";
   const least = isOver ? attempt : attempt - 1;
   if (numbers.length < least || numbers.length > attempt) {
-    faults.push(`has ${numbers.length} attempts, its row tells of ${least}`);
+    faults.push(`has ${numbers.length} attempts, its row says ${least}`);
   }
   const last = attempts.find(({ number }) => number === attempt);
   if (last !== undefined && isOver && isSuccess(last) !== (state === "delivered")) {
@@ -97,42 +105,139 @@ function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: r
   return faults;
 }
 
-function placeFaults(delivery: StoredDelivery, entries: readonly Entry[], account: Account): string[] {
+function dueFaults(delivery: StoredDelivery, entries: readonly DueEntry[], webhook: WebhookState): string[] {
   const { state, dueShard, dueAt } = delivery;
   if (state !== "waiting") {
-    const standing = dueShard === undefined ? [] : ["its row says that it is due"];
-    return entries.length === 0 ? standing : [...standing, "is in the due index"];
+    const faults = dueShard === undefined ? [] : ["its row says that it is due"];
+    return entries.length === 0 ? faults : [...faults, "is in the due index"];
   }
-  const faults = waitingFaults(delivery, account);
+  const faults = waitingFaults(delivery, webhook);
   if (entries.length !== 1) faults.push(`has ${entries.length} entries in the due index`);
   const [entry] = entries;
   if (entry !== undefined && (entry.dueShard !== dueShard || entry.dueAt !== dueAt)) {
-    faults.push("is due otherwise by its row than by the due index");
+    faults.push("has another due time in its row than in the due index");
   }
   return faults;
 }
 
 function waitingFaults(
   { companyId, webhookId, registrationId, id, dueShard, dueAt }: StoredDelivery,
-  account: Account,
-) {
-  const { webhook, registered, gate, now } = account;
-  const isOverdue = now - Date.parse(dueAt) > SWEPT_MS;
+  { webhook, registered, limiter, now }: WebhookState,
+): string[] {
   switch (dueShard) {
     case keys.dueShard(id):
-      if (!isOverdue) return [];
-      if (webhook === undefined) return ["waits for a webhook that is gone"];
+      if (!isLate(now, [dueAt])) return [];
+      if (webhook === undefined) return ["waits for a deleted webhook"];
       return registrationId === null || registered.has(registrationId)
         ? ["has been due for a quarter of an hour"]
-        : ["waits for a registration that is gone"];
+        : ["waits for a deleted registration"];
     case keys.heldShard(companyId, webhookId):
-      if (webhook === undefined) return gate?.dueShard === undefined ? ["is kept for a webhook that is gone"] : [];
+      // The drain of the throttled backlog cancels the deliveries of a deleted webhook.
+      if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
-        : ["is kept for a webhook that is not paused"];
+        : ["is paused for a webhook that is not paused"];
     case keys.gatedShard(companyId, webhookId):
-      return gate?.dueShard === undefined ? ["waits at a gate that nobody looks after"] : [];
+      return limiter?.dueShard === undefined ? ["is throttled, and its limiter is not marked"] : [];
     default:
-      return ["stands in no place of those that wait"];
+      return ["is in an unknown partition of the due index"];
   }
+}
+
+/** A window event without its data. */
+const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
+const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
+
+/** Debounced deliveries whose number of events differs from their closed delivery or their open window. */
+export async function windowFaults(table: Table, state: WebhookState): Promise<string[]> {
+  const debounced = [...state.deliveries.values()].filter(
+    (delivery) => delivery.body === undefined && delivery.sharedData === undefined && delivery.state !== "cancelled",
+  );
+  if (debounced.length === 0) return [];
+  const { joined, open } = await readWindows(table, state);
+  return debounced.flatMap(({ id, state: shown, closed }) => {
+    const expected = closed?.eventCount ?? open.get(id);
+    const found = joined.get(id) ?? 0;
+    if (expected === undefined) return [`${id} (${shown}): has neither a body nor a debounce window`];
+    return expected === found ? [] : [`${id} (${shown}): has ${found} events, its debounce window ${expected}`];
+  });
+}
+
+/** By delivery id: the events that joined it, and the events that its open window counts. */
+async function readWindows(table: Table, { companyId, webhookId }: WebhookState) {
+  const joined = new Map<string, number>();
+  const open = new Map<string, number>();
+  const shards = Array.from({ length: DELIVERY_SHARDS }, async (_, shard) => {
+    for await (const item of table.query({ ...windowKeys.shard(companyId, webhookId, shard), fields: windowFields })) {
+      if (item.type === "windowEvent") {
+        const { deliveryId } = WindowEvent.parse(item);
+        joined.set(deliveryId, (joined.get(deliveryId) ?? 0) + 1);
+      } else if (item.type === "window") {
+        const { deliveryId, eventCount } = StoredWindow.parse(item);
+        open.set(deliveryId, eventCount);
+      }
+    }
+  });
+  await Promise.all(shards);
+  return { joined, open };
+}
+
+/** Whether the data of an event exists, by event id. */
+export type KnownData = Map<string, boolean>;
+
+/** Rows of one call. */
+const TOGETHER = 25;
+
+/** Deliveries whose event's data is gone: they cannot be sent. */
+export async function dataFaults(
+  table: Table,
+  { companyId, deliveries }: WebhookState,
+  known: KnownData,
+): Promise<string[]> {
+  const sharing = [...deliveries.values()].filter(({ sharedData, state }) => sharedData && state !== "cancelled");
+  const unknown = [...new Set(sharing.map(({ eventId }) => eventId))].filter((eventId) => !known.has(eventId));
+  for (let first = 0; first < unknown.length; first += TOGETHER) {
+    const some = unknown.slice(first, first + TOGETHER);
+    const wanted = some.map((eventId) => fanOutKeys.eventData(companyId, eventId));
+    const found = new Set((await table.batchGet(wanted, { fields: ["pk"] })).map(({ pk }) => pk));
+    for (const [i, eventId] of some.entries()) known.set(eventId, found.has(wanted[i]?.pk));
+  }
+  return sharing
+    .filter(({ eventId }) => known.get(eventId) === false)
+    .map(({ id, state }) => `${id} (${state}): the data of its event is gone`);
+}
+
+export interface FanOuts {
+  /** Matches whose deliveries are not made yet, and so not among the matched ones. */
+  readonly expanding: number;
+  readonly faults: readonly string[];
+}
+
+/** Compares the events that are still fanned out with `expected`, which was read before. */
+export async function readFanOuts(
+  table: Table,
+  companyId: number,
+  expected: ReadonlyMap<string, ExpectedFanOut>,
+  now: number,
+): Promise<FanOuts> {
+  const faults: string[] = [];
+  const item = await table.get(fanOutKeys.progress(companyId));
+  const progress = item === undefined ? undefined : StoredProgress.parse(item);
+  const waiting = new Set<string>();
+  let expanding = 0;
+  for await (const row of table.query(fanOutKeys.waiting(companyId))) {
+    const { eventId, createdAt, count, dueAt } = StoredFanOut.parse(row);
+    const made = progress?.of === fanOutKeys.fanOut(companyId, createdAt, eventId).sk ? progress.told : 0;
+    if (isLate(now, [dueAt, progress?.movedAt])) {
+      faults.push(`event ${eventId}: its fan-out has not moved for a quarter of an hour`);
+    }
+    if (!expected.has(eventId)) faults.push(`event ${eventId}: its fan-out is not among the expected deliveries`);
+    waiting.add(eventId);
+    expanding += count - made;
+  }
+  for (const { eventId, doneAt, expiresAt } of expected.values()) {
+    if (doneAt !== undefined || waiting.has(eventId) || isExpired(expiresAt, now)) continue;
+    faults.push(`event ${eventId}: its fan-out is expected and has no row`);
+  }
+  return { expanding, faults };
 }

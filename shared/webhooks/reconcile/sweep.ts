@@ -1,5 +1,4 @@
-/** Finds deliveries that are due and whose message is gone, and queues them again; releases, replays, looks at gates and fan-outs alike. */
-
+/** The sweeper: replaces the lost messages of due deliveries, drains and fan-outs. It runs every minute. */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import { delaySecondsUntil, type Queued } from "#shared/aws/queue.ts";
@@ -7,36 +6,58 @@ import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";
 import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
-import { keys } from "#shared/db/keys.ts";
+import { type Key, keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
-import { ConditionFailed } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
-import { releaseMessage } from "#shared/webhooks/deliver/drain-paused.ts";
-import { replayMessage } from "#shared/webhooks/deliver/replay.ts";
-import { fanOutMessage, messageFor, type QueueMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { lookMessage } from "#shared/webhooks/limiter/throttled-backlog.ts";
-import { companyOf, countOverdue, DueEntry, isDelivery, shards } from "#shared/webhooks/reconcile/due-entries.ts";
-import { tellLag } from "#shared/webhooks/reconcile/lag.ts";
-import { fairStrides, type Strides } from "#shared/webhooks/reconcile/sweep-share.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import {
+  fanOutMessage,
+  messageFor,
+  pausedDrainMessage,
+  type QueueMessage,
+  replayMessage,
+  throttledDrainMessage,
+} from "#shared/webhooks/messages.ts";
+import { companyOf, countOverdue, DueEntry, isDelivery, reportLag } from "#shared/webhooks/reconcile/lag.ts";
+import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** `messages-lost`: the queue was purged or began empty, so everything that waits is queued again, whenever it is due. */
+/** `messages-lost`: the queue was purged or starts empty, so every waiting delivery is queued again, whenever it is due. */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
-/** A delivery due for less than this is taken to have its message still. */
+/** A delivery that is due for less than this still has its message. */
 const GRACE_MS = 30_000;
-/** A delivery that was queued again is left alone this long, so that a backlog is not doubled every minute. */
+/** A delivery gets one message in this time, so that the messages of a backlog do not double every minute. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-/** Entries that are written at the same time and queued in one call, for each shard of the index. */
+/** Entries of each shard that are written at the same time and queued in one call. */
 const TOGETHER = 10;
 /** Entries of one run: at two milliseconds of processor time each they take half of the function's 50 s. */
 export const CAPACITY = 10_000;
-/** After these times a run begins with nothing more: the function ends after 50 s. */
+/** A run begins no further entry, and counts no further backlog, after these times: the function's time-out is 50 s. */
 const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
-/** @returns how many deliveries were queued again. */
+/** Of every `stride` entries of a company a run takes one, and the next run takes another. */
+export type Strides = (companyId: number) => number;
+
+/**
+ * Divides the capacity of a run fairly between companies with this many entries each. A company below the equal share has all its
+ * entries taken, and the others share the rest. So a run takes at most `capacity` entries and one more of each company, and `stride` runs
+ * cover a backlog of any size.
+ */
+export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
+  const equal = capacity / Math.max(1, counts.size);
+  let [left, large] = [0, 0];
+  for (const count of counts.values()) {
+    if (count > equal) large++;
+    else left += equal - count;
+  }
+  const share = Math.max(1, equal + left / Math.max(1, large));
+  return (companyId) => Math.max(1, Math.ceil((counts.get(companyId) ?? 0) / share));
+}
+
+/** Gives the number of messages that were sent. */
 export async function sweep(context: EventContext, { assume }: SweepInput): Promise<number> {
   const begun = context.clock.now();
   const isAll = assume === "messages-lost";
@@ -44,14 +65,14 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   const strides: Strides = isAll ? () => 1 : fairStrides(overdue.deliveries.byCompany, CAPACITY);
   const endMs = isAll ? Number.POSITIVE_INFINITY : begun + WORK_MS;
   const run: Run = { context, assume, queued: 0, fannedOut: new Set(), failed: [] };
-  const work = shards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
+  const work = keys.dueShards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
   const ends = await Promise.allSettled(work);
-  // Metrics come last and stop nothing: a message that is lost counts more than a figure.
-  await tellLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
-    log.error("the lag was not told", errorFields(error)),
+  // Metrics come last and fail no run: a lost message matters more than a number.
+  await reportLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
+    log.error("lag not reported", errorFields(error)),
   );
   for (const end of ends) if (end.status === "rejected") throw end.reason;
-  // A row that cannot be read keeps none of the others, but the run counts as failed.
+  // An unreadable row does not stop the other entries, but the run counts as failed.
   if (run.failed.length > 0) throw run.failed[0];
   return run.queued;
 }
@@ -60,13 +81,13 @@ interface Run {
   readonly context: EventContext;
   readonly assume: SweepInput["assume"];
   queued: number;
-  /** Companies whose fan-outs have got their message. */
+  /** Companies whose fan-outs have their message. */
   readonly fannedOut: Set<number>;
   /** The first failure. */
   readonly failed: unknown[];
 }
 
-/** Goes through the entries page by page while it works on them. Of anything but deliveries a webhook has a few: all are taken. */
+/** Works on each page as it is read. Strides apply to deliveries only: a webhook has few other entries. */
 async function sweepShard(
   run: Run,
   items: AsyncIterable<unknown> | Iterable<unknown>,
@@ -82,9 +103,9 @@ async function sweepShard(
     const entry = DueEntry.parse(item);
     if (isDelivery(entry)) {
       const companyId = companyOf(entry);
-      const place = seen.get(companyId) ?? 0;
-      seen.set(companyId, place + 1);
-      if ((place + minute) % strides(companyId) !== 0) continue;
+      const position = seen.get(companyId) ?? 0;
+      seen.set(companyId, position + 1);
+      if ((position + minute) % strides(companyId) !== 0) continue;
     }
     if (taken.push(entry) < TOGETHER) continue;
     await queueSome(run, taken);
@@ -105,7 +126,7 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
   await allEnded(
     entries.map((entry) =>
       guarded(async () => {
-        const queued = await messageAgain(run, entry);
+        const queued = await lostMessage(run, entry);
         if (queued !== undefined) messages.push(queued);
       }),
     ),
@@ -117,38 +138,36 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
   });
 }
 
-/** The index lags behind the table, so the row of a delivery decides itself. Undefined: it has its message. */
-async function messageAgain({ context, assume, fannedOut }: Run, { pk, sk }: DueEntry): Promise<Queued | undefined> {
-  const step = stepAt({ pk, sk });
-  // One message goes on with all events of a company, however many wait.
-  if (step !== undefined && "fanOut" in step && fannedOut.has(step.companyId)) return undefined;
-  if (step !== undefined && "fanOut" in step) fannedOut.add(step.companyId);
+/** Undefined if the entry has its message. The row decides, because the index lags behind it. */
+async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
+  const step = stepMessage(key);
+  if (step !== undefined && "fanOut" in step) {
+    // One message continues all fan-outs of a company.
+    if (fannedOut.has(step.companyId)) return undefined;
+    fannedOut.add(step.companyId);
+  }
   if (step !== undefined) return { message: step, delaySeconds: 0 };
   const now = context.clock.now();
-  const fresh = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
-  const waiting = equals("state", "waiting");
-  try {
-    const item = await context.table.write({
-      update: { pk, sk },
-      change: { set: { sweptAt: iso(now) } },
-      when: assume === "messages-lost" ? waiting : all(waiting, fresh),
-    });
-    const delivery = StoredDelivery.parse(item);
-    return { message: messageFor(delivery), delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now) };
-  } catch (error) {
-    if (error instanceof ConditionFailed) return undefined;
-    throw error;
-  }
+  const isDue = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
+  const isWaiting = equals("state", "waiting");
+  const row = await updateIf(context, {
+    update: { pk: key.pk, sk: key.sk },
+    change: { set: { sweptAt: iso(now) } },
+    when: assume === "messages-lost" ? isWaiting : all(isWaiting, isDue),
+  });
+  if (row === undefined) return undefined;
+  const delivery = StoredDelivery.parse(row);
+  return { message: messageFor(delivery), delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now) };
 }
 
-/** Of work in steps: one message too many changes nothing, for its row says how far it is. */
-function stepAt(place: { readonly pk: string; readonly sk: string }): QueueMessage | undefined {
-  const webhook = keys.webhookAt(place);
-  if (webhook !== undefined) return releaseMessage(webhook.companyId, webhook.id);
-  const fannedOut = fanOutKeys.companyAt(place);
+/** The message of the next step of a drain or fan-out. An extra message is harmless: the row holds the lease and the position. */
+function stepMessage(key: Key): QueueMessage | undefined {
+  const webhook = keys.webhookAt(key);
+  if (webhook !== undefined) return pausedDrainMessage(webhook.companyId, webhook.id);
+  const fannedOut = fanOutKeys.companyAt(key);
   if (fannedOut !== undefined) return fanOutMessage(fannedOut);
-  const replayed = replayKeys.replayAt(place);
+  const replayed = replayKeys.replayAt(key);
   if (replayed !== undefined) return replayMessage(replayed.companyId, replayed.webhookId);
-  const gate = gateKeys.gateAt(place);
-  return gate === undefined ? undefined : lookMessage(gate.companyId, gate.id);
+  const limiter = gateKeys.gateAt(key);
+  return limiter === undefined ? undefined : throttledDrainMessage(limiter.companyId, limiter.id);
 }

@@ -8,7 +8,7 @@ import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table } from "#shared/db/table.ts";
 import { notFound } from "#shared/errors.ts";
-import { markedGate } from "#shared/webhooks/limiter/backlog-mark.ts";
+import { backlogMark } from "#shared/webhooks/limiter/backlog-mark.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import {
   type NewRegistration,
@@ -88,7 +88,7 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
       { remove: keys.webhook(companyId, id), when: unchanged },
       registrationsChange(companyId, context.clock.now(), -1),
       ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id), when: present })),
-      { update: gateKeys.gate(companyId, id), change: { set: markedGate(companyId, id, context.clock.now()) } },
+      { update: gateKeys.gate(companyId, id), change: { set: backlogMark(companyId, id, context.clock.now()) } },
     ];
     await context.table.transact(writes);
   });

@@ -3,7 +3,7 @@ import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { START } from "./event-scene.ts";
+import { START } from "./delivery-pipeline.ts";
 
 /** So many paused webhooks of one company, each of which keeps so many deliveries. */
 export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {

@@ -10,9 +10,10 @@ import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
-import { type QueueMessage, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
+import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
@@ -35,7 +36,7 @@ export interface Kill {
   readonly withQueue?: true;
 }
 
-export interface Scene {
+export interface Pipeline {
   readonly db: FaultyDynamoDb;
   readonly companyId: number;
   readonly webhookId: number;
@@ -56,7 +57,7 @@ export interface Scene {
 }
 
 /** A company with one registration, and the change of a prospect that it wants to hear of. */
-export async function newScene(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Scene> {
+export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Pipeline> {
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
   const { companyId } = await newOwner(plain);
@@ -68,7 +69,7 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
     triggerMode: "automatic",
     manualTriggerButtonText: null,
   });
-  const queue: Scene["queue"] = [];
+  const queue: Pipeline["queue"] = [];
   const posts: Post[] = [];
   const calls: string[] = [];
   const context: EventContext = {
@@ -97,7 +98,7 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
       }),
     park: () => Promise.reject(new Error("nothing is to be parked")),
   };
-  const made: Scene = {
+  const made: Pipeline = {
     db,
     companyId,
     webhookId: webhook.id,
@@ -139,13 +140,13 @@ export async function newScene(db: FaultyDynamoDb, event = "prospect.created", d
 export const createdProspect = (companyId: number, id: number): StoredProspect =>
   prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
-export async function publish(at: Scene): Promise<void> {
+export async function publish(at: Pipeline): Promise<void> {
   const context = killable(at.context);
   await publishChanges(context, batchReads(context), [at.change]);
 }
 
 /** The stream gives a record again until it has been published. */
-export async function publishUntilDone(at: Scene): Promise<void> {
+export async function publishUntilDone(at: Pipeline): Promise<void> {
   for (;;) {
     try {
       return await publish(at);
@@ -156,13 +157,13 @@ export async function publishUntilDone(at: Scene): Promise<void> {
 }
 
 /** As the queue's function does it, with a batch of one. */
-export async function consume(at: Pick<Scene, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
+export async function consume(at: Pick<Pipeline, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
   const [end] = await consumeBatch(killable(at.context), [{ message, isRepeat }]);
   if (end?.status === "rejected") throw end.reason;
 }
 
 /** Hands out messages in the order in which they become visible, until none is left. */
-export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {
+export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
     at.queue.sort((a, b) => a.at - b.at);
@@ -180,7 +181,7 @@ export async function drain(at: Scene, maxSteps = 1_000): Promise<void> {
 }
 
 /** What is visible goes out at once, to as many senders: in no order, and whoever is killed leaves its message to come back. */
-export async function drainTogether(at: Scene, maxSteps = 1_000): Promise<void> {
+export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
     at.clock = Math.max(at.clock, Math.min(...at.queue.map((entry) => entry.at)));
@@ -197,7 +198,7 @@ export async function drainTogether(at: Scene, maxSteps = 1_000): Promise<void> 
 }
 
 /** Nothing waits any more: the queue has come to rest, and the sweeper has found nothing to do for so many minutes. */
-export async function settleFor(at: Scene, minutes: number, empty = drain): Promise<void> {
+export async function settleFor(at: Pipeline, minutes: number, empty = drain): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await empty(at);
     at.clock += 60_000;
@@ -210,11 +211,11 @@ export async function settleFor(at: Scene, minutes: number, empty = drain): Prom
   await empty(at);
 }
 
-export const deliveries = ({ db, ...hook }: Scene): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
+export const deliveries = ({ db, ...hook }: Pipeline): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
 
 export async function deliveriesOf(
   db: FaultyDynamoDb,
-  { companyId, webhookId }: Pick<Scene, "companyId" | "webhookId">,
+  { companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookId">,
 ): Promise<StoredDelivery[]> {
   const found: StoredDelivery[] = [];
   const partitions = Array.from(

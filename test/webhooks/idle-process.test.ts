@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 test("a sender that rests has not ended, though it waits for nothing else", async () => {
-  const script = fileURLToPath(new URL("./waiting-process.ts", import.meta.url));
+  const script = fileURLToPath(new URL("./idle-process.ts", import.meta.url));
   const env = { ...process.env, TABLE_NAME: "t", TIME_SCALE: "1", DELIVERY_QUEUE_URL: "http://127.0.0.1:1/q" };
   const child = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"], env });
   expect(await text(child.stdout)).toBe("rested\n");

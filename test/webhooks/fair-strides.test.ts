@@ -1,7 +1,7 @@
 /** The law of the sweeper's share: a run is bounded, nobody is left out, and in time every entry has its turn. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fairStrides } from "#shared/webhooks/reconcile/sweep-share.ts";
+import { fairStrides } from "#shared/webhooks/reconcile/sweep.ts";
 
 const CAPACITY = 1_000;
 const backlogs = fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 50_000 })), {

@@ -4,27 +4,27 @@ import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { Killed, killable } from "../harness/killable.ts";
-import { createdProspect, type Scene } from "./event-scene.ts";
+import { createdProspect, type Pipeline } from "./delivery-pipeline.ts";
 
 /** Messages of one call. */
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
 /** New prospects of these ids. */
-export async function publishIds(at: Scene, ids: readonly number[]): Promise<void> {
+export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<void> {
   const context = killable(at.context);
   const changes = ids.map((id) => ({ before: undefined, after: createdProspect(at.companyId, id) }));
   await publishChanges(context, batchReads(context), changes);
 }
 
 /** The receiver has been quick: one place at the gate does for a whole batch. */
-export async function beQuick({ db, companyId, webhookId }: Scene): Promise<void> {
+export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
   await db.direct.write({ put: { ...gateKeys.gate(companyId, webhookId), ...quick } });
 }
 
 /** One call of the function. Killed, it has acknowledged nothing; else what failed comes back. Gives how many did. */
-export async function consumeSome(at: Scene, entries: Scene["queue"]): Promise<number> {
+export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Promise<number> {
   const ends = await consume(killable(at.context), entries);
   const isKilled = ends.some((end) => end.status === "rejected" && end.reason instanceof Killed);
   const back = entries.filter((_, i) => isKilled || ends[i]?.status !== "fulfilled");
@@ -33,7 +33,7 @@ export async function consumeSome(at: Scene, entries: Scene["queue"]): Promise<n
 }
 
 /** As the queue does it: what is visible, up to ten at a time, until nothing is left. */
-export async function drainBatches(at: Scene): Promise<void> {
+export async function drainBatches(at: Pipeline): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > 200) throw new Error("the queue does not come to rest");
     at.queue.sort((a, b) => a.at - b.at);

@@ -1,9 +1,18 @@
-/** Deliveries as the interface shows them: the log of a webhook, and one delivery with its body and attempts. */
-
+/** Deliveries and replays in the form in which the API takes and shows them. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
-import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
+import {
+  Id,
+  INSTANT_TEXT,
+  InstantInput,
+  IsoTime,
+  instantOf,
+  isDay,
+  named,
+  PageSize,
+  Timestamp,
+} from "#shared/schema.ts";
 import { DeliveryId, DeliveryState, DeliveryTrigger } from "#shared/webhooks/delivery.ts";
 
 const summary = {
@@ -15,9 +24,9 @@ const summary = {
   status: DeliveryState,
   /** Attempts made so far. */
   attemptCount: z.int(),
-  /** Null unless it waits. */
+  /** Null unless the status is `waiting`. */
   nextAttemptAt: z.nullable(Timestamp),
-  /** What it waits for beyond the time it was due. */
+  /** The reason why a delivery waits past its due time. */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -36,7 +45,7 @@ export const Attempt = named(
     error: z.nullable(z.string()),
     answer: z.string(),
   }),
-  "One try to deliver, and what the receiver answered.",
+  "One attempt to deliver, with the receiver's answer.",
 );
 
 /* @__PURE__ */ explain([Attempt], () => ({
@@ -76,7 +85,7 @@ export type DeliveryDetail = z.infer<typeof DeliveryDetail>;
 export const DeliveryPage = named(
   "DeliveryPage",
   z.object({ items: z.array(Delivery), nextCursor: z.nullable(z.string()) }),
-  "A part of a webhook's deliveries, newest first. Without a `nextCursor` it is the last one.",
+  "A page of a webhook's deliveries, newest first. On the last page `nextCursor` is null.",
 );
 export type DeliveryPage = z.infer<typeof DeliveryPage>;
 
@@ -105,9 +114,55 @@ export type DeliveryQuery = z.output<typeof DeliveryQuery>;
   },
 }));
 
-export const Queued = named("Queued", z.object({ deliveryId: z.string() }), "What was queued for delivery.");
+export const Queued = named("Queued", z.object({ deliveryId: z.string() }), "The delivery that was queued.");
 export type Queued = z.infer<typeof Queued>;
 
 /* @__PURE__ */ explain([Queued], () => ({
   fields: { deliveryId: "Id of the delivery. Receivers find it in `X-Service-Delivery` and `webhook-id`." },
 }));
+
+/** `undelivered`: exhausted deliveries and those that wait for a retry. `all`: delivered ones as well. */
+export const ReplayedDeliveries = z.enum(["undelivered", "all"]);
+
+const MS_PER_DAY = 86_400_000;
+
+/** A day stands for its last instant. */
+const EndInput = z.pipe(
+  IsoTime,
+  z.pipe(
+    z.transform((value: string): string => {
+      const instant = instantOf(value) + (isDay(value) ? MS_PER_DAY - 1 : 0);
+      return new Date(instant).toISOString();
+    }),
+    z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
+  ),
+);
+
+export const ReplayRange = named(
+  "ReplayRange",
+  z.object({
+    from: InstantInput,
+    to: z.optional(EndInput),
+    deliveries: z._default(ReplayedDeliveries, "undelivered"),
+  }),
+  "The time range, and which of its deliveries to send again.",
+);
+export type ReplayRange = z.output<typeof ReplayRange>;
+
+/* @__PURE__ */ explain([ReplayRange], () => ({
+  fields: {
+    from: `From this time on. ${INSTANT_TEXT}`,
+    to: "Up to this time, or to the end of this UTC day; now by default.",
+    deliveries: "`undelivered`: only failed deliveries. `all`: also delivered ones.",
+  },
+  example: { from: "2026-06-01T15:00:00Z", to: "2026-06-01T18:30:00Z" },
+}));
+
+export const Replayed = named(
+  "Replayed",
+  z.object({ count: z.int() }),
+  "The number of deliveries that are sent again.",
+);
+export type Replayed = z.infer<typeof Replayed>;
+
+/* @__PURE__ */ explain([Replayed], () => ({ fields: { count: "The number of deliveries that are sent again." } }));

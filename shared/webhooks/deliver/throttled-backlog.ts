@@ -1,0 +1,89 @@
+/** Drains the throttled backlog of a webhook: one step at a time sends as many deliveries at once as the limiter has slots. */
+import { allEnded } from "#shared/all-ended.ts";
+import { iso } from "#shared/clock.ts";
+import type { EventContext } from "#shared/context.ts";
+import { equals, exists } from "#shared/db/expression.ts";
+import { keys } from "#shared/db/keys.ts";
+import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { attemptDeliveries } from "#shared/webhooks/deliver/deliver.ts";
+import { addToPausedBacklog } from "#shared/webhooks/deliver/paused-backlog.ts";
+import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { drain, INDEX_LAG_MS, oldestIn, type Step } from "#shared/webhooks/drain.ts";
+import { FULL_MS, readLimiter, StoredLimiter, slotLimit, takesBatches } from "#shared/webhooks/limiter/limiter.ts";
+import { messageFor, type ThrottledDrainMessage, throttledDrainMessage } from "#shared/webhooks/messages.ts";
+import { cancel } from "#shared/webhooks/settle.ts";
+import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
+
+/** Deliveries that one slot takes together while the receiver is quick. */
+const TOGETHER = 10;
+/** A step begins no exchange after this time: those in flight must end before the function's time-out. */
+const BEGIN_WITHIN_MS = 3_000;
+
+/** One step. Without a throttled backlog it changes nothing. */
+export function drainThrottledBacklog(
+  context: EventContext,
+  { companyId, webhookId }: ThrottledDrainMessage,
+): Promise<void> {
+  const backlog = {
+    key: gateKeys.gate(companyId, webhookId),
+    lease: "lookUntil",
+    isOpen: exists("dueShard"),
+    message: throttledDrainMessage(companyId, webhookId),
+  } as const;
+  return drain(context, backlog, (row, startMs) => drainPage(context, StoredLimiter.parse(row), startMs));
+}
+
+/** The deliveries of a deleted webhook are cancelled, those of its paused backlog included. */
+async function drainPage(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
+  const { companyId, webhookId, openUntil } = limiter;
+  const item = await context.table.get(keys.webhook(companyId, webhookId));
+  const status = item === undefined ? "deleted" : StoredWebhook.parse(item).status;
+  if (status === "active" && openUntil !== undefined && openUntil > iso(startMs)) {
+    return { nextMs: Date.parse(openUntil) };
+  }
+  const shards = [keys.gatedShard(companyId, webhookId)];
+  if (status === "deleted") shards.push(keys.heldShard(companyId, webhookId));
+  const page = await oldestIn(context.table, shards);
+  if (page === undefined) return closeAfterLag(context, limiter);
+  // The due index lags behind these deliveries.
+  if (page.length === 0) return { nextMs: startMs + FULL_MS };
+  if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
+  if (status === "deleted") await cancel(context, page);
+  else for (const delivery of page) await addToPausedBacklog(context, delivery);
+  return { nextMs: context.clock.now() };
+}
+
+/** Sends through all slots until the limiter refuses a delivery. Gives the time of the next step. */
+async function sendPage(context: EventContext, limiter: StoredLimiter, page: StoredDelivery[]): Promise<number> {
+  const { companyId, webhookId, openUntil: probed, slow } = limiter;
+  const begun = context.clock.now();
+  let isFull = false;
+  async function work(): Promise<void> {
+    while (!isFull && page.length > 0 && context.clock.now() - begun < BEGIN_WITHIN_MS) {
+      const some = page.splice(0, takesBatches(limiter) ? TOGETHER : 1);
+      const batch = some.map((delivery) => ({ message: messageFor(delivery), isRepeat: false }));
+      const { failed, throttled } = await attemptDeliveries(context, batch);
+      if (throttled.size > 0) isFull = true;
+      for (const reason of failed.values()) throw reason;
+    }
+  }
+  // After a breaker was open, one delivery probes the receiver.
+  await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
+  const now = context.clock.now();
+  if (!isFull) return now;
+  const { openUntil = "" } = StoredLimiter.parse(await readLimiter(context, companyId, webhookId));
+  return openUntil > iso(now) ? Date.parse(openUntil) : now + FULL_MS;
+}
+
+/**
+ * Removes the mark once the backlog has been empty for as long as the due index can lag. A delivery that joins the backlog meanwhile
+ * removes `emptySince`, so the mark stays.
+ */
+function closeAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
+  const now = clock.now();
+  if (emptySince === undefined) return { nextMs: now + INDEX_LAG_MS, position: { set: { emptySince: iso(now) } } };
+  const closeMs = Date.parse(emptySince) + INDEX_LAG_MS;
+  if (now < closeMs) return { nextMs: closeMs };
+  const end = { remove: ["dueShard", "dueAt", "emptySince", "lookUntil"] };
+  return { end, when: equals("emptySince", emptySince) };
+}
