@@ -3,8 +3,7 @@
 import { deliveryQueue } from "#shared/aws/queue.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { startReplay } from "#shared/webhooks/deliver/replay.ts";
-import { Replayed, ReplayRange } from "#shared/webhooks/delivery-schema.ts";
+import { Replayed, ReplayRange, startReplay } from "#shared/webhooks/deliver/replay.ts";
 
 export const handler = endpoint(
   {

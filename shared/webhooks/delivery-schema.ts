@@ -1,18 +1,8 @@
-/** Deliveries and replays in the form in which the API takes and shows them. */
+/** Deliveries in the form in which the API shows them. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
-import {
-  Id,
-  INSTANT_TEXT,
-  InstantInput,
-  IsoTime,
-  instantOf,
-  isDay,
-  named,
-  PageSize,
-  Timestamp,
-} from "#shared/schema.ts";
+import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
 import { DeliveryId, DeliveryState, DeliveryTrigger } from "#shared/webhooks/delivery.ts";
 
 const summary = {
@@ -120,49 +110,3 @@ export type Queued = z.infer<typeof Queued>;
 /* @__PURE__ */ explain([Queued], () => ({
   fields: { deliveryId: "Id of the delivery. Receivers find it in `X-Service-Delivery` and `webhook-id`." },
 }));
-
-/** `undelivered`: exhausted deliveries and those that wait for a retry. `all`: delivered ones as well. */
-export const ReplayedDeliveries = z.enum(["undelivered", "all"]);
-
-const MS_PER_DAY = 86_400_000;
-
-/** A day stands for its last instant. */
-const EndInput = z.pipe(
-  IsoTime,
-  z.pipe(
-    z.transform((value: string): string => {
-      const instant = instantOf(value) + (isDay(value) ? MS_PER_DAY - 1 : 0);
-      return new Date(instant).toISOString();
-    }),
-    z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
-  ),
-);
-
-export const ReplayRange = named(
-  "ReplayRange",
-  z.object({
-    from: InstantInput,
-    to: z.optional(EndInput),
-    deliveries: z._default(ReplayedDeliveries, "undelivered"),
-  }),
-  "The time range, and which of its deliveries to send again.",
-);
-export type ReplayRange = z.output<typeof ReplayRange>;
-
-/* @__PURE__ */ explain([ReplayRange], () => ({
-  fields: {
-    from: `From this time on. ${INSTANT_TEXT}`,
-    to: "Up to this time, or to the end of this UTC day; now by default.",
-    deliveries: "`undelivered`: only failed deliveries. `all`: also delivered ones.",
-  },
-  example: { from: "2026-06-01T15:00:00Z", to: "2026-06-01T18:30:00Z" },
-}));
-
-export const Replayed = named(
-  "Replayed",
-  z.object({ count: z.int() }),
-  "The number of deliveries that are sent again.",
-);
-export type Replayed = z.infer<typeof Replayed>;
-
-/* @__PURE__ */ explain([Replayed], () => ({ fields: { count: "The number of deliveries that are sent again." } }));

@@ -8,17 +8,63 @@ import { any, exists, missing, present } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { explain } from "#shared/documentation.ts";
 import { ApiError, failedAt, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { Id, Timestamp } from "#shared/schema.ts";
+import { Id, INSTANT_TEXT, InstantInput, IsoTime, instantOf, isDay, named, Timestamp } from "#shared/schema.ts";
 import { dueAgain } from "#shared/webhooks/deliver/redeliver.ts";
 import { idPrefix, readDeliveries, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { type Replayed, ReplayedDeliveries, type ReplayRange } from "#shared/webhooks/delivery-schema.ts";
 import { drain, PAGE, pacedMs } from "#shared/webhooks/drain.ts";
 import { messageFor, type ReplayMessage, replayMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+
+/** `undelivered`: exhausted deliveries and those that wait for a retry. `all`: delivered ones as well. */
+const ReplayedDeliveries = z.enum(["undelivered", "all"]);
+
+const MS_PER_DAY = 86_400_000;
+
+/** A day stands for its last instant. */
+const EndInput = z.pipe(
+  IsoTime,
+  z.pipe(
+    z.transform((value: string): string => {
+      const instant = instantOf(value) + (isDay(value) ? MS_PER_DAY - 1 : 0);
+      return new Date(instant).toISOString();
+    }),
+    z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
+  ),
+);
+
+export const ReplayRange = named(
+  "ReplayRange",
+  z.object({
+    from: InstantInput,
+    to: z.optional(EndInput),
+    deliveries: z._default(ReplayedDeliveries, "undelivered"),
+  }),
+  "The time range, and which of its deliveries to send again.",
+);
+export type ReplayRange = z.output<typeof ReplayRange>;
+
+/* @__PURE__ */ explain([ReplayRange], () => ({
+  fields: {
+    from: `From this time on. ${INSTANT_TEXT}`,
+    to: "Up to this time, or to the end of this UTC day; now by default.",
+    deliveries: "`undelivered`: only failed deliveries. `all`: also delivered ones.",
+  },
+  example: { from: "2026-06-01T15:00:00Z", to: "2026-06-01T18:30:00Z" },
+}));
+
+export const Replayed = named(
+  "Replayed",
+  z.object({ count: z.int() }),
+  "The number of deliveries that are sent again.",
+);
+export type Replayed = z.infer<typeof Replayed>;
+
+/* @__PURE__ */ explain([Replayed], () => ({ fields: { count: "The number of deliveries that are sent again." } }));
 
 /** One per webhook. It is in the due index while it runs, so that the sweeper replaces a lost message. */
 export const StoredReplay = z.object({
