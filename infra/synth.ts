@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
+import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with { type: "json" };
 import * as z from "zod/mini";
 import { bundle } from "./build/bundle.ts";
 import { assertConsistent, type DeployConfig } from "./config.ts";
@@ -28,16 +29,12 @@ export const CloudFormationTemplate = z.looseObject({
 });
 export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 
-/** Feature flags of aws-cdk-lib, the same for the CDK command line and for this process. */
+/** Feature flags of aws-cdk-lib, the same for the CDK command line and for this process: all that the library recommends, but for two. */
 const featureFlags = {
+  ...recommendedFlags,
   "aws:cdk:enable-asset-metadata": true,
-  // By exports: CloudFormation refuses to replace or remove a resource that the other stack uses.
+  // By exports: CloudFormation refuses to replace or remove a resource that the other stack uses. The library recommends "weak".
   "@aws-cdk/core:defaultCrossStackReferences": "strong",
-  "@aws-cdk/core:enablePartitionLiterals": true,
-  "@aws-cdk/core:validateAgainstDefaultRules": true,
-  "@aws-cdk/aws-apigateway:disableCloudWatchRole": true,
-  "@aws-cdk/aws-lambda:recognizeLayerVersion": true,
-  "@aws-cdk/aws-iam:minimizePolicies": true,
 } as const;
 
 /** In the order of their deployment. */
@@ -46,12 +43,19 @@ export interface Templates {
   readonly service: CloudFormationTemplate;
 }
 
-/** Writes the cloud assembly into `outDir`, replacing an earlier one there, and gives the parsed templates. */
-export async function synthesize(config: DeployConfig, outDir: string): Promise<Templates> {
+/**
+ * Writes the cloud assembly into `outDir`, replacing an earlier one there, and gives the parsed templates.
+ * @param build makes the bundles; a test that reads only the templates needs none
+ */
+export async function synthesize(
+  config: DeployConfig,
+  outDir: string,
+  build: (files: readonly string[], outDir: string) => Promise<unknown> = bundle,
+): Promise<Templates> {
   assertConsistent(config);
   mkdirSync(outDir, { recursive: true });
   const bundles = resolve(outDir, "bundles");
-  await bundle(functionFiles(), bundles);
+  await build(functionFiles(), bundles);
   const app = createApp({
     outdir: outDir,
     treeMetadata: false,

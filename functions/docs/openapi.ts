@@ -6,7 +6,7 @@ import { setting } from "#shared/config.ts";
 
 const Document = z.looseObject({ info: z.looseObject({}) });
 
-/** The bundler puts the document beside the function. */
+/** The build puts the document next to the function. */
 const document = new URL("openapi.json", import.meta.url);
 
 async function serve(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
@@ -15,7 +15,7 @@ async function serve(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult
   const body = {
     ...rest,
     info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
-    // The stage is part of the address on API Gateway's own host name, and of no other.
+    // On API Gateway's own host name the address contains the stage; on a custom domain it does not.
     servers: [{ url: path.slice(0, -event.resource.length) || "/" }],
   };
   return {

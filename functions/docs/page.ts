@@ -1,9 +1,9 @@
-/** GET /docs: the API reference as one page that loads nothing from anywhere but this service. */
+/** GET /docs: the API reference as one page, which loads files of this service only. */
 import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";
 
-/** The bundler puts page and policy beside the function. */
+/** The build puts page and policy next to the function. */
 const Page = z.object({ html: z.string(), contentSecurityPolicy: z.string() });
 const page = new URL("page.json", import.meta.url);
 

@@ -1,4 +1,4 @@
-/** Makes the API reference page: Swagger UI's script and style in one HTML text, and the policy that admits just them. */
+/** Makes the API reference page: Swagger UI's script and style in one HTML text, with a content security policy for exactly these. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
 
-/** `openapi.json` is relative: the page works below a stage's path as well. */
+/** `openapi.json` is relative, so that the page also works below the path of a stage. */
 const START = `SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
 
 export interface DocsPage {
@@ -34,7 +34,7 @@ ${scripts.map((text) => `<script>${text}</script>`).join("\n")}
   return { html, contentSecurityPolicy: policy(hashes) };
 }
 
-/** Swagger UI sets styles on elements and shows its icons as data; nothing else is admitted, and no other host at all. */
+/** Swagger UI sets inline styles and shows its icons as data URLs. The policy allows nothing else and no other host. */
 function policy(scriptHashes: readonly string[]): string {
   return [
     "default-src 'none'",
@@ -49,8 +49,8 @@ function policy(scriptHashes: readonly string[]): string {
 }
 
 /**
- * In HTML, `<!--`, `<script` and `</script` have a meaning within a script element. In the bundle they stand in string and
- * pattern literals only, where an escaped `<` means the same.
+ * HTML gives `<!--`, `<script` and `</script` a meaning inside a script element. The bundle contains them only in string and regular
+ * expression literals, where an escaped `<` means the same.
  */
 function escapeScript(source: string): string {
   return source.replace(/<(?=!--|\/?script)/gi, "\\x3c").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");

@@ -1,6 +1,6 @@
 /**
- * Node's HTTP client for the bundles. An import of `node:http` as an ES module looks at every name that it exports, WebSocket
- * among them, and so loads the whole of fetch: 20 ms of a start. This is the module without that look.
+ * Node's HTTP client for the bundles. An ES module that imports `node:http` evaluates each of its exports, including WebSocket, and
+ * that loads the whole of fetch: 20 to 40 ms of a start. This module gets the exports in use without evaluating the others.
  */
 const http = process.getBuiltinModule("node:http");
 
