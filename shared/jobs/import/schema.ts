@@ -3,6 +3,7 @@
 import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
+import { FileLink } from "#shared/jobs/file-link.ts";
 import { limits } from "#shared/limits.ts";
 import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/format.ts";
 import { Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
@@ -44,9 +45,6 @@ export type FileResult = z.infer<typeof FileResult>;
 const state = z.enum(["awaiting_upload", "running", "completed", "failed", "cancelled"]);
 export type ImportState = z.infer<typeof state>;
 
-/** A link to a file in the bucket. It needs no token. */
-export const FileLink = named("FileLink", z.object({ url: z.url(), expiresAt: Timestamp }), "A link into the bucket.");
-
 export const Upload = named(
   "Upload",
   z.object({
@@ -59,7 +57,7 @@ export const Upload = named(
 );
 export type Upload = z.infer<typeof Upload>;
 
-/* @__PURE__ */ explain([Upload, FileLink], () => ({
+/* @__PURE__ */ explain([Upload], () => ({
   fields: {
     method: "Method of the request that sends the file.",
     url: "Contains its own signature: send no token with it.",

@@ -1,0 +1,10 @@
+/** A link to a file in the bucket, as imports and exports show it. It needs no token. */
+import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
+import { named, Timestamp } from "#shared/schema.ts";
+
+export const FileLink = named("FileLink", z.object({ url: z.url(), expiresAt: Timestamp }), "A link into the bucket.");
+
+/* @__PURE__ */ explain([FileLink], () => ({
+  fields: { url: "Contains its own signature: send no token with it.", expiresAt: "When the link expires." },
+}));
