@@ -1,4 +1,4 @@
-/** `npm run index -- verify|rebuild --company N`: compares a company's index with its rows, or makes it anew from them. */
+/** `npm run index -- verify|rebuild --company N`: compares a company's index with its rows, or rebuilds it from them. */
 import { systemClock } from "#shared/clock.ts";
 import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -9,36 +9,36 @@ import { companyCommand, showFaults } from "./company-command.ts";
 
 const usage = `npm run index -- verify|rebuild --company N
     verify   compares the company's index with its rows, while both are in use
-    rebuild  makes the index anew from the rows, while both are in use
+    rebuild  builds the index again from the rows, while both are in use
     [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
-exit code 0: all is well, 1: faults, or a rebuild that was refused, 2: wrong usage or no such company, 3: anything else`;
+exit code 0: success, 1: faults or a refused rebuild, 2: wrong usage or unknown company, 3: any other error`;
 
 const PROGRESS_EVERY_MS = 2_000;
 
 async function verify(table: Table, companyId: number): Promise<number> {
-  const tell = progress();
+  const report = progress();
   const verdict = await verifyIndex(table, indexRecords(table), companyId, {
-    progress: (count) => tell(`${count} prospects compared`),
+    progress: (count) => report(`${count} prospects compared`),
   });
   const { faults, unexamined, ...counts } = verdict;
   showFaults(faults);
-  if (unexamined > 0) console.log(`and ${unexamined} more records that differed and were not looked at again`);
+  if (unexamined > 0) console.log(`and ${unexamined} more records that differed and were not compared again`);
   console.log(`company ${companyId}: ${listOf({ ...counts, faults: faults.length + unexamined })}`);
   return faults.length + unexamined === 0 ? 0 : 1;
 }
 
-async function remake(table: Table, companyId: number): Promise<number> {
-  const tell = progress();
+async function rebuildIndex(table: Table, companyId: number): Promise<number> {
+  const report = progress();
   try {
     const { replaced, staying, ...counts } = await rebuild(
       { table, clock: systemClock },
       indexRecords(table),
       companyId,
       {
-        progress: (step, count) => tell(`${count} prospects ${step === "read" ? "read" : "stored"}`),
+        progress: (step, count) => report(`${count} prospects ${step === "read" ? "read" : "stored"}`),
       },
     );
-    console.log(`company ${companyId}: ${listOf(counts)}, in place of ${replaced} runs; ${staying} newer runs stay`);
+    console.log(`company ${companyId}: ${listOf(counts)}, replaced ${replaced} runs; ${staying} newer runs stay`);
     return 0;
   } catch (error) {
     if (!(error instanceof RebuildRefused)) throw error;
@@ -52,7 +52,7 @@ const listOf = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(", ");
 
-/** Now and then a line on stderr. */
+/** Writes at most one line in two seconds to stderr. */
 function progress(): (line: string) => void {
   let last = Date.now();
   return (line) => {
@@ -62,4 +62,4 @@ function progress(): (line: string) => void {
   };
 }
 
-await companyCommand(usage, { verify, rebuild: remake });
+await companyCommand(usage, { verify, rebuild: rebuildIndex });

@@ -1,26 +1,26 @@
-/** The criteria of a read, and the zone maps that say which segments can meet them. */
+/** The criteria of a read, and the zone maps that say which segments can contain matches. */
 import * as z from "zod/mini";
 import type { IndexRow } from "#shared/company-index/record.ts";
 
-/** Sets of more values than this are not written down: any value may be there. */
+/** Larger sets are not stored: the segment may then hold any value. */
 const MAX_SET = 24;
 
 const ValueSet = z.nullable(z.array(z.nullable(z.int())));
 
 export const Zone = z.object({
-  /** minLng, minLat, maxLng, maxLat of the rows that are on the map; null where none is. */
+  /** minLng, minLat, maxLng, maxLat of the rows with coordinates; null if no row has any. */
   box: z.nullable(z.tuple([z.number(), z.number(), z.number(), z.number()])),
   /** First and last creation, in milliseconds since the epoch. */
   createdAt: z.tuple([z.number(), z.number()]),
   ids: z.tuple([z.number(), z.number()]),
-  /** Null: any. */
+  /** Null: the segment may hold any value. */
   statusIds: ValueSet,
   assigneeIds: ValueSet,
 });
 export type Zone = z.infer<typeof Zone>;
 export type Box = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
-/** Of at least one row. */
+/** Needs at least one row. */
 export function zoneOf(rows: readonly IndexRow[]): Zone {
   const lats: number[] = [];
   const lngs: number[] = [];
@@ -46,7 +46,7 @@ function smallSet(values: readonly (number | null)[]): (number | null)[] | null 
   return distinct.size > MAX_SET ? null : [...distinct];
 }
 
-/** Whether any row can lie in the box; one whose west lies east of its east crosses the antimeridian. */
+/** Whether a row of the segment can be in the box. A box whose west is greater than its east crosses the antimeridian. */
 export function meetsBox({ box }: Zone, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -54,7 +54,7 @@ export function meetsBox({ box }: Zone, [minLng, minLat, maxLng, maxLat]: Box): 
   return minLng <= maxLng ? west <= maxLng && east >= minLng : east >= minLng || west <= maxLng;
 }
 
-/** Whether all rows with coordinates lie in the box. */
+/** Whether all rows with coordinates are in the box. */
 export function withinBox({ box }: Zone, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -65,7 +65,7 @@ export function withinBox({ box }: Zone, [minLng, minLat, maxLng, maxLat]: Box):
 export const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
 
-/** Whether every row that `zone` describes is within `map`. */
+/** Whether `map` describes every row that `zone` describes. */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
     (zone.box === null || (map.box !== null && withinBox(zone, map.box))) &&
@@ -82,33 +82,33 @@ const coversRange = (map: readonly [number, number], [first, last]: readonly [nu
 const coversSet = (map: readonly (number | null)[] | null, values: readonly (number | null)[] | null): boolean =>
   map === null || values?.every((value) => map.includes(value)) === true;
 
-/** Some text must contain `text`, or a phone's digits contain `digits` (where it is not empty). */
+/** A word of a search: a text of the prospect or of a note contains `text`, or a phone number contains `digits` (unless empty). */
 export interface SearchWord {
-  /** Without case. Not empty, and without a blank: what holds one is two words. */
+  /** Caseless, not empty, without blanks. */
   readonly text: string;
   readonly digits: string;
 }
 
-/** Undefined: any. */
+/** The filters of a request and the visibility of its caller. A row must pass all of them; undefined passes every row. */
 export interface Criteria {
-  /** Edges inside; west may lie east of east. */
+  /** Includes its edges. A west greater than the east crosses the antimeridian. */
   readonly box?: Box | undefined;
-  /** Milliseconds since the epoch, both inclusive. */
+  /** Milliseconds since the epoch; both bounds are included. */
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;
-  /** One of these tags. */
+  /** The row has at least one of these tags. */
   readonly tagIds?: ReadonlySet<number> | undefined;
-  /** Folded. */
+  /** Trimmed and caseless. */
   readonly cities?: ReadonlySet<string> | undefined;
-  /** Only what has both coordinates. */
+  /** Only rows with both coordinates. */
   readonly onMap?: boolean | undefined;
-  /** Each word must be found. */
+  /** A row must match every word. */
   readonly words: readonly SearchWord[];
 }
 
-/** Whether any row of such a segment can pass; words are not looked at. */
+/** Whether a row of such a segment can pass. Words are not considered. */
 export function canMeet(zone: Zone, criteria: Criteria): boolean {
   const { box, onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
   const [first, last] = zone.createdAt;
@@ -122,13 +122,13 @@ export function canMeet(zone: Zone, criteria: Criteria): boolean {
   );
 }
 
-/** Edges are inside. */
+/** Includes the edges. */
 export function insideBox([minLng, minLat, maxLng, maxLat]: Box, lat: number, lng: number): boolean {
   if (lat < minLat || lat > maxLat) return false;
   return minLng <= maxLng ? lng >= minLng && lng <= maxLng : lng >= minLng || lng <= maxLng;
 }
 
-/** `hasWord(i)` says whether the criteria's word number i is found in a note of the row. */
+/** `hasWord(i)` says whether a note of the row contains word number i of the criteria. */
 export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number) => boolean): boolean {
   const { box, createdFrom, createdTo, statusIds, assigneeIds, tagIds, cities, onMap, words } = criteria;
   if (box !== undefined || onMap === true) {

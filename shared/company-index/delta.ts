@@ -1,4 +1,4 @@
-/** Unflushed entries as the table holds them: one slim, immutable row per write, in one partition with the head. */
+/** The delta of the index: an immutable entry for each write that no flush has moved into a segment yet. */
 import * as z from "zod/mini";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
@@ -7,28 +7,28 @@ import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Everything a read of the index asks the table for when its segments are in memory. */
+/** The answer of the one Query that brings a cached index up to date. */
 export interface Unflushed {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
-  /** Keys of all these rows. */
+  /** Keys of all these entries. */
   readonly keys: readonly Key[];
-  /** Sort keys of the entries whose texts stand beside them, and are empty here. */
-  readonly aside: ReadonlySet<string>;
-  /** Of all entries together (`weightOf`). */
+  /** Sort keys of the entries whose texts are in rows of their own. Their texts are empty here. */
+  readonly withLongText: ReadonlySet<string>;
+  /** Sum of `weightOf` over all entries. */
   readonly weight: number;
 }
 
-/** Bytes of the text that an entry holds itself: each list reads it. A longer one stands beside the entry. */
+/** Longest text, in bytes, that an entry contains: each list reads it. A longer text gets a row of its own. */
 const TEXT_BYTES = 256;
-/** An entry of so many bytes, its text included, counts as one for the next flush; a longer one as several. */
+/** An entry of this size, its text included, counts as one towards the next flush; a larger entry counts as several. */
 const ENTRY_BYTES = 1_024;
 
-/** Of an entry's item: the stream's filter knows it by this. */
+/** Type attribute of an entry's item. The filter of the stream selects entries by it. */
 export const DELTA_TYPE = "delta";
 
-/** Created, status, assignee, tags, city, latitude, longitude, text, digits of the phones: short, since each read pays for it. */
+/** Created, status, assignee, tags, city, latitude, longitude, text, phone digits. A tuple without names, because each read pays for its bytes. */
 const Fields = z.tuple([
   z.number(),
   z.nullable(z.number()),
@@ -41,7 +41,7 @@ const Fields = z.tuple([
   z.string(),
 ]);
 
-/** To be written in the transaction of the prospect's own row. */
+/** Belongs into the transaction that writes the prospect's row. */
 export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
   const key = keys.prospectDelta(companyId, entry.id, entry.version);
   if (isTombstone(entry)) return [{ put: { ...key, type: DELTA_TYPE } }];
@@ -57,7 +57,7 @@ export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
   ];
 }
 
-/** To be written in the transaction of the note's own row. */
+/** Belongs into the transaction that writes the note's row. */
 export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
   if (text === null) return [{ put: { ...key, type: DELTA_TYPE } }];
@@ -69,27 +69,31 @@ export function noteDelta(companyId: number, { prospectId, noteId, version, text
   ];
 }
 
-/** Texts first: an entry without its text has been flushed, and is known by that; a text without its entry nobody would find. */
-export async function removeUnflushed(table: Table, companyId: number, { keys: going, aside }: Going): Promise<void> {
-  const texts = going.filter(({ sk }) => aside.has(sk));
+/** Removes the long texts before their entries. An entry without its text is recognised as flushed; no read would find a text without its entry. */
+export async function removeUnflushed(
+  table: Table,
+  companyId: number,
+  { keys: entries, withLongText }: Entries,
+): Promise<void> {
+  const texts = entries.filter(({ sk }) => withLongText.has(sk));
   await table.batchRemove(texts.map(({ sk }) => keys.deltaText(companyId, sk)));
-  await table.batchRemove(going);
+  await table.batchRemove(entries);
 }
 
-type Going = Pick<Unflushed, "keys" | "aside">;
+type Entries = Pick<Unflushed, "keys" | "withLongText">;
 
-/** How much nearer an entry's row brings the next flush. */
+/** The share of an entry in the next flush: 1, or more for a large entry. */
 export function weightOf(row: Item): number {
   const { row: fields = "", note = "", aside = 0 } = Weighed.parse(row);
   return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
 }
 
-/** One Query, strongly consistent. */
+/** One strongly consistent Query. */
 export async function readUnflushed(table: Table, companyId: number): Promise<Unflushed> {
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
   const found: Key[] = [];
-  const aside = new Set<string>();
+  const withLongText = new Set<string>();
   let head = readHead(undefined);
   let weight = 0;
   for await (const item of table.query(keys.index(companyId))) {
@@ -100,11 +104,12 @@ export async function readUnflushed(table: Table, companyId: number): Promise<Un
     const key = keepEntry(item, entries, notes);
     found.push(key);
     weight += weightOf(item);
-    if (item.aside !== undefined) aside.add(key.sk);
+    if (item.aside !== undefined) withLongText.add(key.sk);
   }
-  return { head, entries, notes, keys: found, aside, weight };
+  return { head, entries, notes, keys: found, withLongText, weight };
 }
 
+/** `aside` is the length of the long text, in bytes. */
 const Weighed = z.object({
   row: z.optional(z.string()),
   note: z.optional(z.string()),
@@ -132,7 +137,7 @@ function keepEntry(item: Item, entries: IndexEntry[], notes: NoteEntry[]): Key {
     const [id = 0, version = 0] = ofProspect.slice(1).map(Number);
     entries.push(row === undefined ? { id, version, deleted: true } : { id, version, ...fieldsOf(row) });
   } else {
-    throw new Error(`no unflushed entry has the key ${sk}`);
+    throw new Error(`${sk} is not the key of a delta entry`);
   }
   return { pk, sk };
 }
@@ -145,10 +150,14 @@ function fieldsOf(row: string) {
 
 export interface Filled {
   readonly delta: Delta;
-  /** Entries without their texts: they are being flushed, or were written at this very instant. */
+  /** Entries without their texts: a flush is removing them, or their write is still in progress. */
   readonly missing: number;
 }
 
+/**
+ * A text in a row of its own, under the sort key of its entry, in another partition: lists do not pay for text that only searches read. It
+ * is written with the entry and never changed.
+ */
 interface LongText {
   readonly text: string;
   readonly phoneDigits: string;
@@ -159,7 +168,7 @@ export type LongTexts = ReadonlyMap<string, LongText>;
 
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z._default(z.string(), "") });
 
-/** All that there are, at half the price of a strong read: what it does not find yet is asked for by its key. */
+/** Reads all long texts, eventually consistent, at half the price. Callers read a missing text again by its key. */
 export async function readLongTexts(table: Table, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
@@ -173,27 +182,27 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * The same entries with their texts. `aside`: sort keys of those that have theirs beside them. A flush takes the text away before its
- * entry: an entry without one is left out where the runs have that very version, and counted as missing where they do not.
+ * Adds the long texts to entries; `withLongText` has the sort keys of the entries that need one. A flush removes the text before its entry:
+ * an entry without a text is dropped if the runs have its version, and counts as missing otherwise.
  */
 export async function withTexts(
   table: Table,
   companyId: number,
   { prospects, notes }: Delta,
   runs: Pick<FlushedVersions, "prospectVersions" | "noteVersions">,
-  aside: ReadonlySet<string>,
+  withLongText: ReadonlySet<string>,
   known: LongTexts = new Map(),
 ): Promise<Filled> {
-  if (aside.size === 0) return { delta: { prospects, notes }, missing: 0 };
+  if (withLongText.size === 0) return { delta: { prospects, notes }, missing: 0 };
   const texts = new Map(known);
   const wanted = [...[...prospects.values()].map(skOfProspect), ...[...notes.values()].map(skOfNote)];
-  const left = wanted.filter((sk) => aside.has(sk) && !texts.has(sk));
+  const left = wanted.filter((sk) => withLongText.has(sk) && !texts.has(sk));
   for (const item of await table.batchGet(left.map((sk) => keys.deltaText(companyId, sk)))) keepText(item, texts);
   let missing = 0;
-  /** Undefined: the runs have it. */
+  /** Undefined if the runs have this version. */
   function filled<T extends { readonly version: number }>(entry: T, sk: string, flushed: number): T | undefined {
     const found = texts.get(sk);
-    if (!aside.has(sk) || found !== undefined) return { ...entry, ...found };
+    if (!withLongText.has(sk) || found !== undefined) return { ...entry, ...found };
     if (flushed < entry.version) missing++;
     return undefined;
   }
@@ -206,7 +215,7 @@ export async function withTexts(
   return { delta, missing };
 }
 
-// Sort keys are the same in every company.
+// Sort keys do not depend on the company.
 const skOfProspect = ({ id, version }: IndexEntry): string => keys.prospectDelta(0, id, version).sk;
 const skOfNote = ({ prospectId, noteId, version }: NoteEntry): string =>
   keys.noteDelta(0, prospectId, noteId, version).sk;

@@ -1,10 +1,10 @@
-/** Binary encoding of the index: varints, columns of one field, and compression with a checksum. */
+/** Binary encoding of the index: variable-length integers, columns of one field, and compression with a checksum. */
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** 2^28: below it, an integer fits bit operations on 32 bits with room for one more group of seven. */
+/** 2^28. Smaller integers fit 32-bit operations, with room for seven more bits. */
 const SMALL = 0x10000000;
 
 export class ByteWriter {
@@ -15,7 +15,7 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** A whole number from 0 to 2^53 - 1. */
+  /** A whole number from 0 to 2^53 - 1, as LEB128. */
   integer(value: number): void {
     this.#reserve(8);
     let rest = value;
@@ -30,7 +30,7 @@ export class ByteWriter {
     this.#bytes[this.#length++] = rest;
   }
 
-  /** A whole number between -2^52 and 2^52; small ones of either sign stay short. Throws a RangeError beyond. */
+  /** A whole number between -2^52 and 2^52. Small absolute values stay short. Throws a RangeError beyond. */
   signed(value: number): void {
     if (Math.abs(value) >= 2 ** 52) throw new RangeError(`${value} is beyond 2^52`);
     this.integer(value < 0 ? -2 * value - 1 : 2 * value);
@@ -42,7 +42,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** As they are: the reader must know how many. */
+  /** Writes no length: the reader must know it. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
@@ -63,7 +63,7 @@ export class ByteWriter {
   }
 }
 
-/** Throws a RangeError where the bytes end too soon. */
+/** Throws a RangeError if the bytes end too soon. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -114,13 +114,13 @@ export class ByteReader {
   }
 }
 
-/** A column of few distinct values: each row holds the position of its value among them. */
+/** A dictionary-encoded column: each row holds the position of its value in `values`. */
 export interface Coded<T> {
   readonly values: readonly T[];
   readonly codes: Uint16Array;
 }
 
-/** Whole numbers, each as its distance from the one before. */
+/** Whole numbers, each as the difference to the number before it. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;
   for (const value of values) {
@@ -139,7 +139,7 @@ export function readNumbers(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** `key` tells equal values apart from others; `writeValue` writes one of the distinct values. */
+/** `key` is equal for equal values. `writeValue` writes one distinct value. */
 export function writeCoded<T>(
   into: ByteWriter,
   values: readonly T[],
@@ -156,7 +156,7 @@ export function writeCoded<T>(
   });
   into.integer(distinct.length);
   for (const value of distinct) writeValue(value);
-  // One value for all rows needs no codes.
+  // A column with one distinct value needs no codes.
   if (distinct.length > 1) for (const code of column) into.integer(code);
 }
 
@@ -167,7 +167,7 @@ export function readCoded<T>(from: ByteReader, count: number, readValue: () => T
   return { values, codes };
 }
 
-/** Decimals of a degree that most coordinates end at: about a centimetre. */
+/** Most coordinates have at most seven decimals, about a centimetre. */
 const SCALE = 1e7;
 
 const scaled = (degrees: number): number | undefined => {
@@ -175,7 +175,7 @@ const scaled = (degrees: number): number | undefined => {
   return Object.is(whole / SCALE, degrees) ? whole : undefined;
 };
 
-/** Degrees exactly as given: decimals as distances from the row before, the few others as they are. `null` stays null. */
+/** Keeps every value exactly: scaled integers as differences to the row before, all other numbers as doubles. Null stays null. */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];
   let previous = 0;
@@ -192,7 +192,7 @@ export function writeDegrees(into: ByteWriter, values: readonly (number | null)[
   }
 }
 
-/** NaN stands for no coordinate. */
+/** NaN means no coordinate. */
 export function readDegrees(from: ByteReader, count: number): Float64Array {
   const values = readNumbers(from, count);
   for (let i = 0; i < count; i++) values[i] = (values[i] ?? 0) / SCALE;
@@ -200,13 +200,13 @@ export function readDegrees(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** Higher levels gain next to nothing on columns and cost a multiple of the time. */
+/** Higher levels save almost nothing on columns and take several times as long. */
 const LEVEL = 9;
 
-/** Decompressed at a time: with the 16 KB that are usual, a segment's texts take half as long again. */
+/** Output buffer of the decompression. The default of 16 KB makes the texts of a segment take half as long again. */
 const CHUNK_BYTES = 128 * 1024;
 
-/** The index cannot be read: a part of it is missing or damaged. The rows of the prospects are not affected. */
+/** A part of the index is missing or damaged. The rows of the prospects are not affected. */
 export class IndexUnreadable extends Error {
   override name = "IndexUnreadable";
 }
@@ -216,7 +216,7 @@ export const compress = (bytes: Uint8Array): Uint8Array =>
     params: { [constants.ZSTD_c_compressionLevel]: LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
   });
 
-/** What `read` makes of the bytes. Throws IndexUnreadable where they are damaged; `label` says which they are. */
+/** Decompresses and passes the bytes to `read`. Throws IndexUnreadable with the label if they are damaged. */
 export function decompress<T>(label: string, compressed: Uint8Array, read: (bytes: Uint8Array) => T): T {
   try {
     return read(zstdDecompressSync(compressed, { chunkSize: CHUNK_BYTES }));

@@ -1,19 +1,19 @@
 /**
- * A map's window as stretches of the geohash curve. The rows of a segment lie along the curve, so that those of a stretch are found by
- * halving: only they are compared with the window, not all rows of a segment that its edge crosses.
+ * Geohashes as integers of 52 bits, and the ranges of geohashes that cover a bbox. The rows of a segment are sorted by geohash, so that
+ * binary search finds the rows of a range.
  */
 import ngeohash from "ngeohash";
 import type { Box } from "#shared/company-index/criteria.ts";
 
 export const GEOHASH_BITS = 52;
 
-/** Places along the curve from `from` up to, but not including, `to`. */
+/** Geohashes from `from` up to, but not including, `to`. */
 export interface GeohashRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** A geohash cell: the first bits of the places in it, how many, and its edges. */
+/** A geohash cell: its first bits, how many they are, and its edges. */
 interface Cell {
   readonly geohash: number;
   readonly bits: number;
@@ -22,10 +22,10 @@ interface Cell {
 
 const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
 
-/** Cells across the window's edge, at most. What they hold beyond it is then a sixth of what the window holds, or less. */
+/** Most cells on the edge of a bbox. At this number the cells extend beyond the bbox by at most a sixth of its content. */
 const EDGE_CELLS = 192;
 
-/** In the order of the curve; together they cover the box, and little else. Edges are inside; west may lie east of east. */
+/** Sorted. Together the ranges cover the box and little else. The box includes its edges; its west may be greater than its east. */
 export function geohashRanges(box: Box): GeohashRange[] {
   const inside: Cell[] = [];
   let edge = [EARTH];
@@ -74,7 +74,7 @@ function rangeOf({ geohash, bits }: Cell): GeohashRange {
   return { from: geohash * geohashes, to: (geohash + 1) * geohashes };
 }
 
-/** Neighbours become one. */
+/** Joins adjacent ranges. */
 function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   const long: GeohashRange[] = [];
   for (const { from, to } of ranges) {
@@ -85,6 +85,6 @@ function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   return long;
 }
 
-/** Place along the curve; what is not on the map comes first. */
+/** -1 without coordinates, so that such rows come first. */
 export const geohashAt = (lat: number | null, lng: number | null): number =>
   lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);

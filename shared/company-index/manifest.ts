@@ -1,6 +1,6 @@
 /**
- * The manifest: the runs and segments that make up a company's index at one version of it. It stands in parts: the head lists
- * runs by their ids, and each run has a sheet, written once, that says of which segments it consists.
+ * The manifest lists the runs and segments of one version of a company's index. The head of the index has the ids of the runs; each run has
+ * a run manifest, written once, that lists its segments.
  */
 import * as z from "zod/mini";
 
@@ -13,30 +13,30 @@ import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Of the head, the sheets and the pieces that they lead to. Whatever is written in another way has another number. */
+/** Format of the head, the run manifests and all pieces. Each incompatible change needs a new number. */
 export const INDEX_FORMAT = 1;
 
-/** Throws IndexUnreadable: what a later version of the service has stored must not be taken for something else. */
+/** Throws IndexUnreadable for a format of another release, which this code would misread. */
 export function checkFormat(label: string, format: number): void {
   if (format === INDEX_FORMAT) return;
-  throw new IndexUnreadable(`${label} has format ${format}, and only format ${INDEX_FORMAT} is known here`);
+  throw new IndexUnreadable(`${label} has format ${format}, and only format ${INDEX_FORMAT} is supported`);
 }
 
-/** How many items of the table a piece of the index takes; 0: there is nothing of it. */
+/** Number of items that a piece has in the table; 0 if the piece is empty. */
 const Parts = z.int();
 
 export const SegmentEntry = z.object({
   id: z.string(),
   rows: z.int(),
   parts: z.object({ main: Parts, geo: Parts, text: Parts }),
-  /** Stored size of all its parts. */
+  /** Stored size of all parts. */
   bytes: z.int(),
   zone: Zone,
 });
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
 const Content = z.object({
-  /** Rows of its segments, dead ones included. */
+  /** Rows of all segments, including rows that newer runs replace. */
   rows: z.int(),
   overrides: Parts,
   looseNotes: Parts,
@@ -45,22 +45,22 @@ const Content = z.object({
 
 export interface Run extends z.infer<typeof Content> {
   readonly id: string;
-  /** Overrides that are few: they stand in the sheet and take no part of their own. */
+  /** The version overrides of the run, if they are small: then they are in the run manifest and not in an item of their own. */
   readonly fewOverrides?: Uint8Array | undefined;
 }
 
-/** Oldest first: a run's place is its age. */
+/** Oldest first: the position of a run is its age. */
 export interface Manifest {
   readonly runs: readonly Run[];
 }
 
-/** What stands in the table for a run, beside its pieces. */
+/** The item that describes a run. The item type is `runSheet`. */
 export interface RunManifest {
   readonly runId: string;
   readonly format: number;
-  /** When the run took the place of others, in milliseconds since the epoch. */
+  /** When the run was published, in milliseconds since the epoch. */
   readonly at: number;
-  /** Ids of the runs whose place it took. */
+  /** Ids of the runs that it replaced. */
   readonly replaced: readonly string[];
   readonly bytes: Uint8Array;
   readonly fewOverrides: Uint8Array | undefined;
@@ -72,56 +72,56 @@ export function runManifestOf(run: Run, at: number, replaced: readonly string[])
   return { runId: id, format: INDEX_FORMAT, at, replaced, bytes, fewOverrides };
 }
 
-/** Throws IndexUnreadable where it is damaged, or of a format that is not known. */
+/** Throws IndexUnreadable if the run manifest is damaged or has an unknown format. */
 export function runOf(companyId: number, { runId, format, bytes, fewOverrides }: RunManifest): Run {
-  const label = `the sheet of run ${runId} of company ${companyId}`;
+  const label = `the manifest of run ${runId} of company ${companyId}`;
   checkFormat(label, format);
   const content = decompress(label, bytes, (json) => Content.parse(JSON.parse(Buffer.from(json).toString())));
   return { id: runId, ...content, fewOverrides };
 }
 
-/** Of the head's item. */
+/** Type attribute of the head's item. */
 export const HEAD_TYPE = "indexHead";
 
 const Head = z.object({
-  /** Counts the changes of the index; 0: there is none yet. */
+  /** Counts the changes of the index; 0 means that no index exists yet. */
   version: z._default(z.int(), 0),
-  /** Ids of the runs that hold, oldest first: each has a sheet. */
+  /** Ids of the current runs, oldest first. */
   manifest: z._default(z.array(z.string()), []),
-  /** Counts the changes of the company's names. Written by those changes alone. */
+  /** Counts the changes of statuses, tags and users. Only those changes write it. */
   dictionaryVersion: z._default(z.int(), 0),
-  /** Until then (milliseconds since the epoch) no runs are merged, for a rebuild is about to replace those that there are. */
+  /** End of the compaction lock, in milliseconds since the epoch. The stored attribute keeps this name. */
   mergesRestUntil: z._default(z.int(), 0),
-  /** The rebuild that merges rest for. */
+  /** The rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
 });
 export type Head = z.infer<typeof Head>;
 
 const Stored = z.object({ format: z._default(z.int(), INDEX_FORMAT) });
 
-/** Throws IndexUnreadable where a later version of the service has written it. */
+/** Throws IndexUnreadable if a later release wrote the head. */
 export function readHead(item: Item | undefined): Head {
   checkFormat("the head of the index", Stored.parse(item ?? {}).format);
   return Head.parse(item ?? {});
 }
 
-/** A read of the index learns thereby whether the names that it has in memory still hold. */
+/** A read of the index learns from the head whether the names in memory are current. */
 export const namesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** Holds as long as nobody has moved the head since it was read. */
+/** Holds as long as no process has moved the head since it was read. */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
-/** Makes a move of the head, and maybe what goes with it: the move is the first of the writes. */
+/** Writes the move of the head, and maybe other items in the same transaction. The move must be the first write. */
 export type Commit = (move: Write) => Promise<unknown>;
 
 /**
- * Gives undefined when it is done, else the head as it stands: somebody else moved it first, or this very move was done,
- * its reply lost, and others have moved the head since. Writes no more than version and manifest: what else stands in the
- * head, others change at the same time.
+ * Returns undefined after the move, else the current head. Another process may have moved the head first; or this move succeeded, its reply
+ * was lost, and later moves followed. Writes only version and manifest, because other processes change the other attributes at the same
+ * time.
  */
 export async function moveHead(
   table: Table,
@@ -151,7 +151,7 @@ const RunManifestItem = z.object({
   fewOverrides: z.optional(z.instanceof(Uint8Array)),
 });
 
-/** By the ids of their runs. */
+/** By run id. */
 export type RunManifests = ReadonlyMap<string, RunManifest>;
 
 export const runManifestItem = (companyId: number, { runId, fewOverrides, ...rest }: RunManifest): Key & Item => ({
@@ -161,13 +161,13 @@ export const runManifestItem = (companyId: number, { runId, fewOverrides, ...res
   ...(fewOverrides !== undefined && { fewOverrides }),
 });
 
-/** Whatever its format is, these fields are in it. */
+/** All formats have these fields. */
 function runManifestIn(item: Item): RunManifest {
   const { sk, fewOverrides, ...rest } = RunManifestItem.parse(item);
   return { runId: sk, ...rest, fewOverrides };
 }
 
-/** All that there are: of the runs that hold, of those that they have replaced lately, and of some that never came to hold. */
+/** All run manifests of the company: of current runs, of runs that were replaced recently, and of runs that were never published. */
 export async function readRunManifests(
   table: Table,
   companyId: number,
@@ -181,16 +181,13 @@ export async function readRunManifests(
   return runManifests;
 }
 
-/** What is known already when a manifest is read. */
+/** Run manifests and runs that the caller already has. */
 export interface AtHand {
   readonly runManifests?: RunManifests | undefined;
   readonly known?: readonly Run[];
 }
 
-/**
- * The runs with these ids: what is not at hand is read. Throws IndexUnreadable where a sheet is missing, damaged, or of a
- * format that is not known.
- */
+/** Reads the runs that the caller does not have. Throws IndexUnreadable if a run manifest is missing, damaged, or of an unknown format. */
 export async function readManifest(
   table: Table,
   companyId: number,
@@ -199,7 +196,7 @@ export async function readManifest(
 ): Promise<Manifest> {
   const runs = new Map(known.map((run) => [run.id, run]));
   const isAtHand = (id: string): boolean => runs.has(id) || runManifests.has(id);
-  // A damaged head may name a run twice, and a batch may not.
+  // A damaged head may contain an id twice; a batch must not.
   const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runManifest(companyId, id));
   const items = wanted.length === 0 ? [] : await table.batchGet(wanted);
   const read = new Map(items.map(runManifestIn).map((runManifest) => [runManifest.runId, runManifest]));
@@ -209,5 +206,5 @@ export async function readManifest(
 }
 
 function noRunManifest(companyId: number, runId: string): never {
-  throw new IndexUnreadable(`the index of company ${companyId} lacks the sheet of run ${runId}`);
+  throw new IndexUnreadable(`the index of company ${companyId} lacks the manifest of run ${runId}`);
 }

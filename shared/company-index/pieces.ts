@@ -1,4 +1,4 @@
-/** Pieces of the index in the table: bytes cut into items, never changed once they are written. */
+/** Pieces of the index in the table: immutable bytes, cut into items. */
 
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -11,13 +11,13 @@ import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Below DynamoDB's 400 KB for an item. */
+/** Below DynamoDB's limit of 400 KB an item. */
 const PART_BYTES = 380_000;
 
-/** 72 random bits: no two pieces share an id, so none is ever written over. */
+/** 72 random bits. Two pieces never share an id, so that no piece is overwritten. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
-/** What belongs to a segment or a run under one name. */
+/** A named part of a segment or a run. */
 export interface Piece {
   /** Id of the segment or run. */
   readonly owner: string;
@@ -46,8 +46,8 @@ const keysOf = (companyId: number, { owner, name, parts }: Piece): Key[] =>
 const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
 /**
- * The bytes of each piece, in the order asked: one round. Pieces never change, so that an eventual read is as good as any; what
- * it does not find yet is asked for again. Throws IndexUnreadable where a part is missing.
+ * Reads the pieces in one round and returns their bytes in the given order. Eventually consistent reads suffice, because pieces are
+ * immutable; parts that such a read misses are read again. Throws IndexUnreadable if a part is missing.
  */
 export async function readPieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
@@ -71,13 +71,13 @@ function missing(companyId: number, { owner, name }: Piece): never {
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
 
-/** A damaged manifest may name a piece twice, and a batch may not. */
+/** A damaged manifest may contain a piece twice; a batch must not. */
 export function removePieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> {
   const going = new Map(pieces.flatMap((piece) => keysOf(companyId, piece)).map((key) => [nameOf(key), key]));
   return table.batchRemove([...going.values()]);
 }
 
-/** Everything that these runs lead to. */
+/** All pieces of these runs. */
 export const piecesOf = ({ runs }: Manifest): Piece[] =>
   runs.flatMap(({ id, overrides, looseNotes, segments }) => [
     { owner: id, name: "overrides", parts: overrides },
@@ -88,6 +88,7 @@ export const piecesOf = ({ runs }: Manifest): Piece[] =>
 export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
+/** The data of a run beside its segments: version overrides, and notes whose prospects are in other runs. */
 export interface RunOverrides {
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
@@ -95,7 +96,7 @@ export interface RunOverrides {
 
 export const noRunOverrides: RunOverrides = { overrides: noOverrides, looseNotes: [] };
 
-/** Of each run, in one round. */
+/** One round for all runs. */
 export async function readRunOverrides(table: Table, companyId: number, runs: readonly Run[]): Promise<RunOverrides[]> {
   const pieces = runs.flatMap(({ id, overrides, looseNotes }) => [
     { owner: id, name: "overrides", parts: overrides },
@@ -113,11 +114,11 @@ const runOverridesOf = (run: Run, overrides: Uint8Array | undefined, notes: Uint
   looseNotes: notes === undefined || run.looseNotes === 0 ? [] : decodeNotes(`notes of ${run.id}`, notes),
 });
 
-/** Those that stand in the run's sheet. */
+/** Overrides that are stored in the run manifest. */
 export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
-/** Each call of what it gives decodes a segment anew: only its compressed bytes stay in memory. */
+/** Each call of a result decodes its segment again: only compressed bytes stay in memory. */
 export async function readSegments(
   table: Table,
   companyId: number,
@@ -133,7 +134,7 @@ export async function readSegments(
   return segments.map(({ id }, i) => {
     const [main, geo, text] = bytes.slice(3 * i);
     if (main === undefined || geo === undefined || text === undefined)
-      throw new Error("fewer pieces than were asked for");
+      throw new Error("a read returned fewer pieces than requested");
     return () => columnsOf(id, { main, geo, text });
   });
 }

@@ -1,6 +1,6 @@
-/** The records of a company as the index knows them, and the reads that a rebuild needs of their owner. */
+/** The records of a company as the index stores them, and the reads that a rebuild needs. */
 
-/** Versions decide: of two entries of the same prospect the one with the higher version holds, in whatever order they come. */
+/** The searchable fields of a prospect. Of two entries with the same id the higher version counts, in whatever order they arrive. */
 export interface IndexRow {
   readonly id: number;
   /** Version of the prospect's row. */
@@ -10,17 +10,17 @@ export interface IndexRow {
   readonly statusId: number | null;
   readonly assignedToUserId: number | null;
   readonly tagIds: readonly number[];
-  /** Folded: trimmed, in lower case. */
+  /** Trimmed and caseless. */
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
-  /** All texts that a search looks into but the notes, without case, one per line. */
+  /** All texts that a search covers, except notes: caseless, one per line. */
   readonly text: string;
   /** The digits of both phones, one phone per line. */
   readonly phoneDigits: string;
 }
 
-/** The prospect is deleted: hides every lower version of its row. */
+/** A deleted prospect: hides all lower versions of its row. */
 export interface Tombstone {
   readonly id: number;
   readonly version: number;
@@ -31,7 +31,7 @@ export type IndexEntry = IndexRow | Tombstone;
 
 export const isTombstone = (entry: IndexEntry): entry is Tombstone => "deleted" in entry;
 
-/** A note's text as the search sees it, without case. */
+/** The text of a note, caseless. */
 export interface NoteText {
   readonly prospectId: number;
   readonly noteId: number;
@@ -39,10 +39,10 @@ export interface NoteText {
   readonly text: string;
 }
 
-/** What became of a note: `null` when it is deleted. Versions decide here too. */
+/** A note as it was written; null if it was deleted. The higher version counts here too. */
 export type NoteEntry = Omit<NoteText, "text"> & { readonly text: string | null };
 
-/** A note and where its row stands. */
+/** A note and its prospect. */
 export interface NoteRef {
   readonly prospectId: number;
   readonly noteId: number;
@@ -50,14 +50,14 @@ export interface NoteRef {
 
 export interface SomeRecords {
   readonly prospects: readonly IndexEntry[];
-  /** Those of deleted prospects included; a deleted note is not there any more. */
+  /** Includes notes of deleted prospects. Deleted notes have no row. */
   readonly notes: readonly NoteText[];
 }
 
 /** All reads are strongly consistent. */
 export interface Records {
-  /** Every prospect whose row stands when the reading begins, deleted ones included, each with all its notes in one piece. */
+  /** Every prospect that has a row when the read begins, deleted prospects included. All notes of a prospect are in the same result. */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
-  /** These, as far as they have rows. */
+  /** Records without a row are left out. */
   readSome(companyId: number, prospects: readonly number[], notes: readonly NoteRef[]): Promise<SomeRecords>;
 }

@@ -1,6 +1,6 @@
 /**
- * Segments: up to 4 096 rows near each other on the map, as columns. A segment is never changed. Its columns come in groups,
- * so that a read loads only what its filters look at.
+ * Segments: up to 4 096 rows that are close to each other on the map, stored as columns. Segments are immutable. Column groups allow a read
+ * to load only the columns that its filters use.
  */
 import {
   ByteReader,
@@ -17,7 +17,7 @@ import {
 } from "#shared/company-index/encoding.ts";
 import type { IndexRow, NoteText } from "#shared/company-index/record.ts";
 
-/** A row with its notes, as far as they are known where the segment is made. */
+/** A row, and those of its notes that the writer of the segment knows. */
 export interface RowWithNotes {
   readonly row: IndexRow;
   readonly notes: readonly NoteText[];
@@ -38,23 +38,23 @@ export interface MainColumns {
   readonly tagIds: Coded<readonly number[]>;
 }
 
-/** Degrees; NaN where there is none. */
+/** Degrees; NaN without a coordinate. */
 export interface GeoColumns {
   readonly lat: Float64Array;
   readonly lng: Float64Array;
 }
 
-/** All texts in one stretch of UTF-8, each ended by a line break: an entry is a row's own text or one of its notes. */
+/** All texts of the segment as one piece of UTF-8, each followed by a line break. A text is a row's own text or one of its notes. */
 export interface TextColumns {
   readonly bytes: Buffer;
-  /** Where each entry begins; one more at the end. */
+  /** Start of each text, and the end of the last one. */
   readonly starts: Uint32Array;
   readonly rowOf: Uint16Array;
-  /** 0: the row's own text. */
+  /** 0 for the row's own text. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   readonly digits: Buffer;
-  /** Where each row's phone digits begin; one more at the end. */
+  /** Start of each row's phone digits, and the end of the last ones. */
   readonly digitStarts: Uint32Array;
 }
 
@@ -88,7 +88,7 @@ function encodeMain(rows: readonly IndexRow[]): Uint8Array {
   writeNumbers(into, column(rows, "createdAt"));
   writeCoded(into, column(rows, "statusId"), (id) => id, idOrNull);
   writeCoded(into, column(rows, "assignedToUserId"), (id) => id, idOrNull);
-  // A city is written with a mark before it: the empty text is a city too.
+  // A leading `=` distinguishes the empty city from no city.
   writeCoded(
     into,
     column(rows, "city"),
@@ -192,7 +192,7 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
     return { bytes: texts, starts, rowOf, noteIds, noteVersions, digits: digits.bytes, digitStarts: digits.starts };
   });
 
-/** Lengths first, then all texts, each ended by a line break: no search word crosses one. */
+/** All lengths, then all texts, each followed by a line break. No search word contains a line break, so that none matches across two texts. */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
   const encoded = texts.map((text) => Buffer.from(`${text}\n`));
   for (const { length } of encoded) into.integer(length);
@@ -212,7 +212,7 @@ export function readTexts(from: ByteReader, count: number): { bytes: Buffer; sta
 const column = <K extends keyof IndexRow>(rows: readonly IndexRow[], field: K): IndexRow[K][] =>
   rows.map((row) => row[field]);
 
-/** Row by row in the segment's order, with the notes that stand in it. */
+/** The rows in stored order, each with the notes that are stored with it. */
 export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithNotes> {
   let entry = 0;
   for (let row = 0; row < main.count; row++) {
@@ -242,7 +242,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
   }
 }
 
-/** Without the line break at its end. */
+/** Without the line break at the end. */
 const textOf = ({ bytes, starts }: TextColumns, entry: number): string =>
   bytes.toString("utf8", starts[entry], (starts[entry + 1] ?? 1) - 1);
 

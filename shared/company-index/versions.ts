@@ -1,4 +1,4 @@
-/** Versions decide: which version of each record is the newest, in the runs of the index and among the unflushed entries. */
+/** Finds the newest version of each record among the runs of the index and the unflushed entries. */
 import {
   ByteReader,
   ByteWriter,
@@ -12,6 +12,7 @@ import { readTexts, writeTexts } from "#shared/company-index/segment.ts";
 
 const EMPTY = 0;
 
+/** The newest version of each record. Open addressing in typed arrays: a million records take 26 MB. */
 export class NewestVersions {
   #ids = new Float64Array(64);
   #versions = new Float64Array(64);
@@ -22,7 +23,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** `age` orders runs: the later one is the higher one, and holds where versions are equal. */
+  /** A higher `age` means a newer run. It decides between equal versions. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -36,13 +37,13 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** A newer one is known than the one of this version in the run of this age. */
+  /** Whether a newer entry exists than this version in the run of this age. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
   }
 
-  /** The newest one of the record; 0 where none is known. */
+  /** The newest version of the record; 0 if the record is unknown. */
   versionOf(id: number): number {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id ? (this.#versions[slot] ?? 0) : 0;
@@ -56,7 +57,7 @@ export class NewestVersions {
 
   #slotOf(id: number): number {
     const mask = this.#ids.length - 1;
-    // Multiplicative hashing of both halves: neighbouring ids must not fill neighbouring slots.
+    // Multiplicative hash of both halves, so that consecutive ids do not fill consecutive slots.
     let slot = (Math.imul(id % 0x100000000, 0x9e3779b1) ^ Math.imul(id / 0x100000000, 0x85ebca6b)) >>> 7;
     for (slot &= mask; this.#ids[slot] !== EMPTY && this.#ids[slot] !== id; slot = (slot + 1) & mask);
     return slot;
@@ -80,13 +81,13 @@ export class NewestVersions {
 const isOlder = (version: number, age: number, thanVersion: number, thanAge: number): boolean =>
   version < thanVersion || (version === thanVersion && age < thanAge);
 
-/** Records and their versions, side by side. */
+/** Ids and versions of records, in parallel arrays. */
 export interface Versions {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
 }
 
-/** What makes older versions elsewhere dead: all rows, tombstones and notes of a run that is not the oldest. */
+/** Version overrides: each run except the oldest lists the versions of all its rows, tombstones and notes. Lower versions in older runs are dead. */
 export interface Overrides {
   readonly prospects: Versions;
   readonly notes: Versions;
@@ -156,31 +157,31 @@ export const decodeNotes = (label: string, compressed: Uint8Array): NoteText[] =
     }));
   });
 
-/** Takes the versions of a run of this age into account. */
+/** Adds the versions of a run of this age. */
 export function addAll(into: NewestVersions, { ids, versions }: Versions, age: number): void {
   for (const [i, id] of ids.entries()) into.add(id, versions[i] ?? 0, age);
 }
 
-/** Of each prospect and note that has unflushed entries, the newest. */
+/** The newest unflushed entry of each prospect and note. */
 export interface Delta {
   readonly prospects: ReadonlyMap<number, IndexEntry>;
   readonly notes: ReadonlyMap<number, NoteEntry>;
 }
 
-/** A note that stands in a run without its prospect. */
+/** A note that is stored in a run without its prospect. */
 export interface LooseNote extends NoteText {
-  /** Of its run. */
+  /** Age of its run. */
   readonly age: number;
 }
 
-/** What the runs of one version of the index know beside their segments. */
+/** The newest flushed version of each record, and the loose notes of all runs. */
 export interface FlushedVersions {
   readonly prospectVersions: NewestVersions;
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
 }
 
-/** Oldest first. */
+/** Runs with the oldest first. */
 export function flushedVersions(
   runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
 ): FlushedVersions {
@@ -196,8 +197,8 @@ export function flushedVersions(
 }
 
 /**
- * The newest entry of each record. One that was flushed a moment ago stands in both places with the same version: then the
- * unflushed one holds. One that is older than what is flushed is a remainder, and is left out.
+ * The newest entry of each record. If a run has the same version, the unflushed entry counts. An entry that is older than the runs is left
+ * over from an earlier flush, and is dropped.
  */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,

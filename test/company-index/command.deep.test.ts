@@ -69,7 +69,7 @@ test("verifies and rebuilds; faults end it with 1, wrong usage and an unknown co
   expect(wrong.stderr).toContain("usage: npm run index -- verify|rebuild --company N");
   expect(unknown.stderr).toContain("there is no company 999999999");
 
-  const mended = "8 prospects, 1 notes, 1 segments, in place of 2 runs; 0 newer runs stay\n";
+  const mended = "8 prospects, 1 notes, 1 segments, replaced 2 runs; 0 newer runs stay\n";
   expect(await run("rebuild", "--company", N)).toMatchObject({ stdout: `company ${N}: ${mended}`, code: 0 });
   expect(await run("verify", "--company", N)).toMatchObject({ code: 0 });
 });

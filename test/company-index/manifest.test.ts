@@ -298,7 +298,7 @@ describe("what a later version of the service has stored", () => {
       await db.direct.batchPut([item]);
       await writeSome(company, ids, 1);
       const told =
-        /the (head of the index|sheet of run \S+ of company \d+) has format 2, and only format 1 is known here/;
+        /the (head of the index|manifest of run \S+ of company \d+) has format 2, and only format 1 is supported/;
       const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(told) };
       await expect(company.expectListsExact()).rejects.toMatchObject(unreadable);
       await expect(flushAll(company)).rejects.toMatchObject(unreadable);

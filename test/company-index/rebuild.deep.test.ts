@@ -234,7 +234,7 @@ describe("of two rebuilds", () => {
       const outcome = await rebuildOf(company, db.table).catch((error: unknown) => error);
       db.plan(() => pass);
       expect(outcome).toBeInstanceOf(RebuildRefused);
-      expect(String(outcome)).toContain("another rebuild or a merge was faster");
+      expect(String(outcome)).toContain("another rebuild or a merge has already replaced the old runs");
       const { head } = await readUnflushed(db.direct, company.id);
       const runManifests = await readRunManifests(db.direct, company.id, "strong");
       const known = [...head.manifest, ...retiredIn(head.manifest, runManifests).keys()];

@@ -1,7 +1,7 @@
 /** Law: a rebuilt run lists the versions of exactly those records that an entry or a staying run speaks of. */
 import { expect, test } from "vitest";
 import { noRunOverrides } from "#shared/company-index/pieces.ts";
-import { versionsToList } from "#shared/company-index/repair/rebuild.ts";
+import { overridesToList } from "#shared/company-index/repair/rebuild.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 
 function versions(...known: [id: number, version: number][]): NewestVersions {
@@ -21,7 +21,7 @@ test("what was unflushed at the beginning, what is now, and what newer runs list
     ],
     runOverrides: [{ ...noRunOverrides, overrides: { prospects: listed(3, 99), notes: listed(13, 98) } }],
   };
-  expect(versionsToList(known, others, new Set())).toEqual({
+  expect(overridesToList(known, others, new Set())).toEqual({
     prospects: [
       { id: 1, version: 5 },
       { id: 2, version: 6 },
@@ -37,5 +37,5 @@ test("what was unflushed at the beginning, what is now, and what newer runs list
 
 test("a note that is gone is listed as its deletion was, after the newest that is said of it", () => {
   const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], runOverrides: [] };
-  expect(versionsToList(known, others, new Set([21])).notes).toMatchObject([{ id: 21, version: 4 }]);
+  expect(overridesToList(known, others, new Set([21])).notes).toMatchObject([{ id: 21, version: 4 }]);
 });

@@ -60,20 +60,20 @@ const damages: Damage[] = [
   ],
   [
     "the sheet of a run is damaged",
-    "the sheet of run \\S+ of company \\d+ is damaged",
+    "the manifest of run \\S+ of company \\d+ is damaged",
     (i) => corrupt(i, keys.runManifest(i.companyId, i.oldest.id)),
   ],
   [
     "the sheet of a run is missing",
-    "lacks the sheet of run",
+    "lacks the manifest of run",
     (i) => i.table.batchRemove([keys.runManifest(i.companyId, i.newest.id)]),
   ],
   [
     "the sheet of a run has a format that is not known",
-    "the sheet of run \\S+ of company \\d+ has format 9, and only format 1 is known here",
+    "the manifest of run \\S+ of company \\d+ has format 9, and only format 1 is supported",
     (i) => i.table.batchPut([{ ...runManifestItem(i.companyId, runManifestOf(i.oldest, 0, [])), format: 9 }]),
   ],
-  ["the head names a run twice", "names \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.runs])],
+  ["the head names a run twice", "contains \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.runs])],
   [
     "a row is lost",
     "prospect {f} is missing from the index",
@@ -81,17 +81,17 @@ const damages: Damage[] = [
   ],
   [
     "rows are doubled",
-    "prospect {f} stands 2 times in the index",
+    "prospect {f} is in the index 2 times",
     (i) => putManifest(i, [...i.manifest.runs, { ...i.oldest, id: "copy", fewOverrides: undefined, looseNotes: 0 }]),
   ],
   [
     "a row is doubled within its segment",
-    "prospect {f} stands 2 times in the index",
+    "prospect {f} is in the index 2 times",
     (i, { ids }) => rewriteRows(i, (rows) => rows.flatMap((one) => (one.row.id === ids[5] ? [one, one] : [one]))),
   ],
   [
     "a row has another content",
-    "prospect {f} has another content",
+    "prospect {f} has different content",
     (i, { ids }) =>
       rewriteRows(
         i,
@@ -122,7 +122,7 @@ const damages: Damage[] = [
   ],
   [
     "a deleted prospect is live",
-    "prospect {d} is deleted and stands in the index",
+    "prospect {d} is deleted but still in the index",
     (i, { ids }) =>
       rewriteAside(i, (aside) => ({ ...aside, prospects: aside.prospects.filter(({ id }) => id !== ids[3]) })),
   ],
@@ -155,12 +155,12 @@ const damages: Damage[] = [
   ],
   [
     "a manifest counts wrong",
-    "is said to hold 99 rows",
+    "claims 99 rows",
     (i) => putManifest(i, [{ ...i.oldest, segments: [{ ...i.segment, rows: 99 }] }, ...i.manifest.runs.slice(1)]),
   ],
   [
     "a run counts wrong",
-    "is said to hold 99 rows",
+    "claims 99 rows",
     (i) => putManifest(i, [{ ...i.oldest, rows: 99 }, ...i.manifest.runs.slice(1)]),
   ],
   ...zoneDamages(),
@@ -226,7 +226,7 @@ describe("a check", () => {
     await db.direct.batchRemove((await readUnflushed(db.direct, company.id)).keys);
     expect((await verify(company)).faults.toSorted()).toEqual(
       [
-        `prospect ${ids[0]} is deleted and stands in the index`,
+        `prospect ${ids[0]} is deleted but still in the index`,
         `prospect ${ids[1]} has version 1 in the index and 2 in its row`,
         `prospect ${created} is missing from the index`,
       ].sort(),

@@ -93,11 +93,11 @@ test("rows and notes are told apart, before the words are made and after", () =>
         });
         return [...found].sort();
       };
-      expect(segment.waiting).toBe(0);
+      expect(segment.unindexedBytes).toBe(0);
       expect(search()).toEqual(expected.toSorted());
-      expect(segment.waiting).toBeGreaterThan(0);
+      expect(segment.unindexedBytes).toBeGreaterThan(0);
       segment.makeWords();
-      expect(segment.waiting).toBe(0);
+      expect(segment.unindexedBytes).toBe(0);
       expect(search()).toEqual(expected.toSorted());
     }),
     { numRuns: 500 },

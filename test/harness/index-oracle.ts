@@ -66,7 +66,7 @@ export async function readContents(table: Table, companyId: number): Promise<Con
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const known = flushedVersions(runOverrides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
-  const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed.aside);
+  const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed.withLongText);
   if (missing > 0) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);
   const rows = new Map<number, IndexRow[]>();
   const notes = new Map<number, NoteText[]>();

@@ -1,4 +1,4 @@
-/** Reads of the company index: one strongly consistent Query, with the segments kept in memory from read to read. */
+/** Reads of the company index: one strongly consistent Query for each read, and segments that stay in memory between reads. */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -10,55 +10,61 @@ import { newestUnflushed } from "#shared/company-index/versions.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** The memory that functions have unless it is set otherwise: for processes that are no functions. */
+/** Assumed memory of a process that is no Lambda function. */
 const USUAL_MB = 1_024;
 
-/** Reads of an index with a missing or damaged piece: a merge may have replaced the piece. A piece that is really missing stays missing. */
+/**
+ * Reads of an index with a missing or damaged piece. The piece may belong to a run that was replaced meanwhile; a later read then uses the
+ * new run.
+ */
 const UNREADABLE_TRIES = 3;
-/** Snapshots that one `find` takes while flushes take the texts of its entries away. */
+/** Snapshots that one `find` takes if flushes keep removing texts that it needs. */
 const SNAPSHOT_TRIES = 10;
 
-/** The snapshot has outlived the rows or texts that it refers to: take a later one. */
+/** The rows or texts that a snapshot refers to have changed: the reader must take a later snapshot. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A company's index as it was at one instant after its read began. */
+/** A company's index as it was at one instant after the read began. */
 export interface IndexSnapshot {
-  /** Names of this version, or of a later one, belong to the matches. */
+  /** The matches need names of this version or a later one. */
   readonly dictionaryVersion: number;
   /** Exact. Throws IndexUnreadable. */
   find(criteria: Criteria): Promise<Matches | StaleSnapshot>;
 }
 
 export interface SnapshotOptions {
-  /** The criteria will hold words. Long texts of unflushed entries then come in the same round if the last snapshot had any, else in one more. */
+  /**
+   * The criteria will contain words. The long texts of unflushed entries then come in the same round if the last snapshot had any, else in
+   * another round.
+   */
   readonly searches?: boolean;
 }
 
-/** A reader's names of statuses, tags and users: those in memory, and those in the table. */
+/** Names of statuses, tags and users: those in memory, and those in the table. */
 export interface NamesSource<Names extends { readonly version: number }> {
   readonly recent: () => Promise<Names>;
   readonly fresh: () => Promise<Names>;
 }
 
 export interface Found<Names> {
-  /** As current as the matches. */
+  /** At least as recent as the snapshot. */
   readonly names: Names;
   readonly criteria: Criteria;
   readonly matches: Matches;
 }
 
 export interface CompanyIndex {
-  /** Memory that the cached segments take, as the cache counts it. */
+  /** Memory of the cached segments, as the cache estimates it. */
   readonly cachedBytes: number;
   /** Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Takes snapshots until one is not stale. Recent names are read at the same time as the index. Throws IndexUnreadable and, after
-   * many stale snapshots, TableBusy.
+   * Takes snapshots until one is not stale. Reads the recent names and the index at the same time. Throws IndexUnreadable, and TableBusy
+   * after too many stale snapshots.
    */
   find<Names extends { readonly version: number }>(
     companyId: number,
@@ -70,7 +76,7 @@ export interface CompanyIndex {
 
 const opened = new WeakMap<Table, CompanyIndex>();
 
-/** One index per table of a warm function. */
+/** One index per table, shared by all invocations of a warm function. */
 export function companyIndex(table: Table): CompanyIndex {
   const known = opened.get(table) ?? openCompanyIndex(table);
   opened.set(table, known);
@@ -83,7 +89,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
   /** In the order of their last use. */
   const cache = new Map<number, LoadedIndex>();
 
-  /** Companies of which the last look saw texts beside entries: mostly there are none, and a look for them costs half a unit. */
+  /** Companies whose last snapshot had long texts. Most have none, and a read of them costs half a unit. */
   const haveLongTexts = new Set<number>();
 
   function cachedBytes(): number {
@@ -97,7 +103,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
     let excess = cachedBytes() - cacheBytes;
-    // Texts take three quarters of a company's memory, and lists and maps do without them: they go before any columns do.
+    // Texts take three quarters of a company's memory, and lists and maps do not need them: drop them before any other columns.
     for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
     for (const [oldest, snapshot] of others) {
       if (excess <= 0) break;
@@ -112,13 +118,13 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     runManifests: RunManifests | undefined,
   ): Promise<LoadedIndex> {
     const cached = cache.get(companyId);
-    if (cached?.holds(head.manifest) === true) return cached;
+    if (cached?.consistsOf(head.manifest) === true) return cached;
     const known = cached?.manifest.runs ?? [];
     const manifest = await readManifest(table, companyId, head.manifest, { runManifests, known });
     return new LoadedIndex(companyId, manifest, cached);
   }
 
-  /** A read that knows nothing of the company asks for the head and all run manifests at once. */
+  /** A cold reader requests the head and all run manifests in the same round. */
   async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
     const [unflushed, runManifests, texts] = await Promise.all([
@@ -126,26 +132,26 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
       isCold ? readRunManifests(table, companyId, "eventual") : undefined,
       searches && haveLongTexts.has(companyId) ? readLongTexts(table, companyId) : undefined,
     ]);
-    if (unflushed.aside.size > 0) haveLongTexts.add(companyId);
+    if (unflushed.withLongText.size > 0) haveLongTexts.add(companyId);
     else haveLongTexts.delete(companyId);
     const loaded = await snapshotOf(companyId, unflushed, runManifests);
     return {
       dictionaryVersion: unflushed.head.dictionaryVersion,
       find: async (criteria) => {
-        const leave = loaded.enter();
+        const endRead = loaded.beginRead();
         try {
           await loaded.load(table, criteria);
           remember(companyId, loaded);
           const known = loaded.known(criteria);
           let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
           if (criteria.words.length > 0) {
-            const filled = await withTexts(table, companyId, delta, known, unflushed.aside, texts);
+            const filled = await withTexts(table, companyId, delta, known, unflushed.withLongText, texts);
             if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
             ({ delta } = filled);
           }
           return findMatches(loaded.view(criteria, delta), criteria);
         } finally {
-          leave();
+          endRead();
         }
       },
     };
@@ -186,13 +192,13 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
 }
 
 const MB = 2 ** 20;
-/** Node.js with the code of a function, and what a read of a company with a million prospects needs while it is under way. */
+/** Memory of Node.js, the code of a function, and one running read of a company with a million prospects. */
 const RESERVED_MB = 460;
-/** The rest is lost between allocations, or not collected yet. */
+/** The remaining memory is fragmented or not yet garbage collected. */
 const SHARE = 0.85;
-/** A company of 100 000 with its texts, even where memory is short: with less, each search would read all of them anew. */
+/** A company of 100 000 prospects with its texts. With less, each search would load all texts again. */
 const LEAST_BYTES = 20 * MB;
 
-/** `memoryMb`: of the function, as Lambda says in `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
+/** `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
 export const cacheBytesOf = (memoryMb: number): number =>
   Math.max(LEAST_BYTES, Math.floor((memoryMb - RESERVED_MB) * MB * SHARE));

@@ -1,4 +1,4 @@
-/** One version of a company's index in memory, as far as reads have needed it so far. */
+/** One version of a company's index in memory, as far as reads have needed its pieces. */
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -35,38 +35,38 @@ export class LoadedIndex {
   readonly #dead = new Map<string, Uint8Array | undefined>();
   #bytes: number | undefined;
   #makesWords = false;
-  /** Reads that have begun to load what they look at. */
+  /** Reads in progress. */
   #readers = 0;
   #inView: readonly SegmentInView[] | undefined;
   #runs: FlushedVersions | undefined;
   #runsWithNotes: FlushedVersions | undefined;
 
-  /** Takes over what an earlier version of the same company's index has in memory. */
+  /** Reuses the pieces that an earlier version of the index has in memory. */
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
     if (earlier === undefined) return;
     for (const run of manifest.runs) {
-      carry(earlier.#overrides, this.#overrides, run.id);
-      carry(earlier.#looseNotes, this.#looseNotes, run.id);
-      for (const { id } of run.segments) carry(earlier.#segments, this.#segments, id);
+      reuse(earlier.#overrides, this.#overrides, run.id);
+      reuse(earlier.#looseNotes, this.#looseNotes, run.id);
+      for (const { id } of run.segments) reuse(earlier.#segments, this.#segments, id);
     }
   }
 
-  /** The overrides of a run; those that stand in its sheet are decoded when they are asked for first. */
+  /** Decodes inline overrides at their first use. */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
     this.#overrides.set(run.id, overrides);
     return overrides;
   }
 
-  /** Whether it is of the version that consists of these runs. */
-  holds(manifest: readonly string[]): boolean {
+  /** Whether the index consists of these runs. */
+  consistsOf(manifest: readonly string[]): boolean {
     const { runs } = this.manifest;
     return runs.length === manifest.length && runs.every(({ id }, age) => id === manifest[age]);
   }
 
-  /** As the cache counts them. */
+  /** As the cache estimates it. */
   get bytes(): number {
     this.#bytes ??= this.#countBytes();
     return this.#bytes;
@@ -81,20 +81,20 @@ export class LoadedIndex {
     return bytes;
   }
 
-  /** Nothing is dropped that a read may look at until it calls what this gives. */
-  enter(): () => void {
+  /** Keeps all pieces in memory until the read calls the returned function. */
+  beginRead(): () => void {
     this.#readers++;
     return () => {
       this.#readers--;
     };
   }
 
-  /** Drops what only searches look at, unless a read is under way. Gives how many bytes that were. */
+  /** Drops what only searches need, unless a read is in progress. Returns the number of bytes that it freed. */
   dropTexts(): number {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
     const before = this.bytes;
-    // An earlier version of the index may have the same segments, and be read.
+    // An earlier version of the index may share the segments and still be read.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
     this.#runsWithNotes = undefined;
@@ -103,16 +103,16 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Searches make the words of some texts each: what that takes is counted with the next one. */
-  #expectWords(): void {
+  /** Each search builds the word index of some segments. The next search counts the memory of that. */
+  #countWords(): void {
     const grew = this.#makesWords;
-    this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.waiting > 0);
+    this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
     if (grew || this.#makesWords) this.#bytes = undefined;
   }
 
-  /** Loads what the criteria look at and is not here yet: one round, or none. What has come is decoded while the rest is on its way. */
+  /** Loads the pieces that the criteria need and that are not in memory, in at most one round. Decodes each batch while others are on their way. */
   async load(table: Table, criteria: Criteria): Promise<void> {
-    if (criteria.words.length > 0) this.#expectWords();
+    if (criteria.words.length > 0) this.#countWords();
     const isMore = await loadAll(table, this.#companyId, this.#missing(criteria));
     if (isMore) this.#bytes = undefined;
   }
@@ -133,14 +133,14 @@ export class LoadedIndex {
         };
       }
       for (const entry of segments) {
-        if (this.#isWhole(entry.id, criteria)) continue;
+        if (this.#hasAllColumns(entry.id, criteria)) continue;
         if (searches || canMeet(entry.zone, criteria)) yield* this.#missingOf(entry, criteria);
       }
     }
   }
 
-  /** Whether a segment has all that the criteria may look at. */
-  #isWhole(id: string, criteria: Criteria): boolean {
+  /** Whether a segment has all columns that the criteria can need. */
+  #hasAllColumns(id: string, criteria: Criteria): boolean {
     const loaded = this.#segments.get(id);
     return (
       loaded !== undefined &&
@@ -154,14 +154,14 @@ export class LoadedIndex {
     const loaded = this.#segments.get(id);
     const segment = (): LoadedSegment => {
       const found = this.#segments.get(id);
-      if (found === undefined) throw new Error("a segment's other columns came before its main ones");
+      if (found === undefined) throw new Error("the main columns of a segment must be loaded first");
       return found;
     };
     if (loaded === undefined) {
       yield {
         piece: { owner: id, name: "main", parts: parts.main },
         keep: (bytes, label) => {
-          // Another read may have brought it meanwhile, with more columns.
+          // Another read may have loaded the segment meanwhile, with more columns.
           if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
         },
       };
@@ -184,12 +184,12 @@ export class LoadedIndex {
     }
   }
 
-  /** What the runs know, after `load` with the criteria. */
+  /** Needs a `load` with the same criteria before. */
   known(criteria: Criteria): FlushedVersions {
     return this.#known(criteria);
   }
 
-  /** What a read sees, after `load` with its criteria. Segments that hold nothing for it may be among the others. */
+  /** The view of one read. Needs a `load` with the same criteria before. May include segments without a match. */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.#known(criteria);
     const flushed = this.#flushed(runs);
@@ -203,7 +203,7 @@ export class LoadedIndex {
     return { ...runs, segments, delta };
   }
 
-  /** All that is loaded, as it is seen where nothing is unflushed: the same for each read until more is loaded. */
+  /** All loaded segments without regard to unflushed entries: shared by all reads until another piece is loaded. */
   #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
     const inView = this.manifest.runs.flatMap((run, age) =>
@@ -216,7 +216,7 @@ export class LoadedIndex {
     return inView;
   }
 
-  /** Loose notes are there once a search has loaded them. */
+  /** Only searches load the loose notes. */
   #known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
       this.#runsWithNotes ??= this.#flushedVersions();
@@ -245,18 +245,18 @@ export class LoadedIndex {
 
 const needsCoordinates = ({ box, onMap }: Criteria): boolean => box !== undefined || onMap === true;
 
-function carry<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string): void {
+function reuse<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string): void {
   const found = from.get(id);
   if (found !== undefined) to.set(id, found);
 }
 
-/** A piece that is not in memory yet, and what becomes of its bytes. */
+/** A piece that is not in memory yet, and a function that decodes and keeps it. */
 export interface Load {
   readonly piece: Piece;
   readonly keep: (bytes: Uint8Array, label: string) => void;
 }
 
-/** One round, or none. Gives whether there was anything to load. What has come is decoded while the rest is on its way. */
+/** Loads in at most one round, and decodes each batch while others are on their way. Returns false if there was nothing to load. */
 export async function loadAll(table: Table, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
   if (batches.length === 0) return false;
@@ -271,21 +271,21 @@ export async function loadAll(table: Table, companyId: number, loads: Iterable<L
 async function loadBatch(table: Table, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
-  // A segment's main columns come before its other ones.
+  // The main columns of a segment come before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
-    // Stored bytes are of no use any more, and many are decoded one after the other.
+    // Frees the stored bytes before the next piece is decoded.
     bytes[i] = new Uint8Array();
   }
 }
 
-/** Calls at a time: more would only wait for a socket. */
+/** Concurrent calls. More would only wait for a socket. */
 const PARALLEL = 40;
 
-/** Items of the table that are asked for in one call: what comes at once is in memory twice, as it is stored and as it is used. */
+/** Most items in one call. All of them are in memory twice at the same time, stored and decoded. */
 const BATCH_PARTS = 32;
 
-/** All that is loaded of a segment is in one of them. */
+/** All pieces of a segment are in the same batch. */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
   let parts = BATCH_PARTS;

@@ -1,17 +1,14 @@
-/**
- * The rest of merges: a lease in the head, held by a rebuild, so that the runs which it is to replace are not mixed with newer
- * ones. It expires by itself when the rebuild is killed.
- */
+/** The compaction lock: a lease in the head that stops merges while a rebuild is about to replace runs. It expires if the rebuild is killed. */
 import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/manifest.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";
 import { equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** How long merges rest if nobody asks again. */
+/** The lease ends after this time unless its rebuild renews it. */
 export const COMPACTION_LOCK_MS = 60_000;
 
-/** Gives the head as it is then; undefined when somebody moved it first. A merge that is under way fails: the version moves. */
+/** Returns the new head, or undefined if another process moved the head first. A merge in progress fails, because the version changes. */
 export async function takeCompactionLock(
   { table, clock }: IndexContext,
   companyId: number,
@@ -24,13 +21,13 @@ export async function takeCompactionLock(
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    // The reply may have been lost, and others have moved the head since.
+    // The reply to the first try may have been lost, and the head moved since.
     if (readHead(error.failed[0]?.item).rebuildId !== rebuildId) return undefined;
   }
   return { ...from, ...taken };
 }
 
-/** Throws ConditionFailed when another rebuild has taken over. */
+/** Throws ConditionFailed if another rebuild has taken the lock. */
 export async function renewCompactionLock(
   { table, clock }: IndexContext,
   companyId: number,
@@ -40,7 +37,7 @@ export async function renewCompactionLock(
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
-/** Where it fails, or another rebuild has taken over, there is nothing to be done: a rest ends by itself. */
+/** Ignores failures: the lease expires by itself, and another rebuild may have taken the lock. */
 export async function releaseCompactionLock(
   { table }: IndexContext,
   companyId: number,

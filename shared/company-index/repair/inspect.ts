@@ -1,4 +1,4 @@
-/** Looks through a company's whole index, piece by piece: what it says of each record, and where its parts contradict each other. */
+/** Reads a company's whole index: visits each live record, and reports contradictions between the parts of the index. */
 
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -11,7 +11,7 @@ import { type Delta, type FlushedVersions, flushedVersions, newestUnflushed } fr
 import { atGeohash, byGeohash } from "#shared/company-index/write/order.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Is told each record that is live in the index, as often as it is. */
+/** Gets each live record of the index, as often as the index contains it. */
 export interface RecordVisitor {
   prospect(row: IndexRow): void;
   note(note: NoteText): void;
@@ -21,27 +21,27 @@ export interface Inspection {
   readonly runs: number;
   readonly segments: number;
   readonly unflushed: number;
-  /** Contradictions within the index, each as a sentence. */
+  /** Contradictions within the index, one sentence each. */
   readonly faults: readonly string[];
-  /** False when there is no telling what the index says of any record. */
+  /** False if no record could be read. */
   readonly isReadable: boolean;
 }
 
 /** Segments that are read at once. */
 const PARALLEL = 4;
 
-/** One segment after the other is in memory. */
+/** Keeps a few segments in memory at a time. */
 export async function inspectIndex(table: Table, companyId: number, visitor: RecordVisitor): Promise<Inspection> {
   const faults: string[] = [];
   const unflushed = await orFault(faults, () => readUnflushed(table, companyId));
-  const manifest = unflushed === undefined ? undefined : await sheetsOf(table, companyId, unflushed, faults);
+  const manifest = unflushed === undefined ? undefined : await manifestOf(table, companyId, unflushed, faults);
   if (unflushed === undefined || manifest === undefined) {
     return { runs: 0, segments: 0, unflushed: unflushed?.keys.length ?? 0, faults, isReadable: false };
   }
   const runOverrides = await overridesOfRuns(table, companyId, manifest, faults);
   const runs = flushedVersions(runOverrides);
   const newest = newestUnflushed(runs, unflushed.entries, unflushed.notes);
-  const filled = await withTexts(table, companyId, newest, runs, unflushed.aside);
+  const filled = await withTexts(table, companyId, newest, runs, unflushed.withLongText);
   if (filled.missing > 0) faults.push(`${filled.missing} unflushed entries of company ${companyId} lack texts`);
   const delta = filled.missing > 0 ? newest : filled.delta;
   const live = liveOnly(runs, delta, visitor);
@@ -65,8 +65,8 @@ async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise
   }
 }
 
-/** Undefined when one of them cannot be read; each of these is told. */
-async function sheetsOf(
+/** Undefined if a run manifest cannot be read. Each unreadable one is a fault. */
+async function manifestOf(
   table: Table,
   companyId: number,
   { head }: Unflushed,
@@ -87,8 +87,8 @@ async function overridesOfRuns(
 ): Promise<RunOverrides[]> {
   const runOverrides: RunOverrides[] = [];
   for (const run of runs) {
-    const [aside] = (await orFault(faults, () => readRunOverrides(table, companyId, [run]))) ?? [];
-    runOverrides.push(aside ?? noRunOverrides);
+    const [overrides] = (await orFault(faults, () => readRunOverrides(table, companyId, [run]))) ?? [];
+    runOverrides.push(overrides ?? noRunOverrides);
   }
   return runOverrides;
 }
@@ -96,10 +96,10 @@ async function overridesOfRuns(
 function faultsOfHead({ head }: Unflushed, { runs }: Manifest): string[] {
   const ids = [...runs.map(({ id }) => id), ...runs.flatMap(({ segments }) => segments.map(({ id }) => id))];
   const twice = ids.filter((id, i) => ids.indexOf(id) !== i);
-  return twice.map((id) => `version ${head.version} of the index names ${id} twice`);
+  return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
 }
 
-/** Passes on what no newer run and no unflushed entry replaces. */
+/** Visits the records that no newer run and no unflushed entry replaces. */
 function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {
@@ -125,7 +125,7 @@ async function inspectRun(
   keep: (entry: RowWithNotes) => void,
 ): Promise<void> {
   const rows = run.segments.reduce((sum, segment) => sum + segment.rows, 0);
-  if (rows !== run.rows) faults.push(`run ${run.id} is said to hold ${run.rows} rows, its segments ${rows}`);
+  if (rows !== run.rows) faults.push(`run ${run.id} claims ${run.rows} rows, but its segments claim ${rows}`);
   let last: RowWithNotes | undefined;
   for (let from = 0; from < run.segments.length; from += PARALLEL) {
     const some = run.segments.slice(from, from + PARALLEL);
@@ -149,7 +149,7 @@ function* faultsOfSegment(
 ): Generator<string> {
   const lengths = [main.count, geo.lat.length, text.digitStarts.length - 1];
   if (lengths.some((length) => length !== rows)) {
-    yield `segment ${id} is said to hold ${rows} rows, its columns ${lengths.join(", ")}`;
+    yield `segment ${id} claims ${rows} rows, but its columns hold ${lengths.join(", ")}`;
   }
   if (own.length > 0 && !coversZone(zone, zoneOf(own.map(({ row }) => row)))) {
     yield `the zone map of segment ${id} does not cover its rows`;

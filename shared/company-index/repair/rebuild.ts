@@ -1,7 +1,6 @@
 /**
- * The rebuild: a run made from the records themselves takes the place of all runs that there are when it begins, by one move of
- * the head, while reads, writes and flushes go on. What is written meanwhile stands in entries or in runs that are
- * flushed meanwhile; these stay, newer than the rebuilt run, and versions decide.
+ * The rebuild: builds one run from the rows, and replaces all runs that existed at its start by one move of the head. Reads, writes and
+ * flushes continue meanwhile. Runs that are flushed meanwhile stay, newer than the rebuilt run, and the higher version of a record wins.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
@@ -33,11 +32,11 @@ import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Longer than a write takes to be seen in all its rows, and than a Query takes. */
+/** Longer than all rows of a write take to become visible, and longer than a Query takes. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
-/** The rebuild has changed nothing, and may be begun again. */
+/** The rebuild has changed nothing and may be started again. */
 export class RebuildRefused extends Error {
   override name = "RebuildRefused";
 }
@@ -51,13 +50,13 @@ export interface Rebuilt {
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
-  /** Runs that the new one took the place of. */
+  /** Runs that the new run replaced. */
   readonly replaced: number;
-  /** Runs that were flushed meanwhile, and stay. */
+  /** Runs that were flushed during the rebuild, and stay. */
   readonly staying: number;
 }
 
-/** Safe to kill at any point: the index is then as it was. Throws RebuildRefused. */
+/** May be killed at any point: the index then stays as it was. Throws RebuildRefused. */
 export async function rebuild(
   context: IndexContext,
   records: Records,
@@ -74,11 +73,11 @@ export async function rebuild(
     const { sorter, known, ...counts } = await readRecords(records, companyId, (count) => progress("read", count));
     const rows = counted(sorter.sorted(), (count) => progress("store", count));
     const segments = await storeSegments(context.table, companyId, rows);
-    const gone = new Set<number>();
-    const job = { context, records, companyId, replaced, known, gone, before, segments, settleMs, lease };
+    const deletedNotes = new Set<number>();
+    const job = { context, records, companyId, replaced, known, deletedNotes, before, segments, settleMs, lease };
     const staying = await replaceRuns(job);
     await sleep(settleMs);
-    await removeReplaced(context.table, records, companyId, known, before);
+    await removeFlushedEntries(context.table, records, companyId, known, before);
     return { ...counts, segments: segments.length, replaced: replaced.length, staying };
   } finally {
     await lease.stop();
@@ -86,14 +85,14 @@ export async function rebuild(
   }
 }
 
-/** Gives the head as it is when this rebuild's turn begins: from then on no run is merged. */
+/** Takes the compaction lock. No run is merged from then on. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
     const leftMs = head.mergesRestUntil - context.clock.now();
     if (leftMs > 0) {
-      const turn = `its turn ends in ${Math.ceil(leftMs / 1_000)} s unless it goes on`;
-      throw new RebuildRefused(`another rebuild is under way, or was killed: ${turn}`);
+      const expiry = `its lock expires in ${Math.ceil(leftMs / 1_000)} s unless it renews it`;
+      throw new RebuildRefused(`another rebuild is running or was killed: ${expiry}`);
     }
     const taken = await takeCompactionLock(context, companyId, head, rebuildId);
     if (taken !== undefined) return taken;
@@ -106,12 +105,12 @@ const keptChanging = (companyId: number): RebuildRefused =>
   new RebuildRefused(`the index of company ${companyId} kept changing`);
 
 interface Lease {
-  /** Throws RebuildRefused when another rebuild has taken over. */
+  /** Throws RebuildRefused if another rebuild has taken the lock. */
   check(): void;
   stop(): Promise<void>;
 }
 
-/** A failed call is made again at the next turn: the lease lasts for several. */
+/** The lease lasts for several renewals, so that one may fail. */
 function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
@@ -123,7 +122,7 @@ function keepLocked(context: IndexContext, companyId: number, rebuildId: string)
   const timer = setInterval(prolong, COMPACTION_LOCK_MS / 4);
   return {
     check: () => {
-      if (lost) throw new RebuildRefused("another rebuild has taken over");
+      if (lost) throw new RebuildRefused("another rebuild has taken the lock");
     },
     stop: () => {
       clearInterval(timer);
@@ -171,19 +170,19 @@ interface Job {
   readonly context: IndexContext;
   readonly records: Records;
   readonly companyId: number;
-  /** Ids of the runs that the rebuilt one takes the place of, oldest first. */
+  /** Ids of the runs to replace, oldest first. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
-  /** Notes that were deleted before they could be read, as far as it is known yet. */
-  readonly gone: Set<number>;
-  /** What was unflushed when the rebuild began. */
+  /** Notes that are known to have been deleted before the rebuild could read them. */
+  readonly deletedNotes: Set<number>;
+  /** Unflushed entries at the start of the rebuild. */
   readonly before: Unflushed;
   readonly segments: SegmentEntry[];
   readonly settleMs: number;
   readonly lease: Lease;
 }
 
-/** Gives how many newer runs stay. A refused rebuild takes its segments away; after any other error they may be in use. */
+/** Returns the number of newer runs that stay. A refused rebuild removes its segments. After any other error they may be in use. */
 async function replaceRuns(job: Job): Promise<number> {
   try {
     for (let attempt = 1; attempt <= TRIES; attempt++) {
@@ -198,16 +197,16 @@ async function replaceRuns(job: Job): Promise<number> {
   }
 }
 
-/** Undefined when somebody else moved the head meanwhile. */
+/** Undefined if another process moved the head meanwhile. */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushed(context.table, companyId);
-  const staying = await stayingRuns(job, unflushed.head);
+  const staying = await newerRuns(job, unflushed.head);
   const runOverrides = await readRunOverrides(context.table, companyId, staying);
   refuseImports(staying, runOverrides);
   const others = { unflushed: [job.before, unflushed], runOverrides };
-  await findGone(job.records, companyId, job.known, others, job.gone, job.settleMs);
-  const listed = versionsToList(job.known, others, job.gone);
+  await findDeletedNotes(job.records, companyId, job.known, others, job.deletedNotes, job.settleMs);
+  const listed = overridesToList(job.known, others, job.deletedNotes);
   job.lease.check();
   const run = await completeRun(context.table, companyId, segments, { ...listed, looseNotes: [] });
   const manifest = [run, ...staying].map(({ id }) => id);
@@ -219,27 +218,27 @@ async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Those that came since the rebuild began. */
-async function stayingRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
+/** The runs that were published since the rebuild began. */
+async function newerRuns({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Run[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
-    throw new RebuildRefused("the runs to be replaced are gone: another rebuild or a merge was faster");
+    throw new RebuildRefused("another rebuild or a merge has already replaced the old runs");
   }
   return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).runs;
 }
 
-/** Imported rows are listed nowhere, so that it cannot be told which of them the rebuild has read already. */
+/** The overrides of an imported run do not list its rows, so that the rebuild cannot know which of them it has read already. */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
-  if (isImported) throw new RebuildRefused("an import was added meanwhile");
+  if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/** Only when the rebuilt run is in place. */
-export async function removeReplaced(
+/** Removes the entries that were unflushed at the start of the rebuild: the rebuilt run contains their records. The run must be in place before. */
+export async function removeFlushedEntries(
   table: Table,
   records: Records,
   companyId: number,
   known: KnownVersions,
-  { entries, notes, keys: all, aside }: Unflushed,
+  { entries, notes, keys: all, withLongText }: Unflushed,
 ): Promise<void> {
   const newer = entries.filter(({ id, version }) => version > known.prospects.versionOf(id));
   const newerNotes = notes.filter(({ noteId, version }) => version > known.notes.versionOf(noteId));
@@ -250,7 +249,7 @@ export async function removeReplaced(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // An entry can be seen a moment before its row: it stays. One that no row has come for belongs to no write at all.
+  // An entry can be visible before its row, and stays. An entry without any row belongs to no write.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
@@ -260,28 +259,36 @@ export async function removeReplaced(
       .map(({ prospectId, noteId, version }) => keys.noteDelta(companyId, prospectId, noteId, version).sk),
   ]);
   const going = all.filter(({ sk }) => !staying.has(sk));
-  await removeUnflushed(table, companyId, { keys: going, aside });
+  await removeUnflushed(table, companyId, { keys: going, withLongText });
 }
 
-/** The versions of all records that were read, deleted prospects included. */
+/** Versions of all records that the rebuild read, deleted prospects included. */
 export interface KnownVersions {
   readonly prospects: NewestVersions;
   readonly notes: NewestVersions;
 }
 
-export interface ListedVersions {
+export interface ListedOverrides {
   readonly prospects: { id: number; version: number }[];
   readonly notes: { id: number; version: number }[];
 }
 
-/** What may say something of a record besides the rebuilt run. */
-export interface Others {
+/** Sources besides the rebuilt run that mention records. */
+export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
   readonly runOverrides: readonly RunOverrides[];
 }
 
-/** `gone`: notes that were deleted before they were read. */
-export function versionsToList(known: KnownVersions, others: Others, gone: ReadonlySet<number>): ListedVersions {
+/**
+ * The overrides of the rebuilt run. Rows were read while writes continued: a row may be newer than the same record in a later run or an
+ * unflushed entry. The rebuilt run therefore lists its version of each record that those mention. `gone` has notes that were deleted before
+ * the rebuild read them.
+ */
+export function overridesToList(
+  known: KnownVersions,
+  others: OtherSources,
+  deletedNotes: ReadonlySet<number>,
+): ListedOverrides {
   const prospects = new Set(others.unflushed.flatMap(({ entries }) => entries.map(({ id }) => id)));
   const claims = noteClaims(others);
   const noteIds = new Set(claims.map(({ noteId }) => noteId));
@@ -290,8 +297,8 @@ export function versionsToList(known: KnownVersions, others: Others, gone: Reado
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // As the deletion was listed, which stood in a run that is replaced.
-  for (const { noteId, version } of claims) if (gone.has(noteId)) deletions.add(noteId, version + 1, 0);
+  // The deletion was listed in a run that is replaced, with the next version.
+  for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),
     notes: [...listed(known.notes, noteIds), ...deletions],
@@ -304,22 +311,21 @@ const listed = (versions: NewestVersions, ids: Iterable<number>): { id: number; 
     return version === 0 ? [] : [{ id, version }];
   });
 
-const noteClaims = ({ unflushed, runOverrides }: Others): NoteEntry[] => [
+const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
   ...unflushed.flatMap(({ notes }) => notes),
   ...runOverrides.flatMap(({ looseNotes }) => looseNotes),
 ];
 
 /**
- * Adds the notes that others speak of and that were deleted before they could be read. One that no block held may as well have been
- * written after its block was read: its row tells, at the second look at the latest, as an entry can be seen a moment
- * before its row.
+ * Adds notes that other sources mention and that were deleted before the rebuild could read them. A note without a row may also have been
+ * written after its block was read. Its entry can be visible before its row, so a second read follows.
  */
-export async function findGone(
+export async function findDeletedNotes(
   records: Records,
   companyId: number,
   known: KnownVersions,
-  others: Others,
-  gone: Set<number>,
+  others: OtherSources,
+  deletedNotes: Set<number>,
   settleMs: number,
 ): Promise<void> {
   const deletions = new NewestVersions();
@@ -329,7 +335,7 @@ export async function findGone(
   const claims = noteClaims(others);
   for (const { noteId, version, text } of claims) if (text === null) deletions.add(noteId, version, 0);
   const isOpen = ({ noteId, version }: NoteEntry): boolean =>
-    !gone.has(noteId) && known.notes.versionOf(noteId) === 0 && deletions.versionOf(noteId) <= version;
+    !deletedNotes.has(noteId) && known.notes.versionOf(noteId) === 0 && deletions.versionOf(noteId) <= version;
   const withoutRow = async (notes: readonly NoteEntry[]): Promise<readonly NoteEntry[]> => {
     if (notes.length === 0) return [];
     const found = new Set((await records.readSome(companyId, [], notes)).notes.map(({ noteId }) => noteId));
@@ -337,5 +343,5 @@ export async function findGone(
   };
   const left = await withoutRow(claims.filter((claim) => claim.text !== null && isOpen(claim)));
   if (left.length > 0) await sleep(settleMs);
-  for (const { noteId } of await withoutRow(left)) gone.add(noteId);
+  for (const { noteId } of await withoutRow(left)) deletedNotes.add(noteId);
 }

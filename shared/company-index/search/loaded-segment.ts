@@ -1,4 +1,4 @@
-/** A segment in memory: the column groups that were needed so far, and orders of its rows that reads have asked for. */
+/** Segments in memory as a read sees them: the column groups that reads have needed, row orders, texts, and which rows are dead. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
 import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
@@ -7,7 +7,7 @@ import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
 
-/** Columns that have postings as soon as a filter looks at them. */
+/** Columns that get postings when a filter first uses them. */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
 export class LoadedSegment {
@@ -15,7 +15,7 @@ export class LoadedSegment {
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
   text: SegmentTexts | undefined;
-  /** Whether a read has looked for rows in it. */
+  /** Whether a read has used the segment. */
   isRead = false;
   #byId: Uint16Array | undefined;
   #newest: Uint16Array | undefined;
@@ -30,7 +30,7 @@ export class LoadedSegment {
     return this.main.count;
   }
 
-  /** Itself where it has none, else a segment with the same columns and orders. */
+  /** A segment with the same columns and orders, without its texts; the segment itself if it has none. */
   withoutText(): LoadedSegment {
     if (this.text === undefined) return this;
     const other = new LoadedSegment(this.entry, this.main);
@@ -42,13 +42,13 @@ export class LoadedSegment {
     return other;
   }
 
-  /** Its rows as a list shows them; undefined as long as they have not been put in that order. */
+  /** Row numbers in list order; undefined until `sortForLists`. */
   get newest(): Uint16Array | undefined {
     return this.#newest;
   }
 
-  /** Rows that wait to be put in the order of a list; none before the first read, which is to answer soon. */
-  get waiting(): number {
+  /** Rows that are not in list order yet. None before the first read, because a cold read must answer soon. */
+  get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
   }
 
@@ -65,7 +65,7 @@ export class LoadedSegment {
     return made;
   }
 
-  /** Row of the prospect, or -1. */
+  /** Row number of the prospect, or -1. */
   rowOf(id: number): number {
     const [first, last] = this.entry.zone.ids;
     if (id < first || id > last) return -1;
@@ -84,7 +84,7 @@ export class LoadedSegment {
     return -1;
   }
 
-  /** Bytes of memory, as the cache counts them: with the orders and postings that later reads make. */
+  /** Memory as the cache estimates it, including orders and postings that later reads will build. */
   get bytes(): number {
     const { geo, text, count, main } = this;
     const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
@@ -93,15 +93,18 @@ export class LoadedSegment {
   }
 }
 
-/** Texts are numbered: a row's own one, then its notes, then the next row's. */
+/**
+ * The texts of a segment. A cold search reads them as they are stored. Later searches build a word index, which takes a while, then less
+ * memory and almost no time. Text numbers: a row's own text, then its notes, then the next row.
+ */
 export class SegmentTexts {
-  /** Of each text. */
+  /** By text. */
   readonly rowOf: Uint16Array;
-  /** Of each note. */
+  /** By note. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   #texts: PlainTexts | Words;
-  /** The digits of each row's phones: each phone is a word. */
+  /** The phone digits of each row. Each phone number is a word. */
   #digits: PlainTexts | Words;
   #isSearched = false;
 
@@ -114,25 +117,25 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** Numbers of the texts in which the word occurs, some of them several times. */
+  /** May visit a text several times. */
   visitTextsWith(word: Buffer, visit: (text: number) => void): void {
     this.#isSearched = true;
     this.#texts.visitTextsWith(word, visit);
   }
 
-  /** Rows in whose phones the digits occur, some of them several times. */
+  /** May visit a row several times. */
   visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
     this.#digits.visitTextsWith(digits, visit);
   }
 
-  /** -1: it is the row's own text. */
+  /** -1 for a row's own text. */
   noteOf(text: number): number {
     const row = this.rowOf[text] ?? 0;
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
   }
 
-  /** Bytes of text that wait for their words to be made; none before the first search. */
-  get waiting(): number {
+  /** Bytes of text without a word index. None before the first search. */
+  get unindexedBytes(): number {
     return this.#isSearched && this.#texts instanceof PlainTexts ? this.#texts.bytes.length : 0;
   }
 
@@ -147,13 +150,13 @@ export class SegmentTexts {
   }
 }
 
-/** Whole numbers are exact in so many bits. */
+/** Doubles hold whole numbers of this many bits exactly. */
 const EXACT_BITS = 53;
 
-/** Row numbers in the order of their ids. */
+/** Row numbers sorted by prospect id. */
 export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
 
-/** Row numbers in the order of a list: two bytes a row. */
+/** Row numbers in list order, newest first and higher ids first among equals: two bytes a row. */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
@@ -164,8 +167,8 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * What `low` says of each row, ordered by the rows' values and then by itself. Both stand in one number where they fit, for numbers
- * alone are ordered in half the time.
+ * Returns `low` of each row, sorted by the row's value and then by `low`. Packs both into one number if they fit, because sorting plain
+ * numbers takes half the time.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
@@ -202,15 +205,15 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** Of its run: higher is newer. */
+  /** Age of its run. A higher age is newer. */
   readonly age: number;
-  /** 1 for each row that a newer run or an unflushed entry replaces or deletes; undefined where there is none. */
+  /** 1 for each row that a newer run or an unflushed entry replaces or deletes; undefined without such a row. */
   readonly dead: Uint8Array | undefined;
 }
 
 export interface IndexView {
   readonly segments: readonly SegmentInView[];
-  /** Of the notes in all runs that list them. */
+  /** Versions of the notes in all runs that list them. */
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
   readonly delta: Delta;
@@ -221,7 +224,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** Rows that newer runs replace. */
+/** Marks the rows that newer runs replace. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;
@@ -233,7 +236,7 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
   return dead;
 }
 
-/** The same with the rows dead that unflushed entries replace; `dead` itself where there is none of them here. */
+/** Also marks the rows that unflushed entries replace. Returns `dead` itself if they replace none. */
 export function deadUnder(
   segment: LoadedSegment,
   dead: Uint8Array | undefined,

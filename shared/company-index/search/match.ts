@@ -1,4 +1,4 @@
-/** Finds what a read wants: of each segment the rows that pass, and the unflushed prospects that do. */
+/** Finds the rows of each segment and the unflushed prospects that pass the criteria. */
 import { type Criteria, canMeet, passes, withinBox } from "#shared/company-index/criteria.ts";
 import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
@@ -22,24 +22,24 @@ import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
-  /** Numbers of the rows that pass. Not to be changed. */
+  /** Numbers of the rows that pass. Read only. */
   readonly rows: Uint16Array;
-  /** Whether they come as a list shows them: newest first. Otherwise in no order. */
+  /** Whether the rows are in list order, newest first. Otherwise they are in no order. */
   readonly inListOrder: boolean;
 }
 
 export interface Matches {
-  /** Only segments with at least one. */
+  /** Only segments with a match. */
   readonly segments: readonly SegmentMatches[];
   /** In no order. */
   readonly unflushed: readonly IndexRow[];
   /** Exact. */
   readonly total: number;
-  /** Rows of segments that were looked at for the window of a map: compared with it, or taken with their whole segment. */
+  /** Rows that the search for a bbox compared with the bbox, or took with their whole segment. */
   readonly looked: number;
 }
 
-/** Every segment that can meet the criteria must be in the view with the columns they look at; with words, every segment. */
+/** The view must contain every segment that can meet the criteria, with the columns that they use; with words, every segment. */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
   sortSome(view);
@@ -60,20 +60,20 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   return { segments, unflushed, total: total + unflushed.length, looked: search.looked };
 }
 
-/** Rows that one read puts in the order of lists: some 10 ms of work. In order, a page is found without a look at all matches. */
-const ORDERED_AT_ONCE = 100_000;
+/** Rows that one read sorts for lists, about 10 ms of work. A page reads few matches of a sorted segment. */
+const SORTED_AT_ONCE = 100_000;
 
 function sortSome({ segments }: IndexView): void {
   let rows = 0;
   for (const { segment } of segments) {
-    const { waiting } = segment;
-    if (waiting === 0 || rows >= ORDERED_AT_ONCE) continue;
+    const { unsortedRows } = segment;
+    if (unsortedRows === 0 || rows >= SORTED_AT_ONCE) continue;
     segment.sortForLists();
-    rows += waiting;
+    rows += unsortedRows;
   }
 }
 
-/** The criteria as filters of one segment after the other. */
+/** The criteria, applied to one segment after the other. */
 class Search {
   readonly #criteria: Criteria;
   readonly #words: readonly WordHits[];
@@ -89,10 +89,10 @@ class Search {
     return this.#looked;
   }
 
-  /** Of number `at` of the view. Begins with the filter that lets the fewest rows pass, so that the others look at no more than these. */
+  /** `at` is the number of the segment in the view. The filter with the fewest rows goes first; the other filters test only its rows. */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
-    const bbox = this.#windowIn(segment);
+    const bbox = this.#bboxFilterIn(segment);
     const filters = codedFilters(segment, this.#criteria);
     for (const { rows } of this.#words) filters.push(rows[at] ?? noRows);
     if (bbox !== undefined) filters.push(bbox);
@@ -108,8 +108,8 @@ class Search {
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }
 
-  /** Undefined where all that is on the map is within the box. */
-  #windowIn({ geo, entry }: LoadedSegment): BboxFilter | undefined {
+  /** Undefined if all rows with coordinates are in the box. */
+  #bboxFilterIn({ geo, entry }: LoadedSegment): BboxFilter | undefined {
     const { box } = this.#criteria;
     if (box === undefined || withinBox(entry.zone, box)) return undefined;
     if (geo === undefined) throw coordinatesMissing();
@@ -118,7 +118,7 @@ class Search {
   }
 }
 
-/** Those that do not hold for the whole segment. */
+/** Leaves out filters that all rows of the segment pass. */
 function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
   const filters: RowFilter[] = [];
   const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {
@@ -143,7 +143,7 @@ function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria
   });
 }
 
-/** What has both coordinates, where that is asked for. */
+/** Drops rows without coordinates if the criteria need coordinates. */
 function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
   if (box === undefined && onMap !== true) return rows;
   if (geo === undefined) throw coordinatesMissing();
@@ -153,7 +153,7 @@ function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Cr
 
 const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
-/** Those that are not deleted, with their assignees. `matches` are those of no filter at all. */
+/** The assignees of prospects that are not deleted. `matches` must come from criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);
   const found = new Map<number, number | null>();

@@ -1,43 +1,43 @@
-/** One page of matches in list order: newest created first; of the same instant, the higher id first. */
+/** Matches in list order, newest first and higher ids first among equals: one page, or all of them. */
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 
 export interface ProspectRef {
   readonly id: number;
-  /** Of the prospect's row, as the index knows it. */
+  /** Version of the prospect's row that the index knows. */
   readonly version: number;
   readonly createdAt: number;
 }
 
 const inListOrder = (a: ProspectRef, b: ProspectRef): number => b.createdAt - a.createdAt || b.id - a.id;
 
-/** The places from `offset` on, at most `count`. Only the page itself is put in order, not what comes before or after it. */
+/** At most `count` matches from `offset` on. Sorts only the page, not the matches before or after it. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
-  // The newest runs first: most of the older rows then come too late.
+  // Newest runs first, so that most older rows are rejected at once.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset);
 }
 
-/** Where all rows of a segment are found, their order is known once the segment is in order. */
+/** If all rows of a segment match, their list order is known once the segment is sorted. */
 function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMatches, "rows" | "inListOrder"> {
   const { count, newest } = inView.segment;
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
-/** Room for some more than are wanted, so that they are seldom parted. */
+/** Additional room, so that the selection seldom runs. */
 const SPARE = 512;
 
-/** Those that come first in list order, of all that are offered; side by side in typed arrays, for a page may be the last of a million. */
+/** Keeps the matches that come first in list order. Uses parallel typed arrays, because a page may be the last of a million rows. */
 class FirstRefs {
   readonly #wanted: number;
   readonly #createdAt: Float64Array;
   readonly #ids: Float64Array;
   readonly #versions: Float64Array;
   #size = 0;
-  /** What was created before this is not among the wanted ones. */
+  /** Rows that were created before this are not wanted. */
   #earliest = Number.NEGATIVE_INFINITY;
 
   constructor(wanted: number, offered: number) {
@@ -48,7 +48,7 @@ class FirstRefs {
     this.#versions = new Float64Array(room);
   }
 
-  /** Of rows in list order, no more than the wanted ones can be among them; and none behind one that comes too late. */
+  /** Rows in list order: at most the wanted number can count, and none after the first row that is too old. */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;
@@ -77,15 +77,15 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** The wanted ones but the first `offset`, in order. */
+  /** The wanted matches without the first `offset`, sorted. */
   from(offset: number): ProspectRef[] {
     this.#keepWanted();
     this.#part(offset);
-    const places: ProspectRef[] = [];
+    const refs: ProspectRef[] = [];
     for (let at = offset; at < this.#size; at++) {
-      places.push({ id: this.#ids[at] ?? 0, version: this.#versions[at] ?? 0, createdAt: this.#createdAt[at] ?? 0 });
+      refs.push({ id: this.#ids[at] ?? 0, version: this.#versions[at] ?? 0, createdAt: this.#createdAt[at] ?? 0 });
     }
-    return places.sort(inListOrder);
+    return refs.sort(inListOrder);
   }
 
   #keepWanted(): void {
@@ -95,7 +95,7 @@ class FirstRefs {
     this.#earliest = this.#createdAt[this.#wanted - 1] ?? 0;
   }
 
-  /** Puts at `nth` what belongs there in list order, what comes first before it and the rest behind it: Hoare's selection. */
+  /** Moves the element that belongs to index `nth` there, earlier elements before it and later ones behind it: Hoare's selection. */
   #part(nth: number): void {
     let low = 0;
     let high = this.#size - 1;
@@ -128,16 +128,16 @@ class FirstRefs {
   }
 }
 
-/** Newest created first; of the same instant, the higher id first. */
+/** All matches in list order. Keeps them in typed arrays, because there may be millions. */
 export function* inOrder({ segments, unflushed, total }: Matches): Generator<ProspectRef, void, undefined> {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);
   const createdAt = new Float64Array(total);
   let size = 0;
-  const add = (place: ProspectRef): void => {
-    ids[size] = place.id;
-    versions[size] = place.version;
-    createdAt[size++] = place.createdAt;
+  const add = (ref: ProspectRef): void => {
+    ids[size] = ref.id;
+    versions[size] = ref.version;
+    createdAt[size++] = ref.createdAt;
   };
   for (const { inView, rows } of segments) {
     const { main } = inView.segment;

@@ -1,8 +1,9 @@
-/** Texts one after the other in one stretch of UTF-8, each ended by a line break, and those of them in which some bytes stand. */
+/** Substring search over bytes: plain texts, runs of letters in words, and trigram filters that exclude parts of a text. */
 
+/** Texts in one piece of UTF-8, each followed by a line break. */
 export class PlainTexts {
   readonly bytes: Buffer;
-  /** Where each text begins; one more at the end. */
+  /** Start of each text, and the end of the last one. */
   readonly starts: Uint32Array;
 
   constructor(bytes: Buffer, starts: Uint32Array) {
@@ -14,7 +15,7 @@ export class PlainTexts {
     return this.bytes.byteLength + this.starts.byteLength;
   }
 
-  /** Numbers of the texts in which the bytes stand side by side, each once. */
+  /** Visits each text that contains the bytes once. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const { bytes, starts } = this;
     let text = 0;
@@ -26,7 +27,7 @@ export class PlainTexts {
   }
 }
 
-/** Looks ahead in growing steps, then between the last two: hits may be near or far. */
+/** Exponential search, then binary search: the next hit may be near or far. */
 function textAt(starts: Uint32Array, at: number, from: number): number {
   let low = from;
   let step = 1;
@@ -46,20 +47,24 @@ function textAt(starts: Uint32Array, at: number, from: number): number {
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
 
-/** All of a character beyond ASCII counts as letters. */
+/** All bytes of characters beyond ASCII count as letters. */
 const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
+/**
+ * A search word of letters only is in another word exactly if it is in one of that word's runs of letters: `rita`, `cole`, `example` and
+ * `com` in an e-mail address. Few runs are distinct even if all words are.
+ */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
-/** Each word as a text that holds its runs, in the order of the words; `starts` says where each begins, one more at the end. */
+/** Replaces each word by its runs of letters, in the order of the words. `starts` has the start of each word and the end of the last one. */
 export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   const runs = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
   const runStarts = new Uint32Array(starts.length);
   let end = 0;
   for (let word = 0; word + 1 < starts.length; word++) {
     const from = end;
-    // A line break ends each word.
+    // Each word ends with a line break.
     const last = (starts[word + 1] ?? 0) - 1;
     for (let at = starts[word] ?? 0; at < last; at++) {
       const byte = bytes[at] ?? BLANK;
@@ -72,18 +77,22 @@ export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   return new PlainTexts(runs.subarray(0, end), runStarts);
 }
 
-/** Two words of 32 bits have a bit for each part. */
+/** One bit for each part, in two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 
+/**
+ * The byte trigrams of each part of a text. A part can contain a word only if it has all trigrams of the word. The converse is likely but
+ * not certain, because trigrams share buckets.
+ */
 export class Grams {
-  /** Of each bucket two words of bits, one bit for each part. */
+  /** Two numbers for each bucket, with one bit for each part. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 
-  /** `starts` says where each part begins; one more at the end. */
+  /** `starts` has the start of each part and the end of the last one. */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // As many buckets as a part has bytes, since most of its threes are distinct ones.
+    // As many buckets as a part has bytes, because most trigrams of a part are distinct.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)
@@ -108,7 +117,7 @@ export class Grams {
     }
   }
 
-  /** The parts that can hold the word, as two words of bits. A shorter one than three bytes may be anywhere. */
+  /** The parts that can contain the word, as two numbers of bits. A word of fewer than three bytes can be in any part. */
   partsWith(word: Uint8Array): [low: number, high: number] {
     const last = this.#buckets - 1;
     let low = -1;

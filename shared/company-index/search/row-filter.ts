@@ -1,4 +1,4 @@
-/** Rows of a segment by their numbers: which of them a filter lets pass, and lists that get shorter from filter to filter. */
+/** Filters over the rows of one segment: by postings of a column, by bbox, and by collected row numbers. */
 
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
@@ -6,11 +6,11 @@ import { type GeohashRange, geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
-  /** How many rows pass, dead ones included: the filter that lets the fewest pass is asked first. */
+  /** Number of rows that pass, dead rows included. The filter with the smallest number goes first. */
   readonly size: number;
-  /** Whether `rows` gives them as a list shows them: newest first. */
+  /** Whether `rows` are in list order, newest first. */
   readonly inListOrder: boolean;
-  /** Each once. Not to be changed. */
+  /** Each row once. Read only. */
   rows(): Uint16Array;
   has(row: number): boolean;
 }
@@ -19,13 +19,13 @@ export const noRows: RowFilter = { size: 0, inListOrder: true, rows: () => new U
 
 let numbers = new Uint16Array();
 
-/** 0, 1, 2 …: not to be changed, for all segments share them. */
+/** 0, 1, 2 … Read only, because all segments share the array. */
 export function allRows(count: number): Uint16Array {
   if (numbers.length < count) numbers = Uint16Array.from({ length: count }, (_, row) => row);
   return numbers.subarray(0, count);
 }
 
-/** In the order in which they come. */
+/** Keeps the order. */
 export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): Uint16Array {
   const kept = new Uint16Array(rows.length);
   let size = 0;
@@ -36,17 +36,17 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/** So many rows are looked through one by one. A rare word has that many in a segment, and bits for all rows would cost more. */
+/** Up to this number of rows, a linear search is cheaper than bits for all rows of the segment. Rare words have so few. */
 const FEW = 8;
 
-/** Rows that are found one after the other, some of them more than once. */
+/** Collects rows that may come several times. */
 export class RowSet implements RowFilter {
   readonly inListOrder = false;
   readonly #count: number;
   readonly #rows: number[] = [];
   #bits: Uint32Array | undefined;
 
-  /** Of a segment of so many rows. */
+  /** Number of rows of the segment. */
   constructor(count: number) {
     this.#count = count;
   }
@@ -83,23 +83,24 @@ function mark(bits: Uint32Array, row: number): void {
   bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
 }
 
-/** What a filter asks for: an id, nobody, a city. */
+/** A value of a filter: an id, null for unassigned, or a city. */
 export type Wanted = number | string | null;
 
+/** The rows of each value of a column, so that a filter reads only the rows of its values. */
 export interface Postings {
-  /** Which codes stand for what a filter asks for: several tags together are one value, and each of them is asked for. */
+  /** The codes of each value. A code of the tags column stands for several tags, and is listed under each. */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** Where the rows of each code begin; one more at the end. */
+  /** Start of the rows of each code, and the end of the last ones. */
   readonly starts: Uint32Array;
-  /** Row numbers, code by code; those of one code in the order that the rows were given in. */
+  /** Row numbers by code. Within a code they keep the order of the input. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
 
-/** A value that filters ask for by one thing, or by several. */
+/** A value of a column. Filters match any element of a list. */
 export type Value = Wanted | readonly number[];
 
-/** `order`: all rows as a list shows them; undefined where they have not been put in that order. */
+/** `order` has all row numbers in list order, if the segment is sorted. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const starts = new Uint32Array(values.length + 1);
   for (let row = 0; row < codes.length; row++) starts[(codes[row] ?? 0) + 1] = (starts[(codes[row] ?? 0) + 1] ?? 0) + 1;
@@ -130,7 +131,7 @@ function codesOf(values: readonly Value[]): Map<Wanted, number[]> {
 
 const isList = (value: Value): value is readonly number[] => typeof value === "object" && value !== null;
 
-/** The rows with something that is wanted; undefined where every row has. */
+/** Undefined if every row passes. */
 export function codedFilter(
   { values, codes }: Coded<Value>,
   postings: Postings,
@@ -139,18 +140,18 @@ export function codedFilter(
   const chosen = chosenCodes(postings.codes, wanted);
   if (chosen.length === values.length) return undefined;
   const { starts, rows, inListOrder } = postings;
-  const ranges = chosen.map((code) => rows.subarray(starts[code], starts[code + 1]));
+  const lists = chosen.map((code) => rows.subarray(starts[code], starts[code + 1]));
   const [only] = chosen;
   const isOne = chosen.length === 1;
   return {
-    size: ranges.reduce((sum, { length }) => sum + length, 0),
+    size: lists.reduce((sum, { length }) => sum + length, 0),
     inListOrder: inListOrder && chosen.length < 2,
-    rows: () => joined(ranges),
+    rows: () => joined(lists),
     has: isOne ? (row) => codes[row] === only : amongCodes(codes, chosen),
   };
 }
 
-/** Looks up whichever is fewer: what is wanted among what there is, or the other way round. */
+/** Iterates over the smaller of both sets. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
@@ -159,7 +160,7 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   return more.length === 0 ? first : [...new Set(found.flat())];
 }
 
-/** Judges codes when a row is asked for first. */
+/** Builds its table at the first call. */
 function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
   let isChosen: Uint8Array | undefined;
   return (row) => {
@@ -171,26 +172,26 @@ function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number
   };
 }
 
-function joined(ranges: readonly Uint16Array[]): Uint16Array {
-  const [only, second] = ranges;
+function joined(lists: readonly Uint16Array[]): Uint16Array {
+  const [only, second] = lists;
   if (only !== undefined && second === undefined) return only;
-  const rows = new Uint16Array(ranges.reduce((sum, { length }) => sum + length, 0));
+  const rows = new Uint16Array(lists.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
-  for (const stretch of ranges) {
-    rows.set(stretch, at);
-    at += stretch.length;
+  for (const list of lists) {
+    rows.set(list, at);
+    at += list.length;
   }
   return rows;
 }
 
-/** The rows of one segment that lie in the box. */
+/** The rows of one segment that are in the box. */
 export class BboxFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
   readonly #box: Box;
-  /** Of each stretch the first row in it, and the first one behind it. */
+  /** For each geohash range the first row in it and the first row after it. */
   readonly #spans: readonly (readonly [first: number, end: number])[];
-  /** Rows in the stretches: some may lie outside of the box, near its edges. */
+  /** Rows in the geohash ranges. Some of them may be outside the box, near its edges. */
   readonly size: number;
   #compared = 0;
 
@@ -201,7 +202,7 @@ export class BboxFilter implements RowFilter {
     this.size = this.#spans.reduce((sum, [first, end]) => sum + end - first, 0);
   }
 
-  /** Rows whose coordinates were compared so far. */
+  /** Rows whose coordinates were compared with the box so far. */
   get compared(): number {
     return this.#compared;
   }
@@ -215,7 +216,7 @@ export class BboxFilter implements RowFilter {
     return rows.subarray(0, size);
   }
 
-  /** NaN fails each comparison: what has no coordinate is in no box. */
+  /** NaN fails each comparison, so that rows without coordinates never pass. */
   has(row: number): boolean {
     this.#compared++;
     const [minLng, minLat, maxLng, maxLat] = this.#box;
@@ -232,7 +233,7 @@ function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): [nu
     const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
     return Number.isNaN(y) || Number.isNaN(x) ? -1 : geohashAt(y, x);
   };
-  /** First row, from this one on, that does not lie before a place. */
+  /** First row from `from` on whose geohash is not lower. */
   const rowAt = (geohash: number, from: number): number => {
     let [low, high] = [from, count];
     while (low < high) {

@@ -1,37 +1,37 @@
-/** Substring search over the texts of segments and loose notes: for each word, where it is found. */
+/** Substring search over the texts of segments and loose notes, word by word. */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
 import type { IndexView, SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
 
-/** Where one word is found. */
+/** The matches of one word. */
 export interface WordHits {
-  /** Of each segment of the view the live rows in whose texts the word occurs; undefined where there is none. */
+  /** For each segment of the view the live rows whose texts contain the word; undefined without a match. */
   readonly rows: readonly (RowSet | undefined)[];
-  /** Unflushed prospects in whose notes it occurs. */
+  /** Unflushed prospects whose notes contain the word. */
   readonly unflushed: ReadonlySet<number>;
 }
 
 /**
- * Bytes of text whose words one search makes: some 100 ms of work. A company of 100 000 prospects has all its words after two
- * searches, one of a million after fifteen.
+ * Bytes of text that one search adds to word indexes, about 100 ms of work: all texts of 100 000 prospects after two searches, of a million
+ * after fifteen.
  */
 const WORDS_AT_ONCE = 8_000_000;
 
-/** Before a search that is not a function's first one. */
+/** The first search of a function builds none. */
 export function buildSomeWords({ segments }: IndexView): void {
   let bytes = 0;
   for (const { segment } of segments) {
-    const waiting = segment.text?.waiting ?? 0;
-    if (waiting === 0) continue;
+    const unindexed = segment.text?.unindexedBytes ?? 0;
+    if (unindexed === 0) continue;
     segment.text?.makeWords();
-    bytes += waiting;
+    bytes += unindexed;
     if (bytes >= WORDS_AT_ONCE) return;
   }
 }
 
 /**
- * In the order of the criteria. The longest word is looked for first, and the next one only in the rows that have it: where a segment
- * has no dead rows, nothing else in it matters, to rows elsewhere neither.
+ * In the order of the criteria. Searches for the longest word first, and for the next word only among its rows. A segment with dead rows is
+ * searched whole, because its notes may belong to rows of other segments.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;
@@ -50,16 +50,16 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   return found;
 }
 
-/** Which rows of a segment matter. */
+/** The rows of a segment that can still match. */
 type Among = RowSet | "all" | undefined;
 
-/** `amongIn`: the rows of number `at` of the view that matter. */
+/** `amongIn` returns the rows of segment number `at` of the view that can still match. */
 export function findWord(
   view: IndexView,
   word: SearchWord,
   amongIn: (inView: SegmentInView, at: number) => Among = () => "all",
 ): WordHits {
-  if (!/^[^ \n]+$/.test(word.text)) throw new RangeError("a word that is looked for is empty or holds a blank");
+  if (!/^[^ \n]+$/.test(word.text)) throw new RangeError("a search word must not be empty or contain a blank");
   const strays = new Set<number>();
   const bytes = Buffer.from(word.text);
   const digits = word.digits === "" ? undefined : Buffer.from(word.digits);
@@ -81,7 +81,7 @@ interface WordBytes {
   readonly digits: Buffer | undefined;
 }
 
-/** A note may stand with a row that is dead: its prospect is then looked up, wherever its row lives now. */
+/** A live note may be stored with a dead row. Its prospect goes to `strays`, and is looked up in the other segments. */
 function hitsIn(
   view: IndexView,
   { segment, age, dead }: SegmentInView,

@@ -1,23 +1,25 @@
 /**
- * Texts as a search needs them: each distinct word once, and which texts it stands in. A word that is looked for holds no blank, so
- * that it occurs in a text exactly where it occurs in one of the text's words. Most words of one text alone are numbers and e-mail
- * addresses; what is looked for is mostly letters: of these words there is a second list, of the names that their letters make.
+ * The word index of a segment: each distinct word once, with the texts that contain it.
+ *
+ * A search word contains no blank, so that a text contains it exactly if one of the text's words does. Most words of a single
+ * text are numbers and e-mail addresses, while most search words are letters: a second index holds the runs of letters of the
+ * words of a single text.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
-  /** All words, those of several texts first, each ended by a line break. */
+  /** All words, each followed by a line break. Words of several texts come first. */
   readonly #bytes: Buffer;
-  /** Where each word begins; one more at the end. */
+  /** Start of each word, and the end of the last one. */
   readonly #starts: Uint32Array;
-  /** Texts, word by word. */
+  /** Text numbers, word by word. */
   readonly #texts: Uint16Array | Uint32Array;
-  /** Of each word of several texts where its texts begin; one more at the end, from where on each word has one text. */
+  /** For each word of several texts the start of its texts, and the end of the last ones. From there on each word has one text. */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
-  /** Words between two bits of the grams. */
+  /** Number of words in each part of the trigram filter. */
   readonly #wordsOfPart: number;
-  /** Of the words of one text, by their number among these; undefined where the words are such letters themselves. */
+  /** Index of the letter runs of words of a single text, numbered among these. Undefined in the index of runs itself. */
   readonly #runs: Words | undefined;
 
   constructor(texts: PlainTexts, areRuns = false) {
@@ -42,7 +44,7 @@ export class Words {
     return own.reduce((sum, part) => sum + (part?.byteLength ?? 0), 0);
   }
 
-  /** Texts in which the bytes stand side by side, some of them several times. */
+  /** Visits the texts that contain the bytes, some of them several times. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const byRuns = this.#runs !== undefined && areLetters(wanted);
     this.#visitWords(byRuns ? this.#shared : this.#starts.length - 1, wanted, visit);
@@ -51,12 +53,12 @@ export class Words {
     this.#runs?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
   }
 
-  /** How many words stand in several texts. */
+  /** Number of words of several texts. */
   get #shared(): number {
     return this.#textStarts.length - 1;
   }
 
-  /** Looks through the first `size` words. */
+  /** Searches the first `size` words. */
   #visitWords(size: number, wanted: Buffer, visit: (text: number) => void): void {
     const [low, high] = this.#grams.partsWith(wanted);
     if (low === 0 && high === 0) return;
@@ -72,9 +74,9 @@ export class Words {
 
   #visitBetween(first: number, end: number, wanted: Buffer, visit: (text: number) => void): void {
     const from = this.#startOf(first);
-    const stretch = this.#bytes.subarray(from, this.#startOf(end));
+    const bytes = this.#bytes.subarray(from, this.#startOf(end));
     let word = first;
-    for (let at = stretch.indexOf(wanted); at >= 0; at = stretch.indexOf(wanted, this.#startOf(word + 1) - from)) {
+    for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, this.#startOf(word + 1) - from)) {
       word = this.#wordAt(from + at, word, end);
       this.#visitTexts(word, visit);
       if (word + 1 >= end) return;
@@ -93,7 +95,7 @@ export class Words {
     return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
   }
 
-  /** The word that stands at a place; it is none before `from`. */
+  /** The word that contains the byte position. It is not before `from`. */
   #wordAt(place: number, from: number, end: number): number {
     let low = from;
     let high = end;
@@ -109,7 +111,7 @@ export class Words {
 const hasBit = (low: number, high: number, part: number): boolean =>
   (((part < 32 ? low : high) >>> (part & 31)) & 1) === 1;
 
-/** Of each word the number of its texts. */
+/** Number of texts of each word. */
 function countsOf(list: WordList): Uint32Array {
   const counts = new Uint32Array(list.size);
   const { words } = list.pairs;
@@ -117,12 +119,12 @@ function countsOf(list: WordList): Uint32Array {
   return counts;
 }
 
-/** Bytes that words are ordered by. */
+/** Number of leading bytes by which words are sorted. */
 const ORDERED = 3;
 
 /**
- * The numbers that the list gives the words, in the order of the segment; the first `shared` words stand in several texts. Words that
- * begin alike stand side by side: then a number that is looked for can stand in few parts, and a name in none that hold numbers.
+ * Sorts the words of the list: first the `shared` words of several texts, then by leading bytes. Similar words share parts, so that few
+ * parts have the trigrams of a number, and no part of numbers has those of a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);
@@ -134,7 +136,7 @@ function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { o
   return { order, shared: counts.reduce((sum, count) => sum + (count === 1 ? 0 : 1), 0) };
 }
 
-/** By a byte of each; equal ones stay in their order. */
+/** Stable sort by one byte of each word. */
 function sortedBy(words: Uint32Array, byteOf: (word: number) => number): Uint32Array {
   const bytes = new Uint8Array(words.length);
   const next = new Uint32Array(257);
@@ -196,25 +198,26 @@ function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, count:
 
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
-/** Of a slot: no word is there. */
+/** Marks a free slot. */
 const FREE = 0xffffffff;
 const NO_TEXT = 0xffffffff;
 
+/** Distinct words in the order of their first occurrence, and the texts of each. Open addressing in typed arrays. */
 export class WordList {
   readonly #bytes: Uint8Array;
-  /** Of each slot the number of its word; at least half of them are free. */
+  /** Word number of each slot. At least half of the slots are free. */
   #slots: Uint32Array;
   #size = 0;
-  /** Of each word where it stands first, its length, and the last text that it was met in. */
+  /** For each word its first position, its length, and the last text that contained it. */
   #froms: Uint32Array;
   #lengths: Uint32Array;
   #lastTexts: Uint32Array;
-  /** Words and texts side by side, each pair once. */
+  /** Words and texts in parallel arrays, each pair once. */
   #pairWords: Uint32Array;
   #pairTexts: Uint32Array;
   #pairs = 0;
 
-  /** The words stand in `bytes`, UTF-8, with a blank or a line break behind each. */
+  /** `bytes` is UTF-8 with a blank or a line break after each word. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     const room = 2 ** Math.ceil(Math.log2(bytes.length / 32 + 32));
@@ -230,7 +233,7 @@ export class WordList {
     return this.#size;
   }
 
-  /** The words between two places of the bytes stand in this text. */
+  /** Adds the words between two byte positions to a text. */
   addText(from: number, to: number, text: number): void {
     const bytes = this.#bytes;
     let first = from;
@@ -256,7 +259,7 @@ export class WordList {
     return this.#lengths[word] ?? 0;
   }
 
-  /** Every word of every text, once each, side by side; texts in the order in which they came. */
+  /** Each word of each text once, in parallel arrays, in the order of the texts. */
   get pairs(): { words: Uint32Array; texts: Uint32Array } {
     return { words: this.#pairWords.subarray(0, this.#pairs), texts: this.#pairTexts.subarray(0, this.#pairs) };
   }
@@ -311,7 +314,7 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
-/** The low bits of such a hash hang on the last letters alone. */
+/** The low bits of the hash depend only on the last letters. */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 
 function doubled(values: Uint32Array): Uint32Array {

@@ -1,4 +1,4 @@
-/** The flush: unflushed entries become a run of segments, and runs that have grown alike become one. */
+/** The flush: moves unflushed entries into a new run of segments, and merges runs of similar size. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import { readUnflushed, removeUnflushed, type Unflushed, weightOf, withTexts } from "#shared/company-index/delta.ts";
@@ -15,24 +15,24 @@ import { itemOfImage } from "#shared/db/stream-image.ts";
 import type { Table } from "#shared/db/table.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
-/** Fewer unflushed entries, long ones counted as several, are left where they are: a read pays for their few kilobytes, a flush writes six items at least. */
+/** Least weight of the entries of a flush. Fewer entries cost a read a few kilobytes; a flush writes at least six items. */
 export const FLUSH_ENTRIES = 128;
 
-/** Looks at a text that is not there yet. */
+/** Reads of a text that is not visible yet. */
 const TEXT_TRIES = 5;
 
-/** Queries that were under way when the head moved have read what is removed then. */
+/** A Query that ran while the head moved may still need the entries that the flush removes. */
 const SETTLE_MS = 250;
 
 export interface Flushed {
-  /** Entries that went into segments, or had been there before. */
+  /** Entries that are in segments now. */
   readonly entries: number;
-  /** Weight of the entries that were left, for they are few or another flush has them. */
+  /** Weight of the remaining entries: they are too few, or another flush has taken them. */
   readonly left: number;
   readonly merges: number;
 }
 
-/** Safe to repeat, to kill at any point and to run twice at once: the later one finds less or nothing to do. */
+/** May be repeated, killed at any point, or run twice at once: the later flush finds less or nothing to do. */
 export async function flush(
   context: IndexContext,
   companyId: number,
@@ -54,7 +54,7 @@ export async function flush(
   await sleep(settleMs);
   await removeUnflushed(table, companyId, unflushed);
   if (put.state !== found) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
-  // Only now: a merge may forget what was deleted, and so must find none of the older entries left.
+  // A merge may forget deletions, so the older entries must be gone before it.
   return { entries, left: 0, merges: put.merges + (await mergeAll(context, companyId, put.state)) };
 }
 
@@ -64,8 +64,8 @@ interface Put {
 }
 
 /**
- * Takes the runs in at once that would be merged with the new one next: it need not be stored by itself, to be removed a
- * minute later. Not so where the oldest is among them. Undefined when another flush was faster.
+ * Merges the new entries directly with the runs that would be merged next, so that their own run need not be stored and removed a minute
+ * later. Never includes the oldest run. Undefined if another flush was faster.
  */
 async function putNewRun(
   context: IndexContext,
@@ -87,11 +87,11 @@ async function putNewRun(
   return state === undefined ? undefined : { state, merges: takesIn ? 1 : 0 };
 }
 
-/** While a rebuild is about to replace runs, these must not be mixed with newer ones. */
+/** While a rebuild is about to replace runs, no merge may mix them with newer runs. */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
 
-/** Gives how many merges there were. */
+/** Returns the number of merges. */
 async function mergeAll(context: IndexContext, companyId: number, found: IndexState): Promise<number> {
   let state: IndexState | undefined = found;
   for (let merges = 0; ; merges++) {
@@ -112,7 +112,7 @@ interface BuiltRun extends NewRun {
   readonly rows: readonly RowWithNotes[];
 }
 
-/** Undefined where all that is unflushed had been flushed before. */
+/** Undefined if all unflushed entries had been flushed before. */
 async function newRun(
   table: Table,
   companyId: number,
@@ -122,7 +122,7 @@ async function newRun(
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const known = flushedVersions(runOverrides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
-  const delta = await withSettledTexts(table, companyId, newest, known, unflushed.aside);
+  const delta = await withSettledTexts(table, companyId, newest, known, unflushed.withLongText);
   const prospects = [...delta.prospects.values()];
   const notes = [...delta.notes.values()];
   if (prospects.length + notes.length === 0) return undefined;
@@ -134,23 +134,23 @@ async function newRun(
   };
 }
 
-/** A read does not see a transaction as a whole: a text may come shortly after its entry. */
+/** A read does not see a transaction as a whole: a text may become visible after its entry. */
 async function withSettledTexts(
   table: Table,
   companyId: number,
   newest: Delta,
   known: FlushedVersions,
-  aside: ReadonlySet<string>,
+  withLongText: ReadonlySet<string>,
 ): Promise<Delta> {
   for (let attempt = 1; ; attempt++) {
-    const { delta, missing } = await withTexts(table, companyId, newest, known, aside);
+    const { delta, missing } = await withTexts(table, companyId, newest, known, withLongText);
     if (missing === 0) return delta;
     if (attempt === TEXT_TRIES) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);
     await sleep(20 * attempt);
   }
 }
 
-/** Puts a new run in place of those from age `from` on. Undefined when another flush was faster. */
+/** Replaces the runs from age `from` on by a new run. Undefined if another flush was faster. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -167,13 +167,13 @@ async function putRun(
   return undefined;
 }
 
-/** How much larger the newer runs are together than a run that they take in: each time, all its rows are written again. */
+/** Newer runs are merged into a run once they have this many times its size together. Each merge rewrites all rows of the run. */
 export const MERGE_RATIO = 5;
 
 /**
- * Age of the first of the newest runs that are to be merged: one that the newer ones together have left behind. Sizes then grow
- * sixfold, with up to five runs of a size, so there are few, and a row is rewritten once for each step. The oldest, with most of the rows, is
- * taken in as soon as the others have its size: what they replace in it makes every cold read dearer.
+ * Age of the oldest run to merge with all newer runs; undefined if no merge is due. Sizes grow sixfold, with up to five runs of a size: few
+ * runs, and one rewrite of a row for each size. The oldest run has most of the rows. It is merged once the others have its size, because
+ * rows that they replace make each cold read dearer.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -188,7 +188,7 @@ export function mergeable(runs: readonly Sized[]): number | undefined {
 
 type Sized = Pick<Run, "rows">;
 
-/** A run that holds deletions and notes alone counts too. */
+/** A run of deletions and notes counts as one row. */
 const sizeOf = (run: Sized | undefined): number => Math.max(1, run?.rows ?? 0);
 
 async function merge(
@@ -203,17 +203,17 @@ async function merge(
 }
 
 /**
- * Whether an entry is left that is older than what the runs know, as a Query that is no snapshot may pass one by that its
- * flush should have removed. Forgetting the deletion that hides it would bring it back. The next flush takes it away.
+ * Whether an entry is left that is older than the runs: a flush may have missed it, because its Query was no snapshot. If a merge forgot
+ * the deletion that hides such an entry, the record would come back. The next flush removes the entry.
  */
 async function hasRemainders(
   table: Table,
   companyId: number,
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
-  const { entries, notes, aside } = await readUnflushed(table, companyId);
-  // Without its text an entry of the very version that the runs have is known by that alone.
-  const least = aside.size > 0 ? 1 : 0;
+  const { entries, notes, withLongText } = await readUnflushed(table, companyId);
+  // A flush may have taken the text of an entry whose very version the runs have.
+  const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
     notes.some(({ noteId, version }) => version < noteVersions.versionOf(noteId) + least)
@@ -221,14 +221,16 @@ async function hasRemainders(
 }
 
 /**
- * A warm function remembers how many entries have come since its last flush, so that it looks into the table only when there is
- * something to do. What a cold one has missed it finds at its first look. A company whose flush failed holds up no other one:
- * its first record is reported after all had their turn.
+ * Handles a batch of stream records: weighs the new entries of each company, and flushes the companies with enough of them.
+ *
+ * A warm function remembers the weight since the last flush and reads the table only if a flush may be due; a cold function
+ * checks at the first record. A failed flush does not delay other companies: its first record is reported after all companies had
+ * their turn.
  */
 export function flushStream(
   context: () => IndexContext,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
-  const waiting = new Map<number, number>();
+  const weights = new Map<number, number>();
   return async ({ Records }) => {
     const companies = Map.groupBy(Records, companyOf);
     const failed: string[] = [];
@@ -238,11 +240,11 @@ export function flushStream(
           weight + weightOf(dynamodb?.NewImage === undefined ? {} : itemOfImage(dynamodb.NewImage)),
         0,
       );
-      const entries = (waiting.get(companyId) ?? FLUSH_ENTRIES) + added;
-      waiting.set(companyId, entries);
+      const entries = (weights.get(companyId) ?? FLUSH_ENTRIES) + added;
+      weights.set(companyId, entries);
       if (entries < FLUSH_ENTRIES) continue;
       try {
-        waiting.set(companyId, await withLogContext({ companyId }, () => flushCompany(context(), companyId)));
+        weights.set(companyId, await withLogContext({ companyId }, () => flushCompany(context(), companyId)));
       } catch (error) {
         log.error("index not flushed", { companyId, ...errorFields(error) });
         failed.push(records[0]?.dynamodb?.SequenceNumber ?? "");
@@ -252,16 +254,16 @@ export function flushStream(
   };
 }
 
-/** Gives the weight of the entries that are left. */
+/** Returns the weight of the remaining entries. */
 async function flushCompany(context: IndexContext, companyId: number): Promise<number> {
   const { left, ...done } = await flush(context, companyId);
   if (done.entries > 0) log.info("index flushed", done);
   return left;
 }
 
-/** The partition of the entry is `C#<company>#X`. */
+/** The partition key of an entry is `C#<company>#X`. */
 function companyOf({ dynamodb }: DynamoDBRecord): number {
   const [, companyId] = /^C#(\d+)#X$/.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
-  if (companyId === undefined) throw new Error("a record is no entry of an index");
+  if (companyId === undefined) throw new Error("the stream record is not a delta entry");
   return Number(companyId);
 }

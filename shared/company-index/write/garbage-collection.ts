@@ -1,6 +1,6 @@
 /**
- * The sweep: what a run has replaced is removed when no reader can be in the middle of it any more. The sheets tell: each says
- * since when its run holds and whose place it took, and so the head need not list what holds no more.
+ * Removes replaced runs once no reader can still use them. Each run manifest says when its run was published and which runs it replaced, so
+ * that the head does not need to list replaced runs.
  */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
@@ -8,13 +8,13 @@ import { piecesOf, removePieces } from "#shared/company-index/pieces.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** What holds no more is kept this long for readers that began with it. No request runs half as long. */
+/** Replaced runs are kept this long for readers that started before. No request takes half as long. */
 export const RETIRED_MS = 60_000;
 
-/** A sheet that never came to hold is left by a process that was killed. None that still runs is so old. */
+/** An unpublished run manifest of this age belongs to a process that was killed. */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/** Runs with sheets that those of the manifest have replaced, and these in their turn; with the times at which they ceased to hold. */
+/** The runs that the current runs replaced, directly or through other replaced runs, with the times of their replacement. */
 export function retiredIn(manifest: readonly string[], runManifests: RunManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];
@@ -30,8 +30,9 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 }
 
 /**
- * `manifest` and `sheets` are of one moment, and the head has been moved by the caller since: whoever is about to move it from
- * that moment, too, will fail and not lead to what is removed here. The sheets go last, so that a sweep that was killed is repeated.
+ * `manifest` and `runManifests` must come from the same instant, and the caller must have moved the head since. Another process that moves
+ * the head from that instant fails, so that no new manifest can contain the removed runs. The run manifests go last, so that a killed run
+ * is repeated.
  */
 export async function collectGarbage(
   table: Table,
@@ -53,7 +54,7 @@ export async function collectGarbage(
   await table.batchRemove(going.map(({ runId }) => keys.runManifest(companyId, runId)));
 }
 
-/** What an unreadable sheet leads to is not known any more, and stays. */
+/** The pieces of an unreadable run manifest are unknown, and stay. */
 function readable(read: () => Run): Run[] {
   try {
     return [read()];

@@ -1,6 +1,6 @@
 /**
- * Several runs into one: of each prospect and note the newest version, in the order of the curve, so that many small
- * segments become few full ones. One segment of each run is decoded at a time.
+ * Merges several runs into one: keeps the newest version of each prospect and note, in geohash order, so that many small segments become
+ * few full ones. Decodes one segment of each run at a time.
  */
 
 import type { Run } from "#shared/company-index/manifest.ts";
@@ -20,7 +20,7 @@ import type { Table } from "#shared/db/table.ts";
 export interface RunToMerge {
   /** Higher is newer. */
   readonly age: number;
-  /** In the order of the curve; each call decodes anew. */
+  /** In geohash order. Each call decodes again. */
   readonly segments: readonly (() => SegmentColumns)[];
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
@@ -40,15 +40,15 @@ const sideBySide = (records: readonly { id: number; version: number }[]): Versio
 });
 
 export interface Merged {
-  /** Rows in the order of the curve. To be read once. */
+  /** In geohash order. May be read once. */
   readonly rows: Iterable<RowWithNotes>;
-  /** What stands in the merged run beside its rows; empty where it is the oldest, as nothing older is left to be hidden. */
+  /** Overrides and loose notes of the merged run. Empty if it is the oldest run, because there is nothing older to hide. */
   readonly looseNotes: readonly NoteText[];
   readonly prospects: readonly { id: number; version: number }[];
   readonly notes: readonly { id: number; version: number }[];
 }
 
-/** `isOldest`: no run that stays is older than these, so what is deleted is forgotten. */
+/** `isOldest`: no older run remains, so that the merge forgets deletions. */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): Merged {
   const prospects = new NewestVersions();
   const notes = new NewestVersions();
@@ -65,7 +65,7 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): Merge
   };
 }
 
-/** Notes that stand apart from the live row of their prospect, by prospect; and the prospects that have a live row here. */
+/** Notes that are not stored with the live row of their prospect, by prospect; and the prospects with a live row in these runs. */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
   const present = new Set<number>();
@@ -113,7 +113,7 @@ function* liveRowsOf(
   return undefined;
 }
 
-/** Their ages count from 0. */
+/** Ages count from 0. */
 export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const toMerge: RunToMerge[] = [];

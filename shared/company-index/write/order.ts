@@ -1,23 +1,23 @@
-/** Rows in the order of the geohash curve: sorted, merged from sorted streams, and cut into segments. */
+/** Rows in geohash order: sorted, merged from sorted streams, and cut into segments. */
 
 import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
-/** Rows of a segment: row numbers fit 16 bits, and its columns one item of the table. */
+/** Most rows of a segment: row numbers fit 16 bits, and a column group fits one item. */
 export const SEGMENT_ROWS = 4_096;
-/** Characters of a segment's texts, all notes included. */
+/** Most characters of the texts of a segment, all notes included. */
 const SEGMENT_TEXT = 2_000_000;
 
-/** Place along the geohash curve; what is not on the map comes first. */
+/** -1 without coordinates, so that such rows come first. */
 export const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
   a.geohash - b.geohash || a.id - b.id;
 
 /**
- * Rows in the order of the curve, cut into stretches that are one segment each. A cut comes where the curve takes its largest
- * step: a segment that ends at the edge of a geohash cell covers a compact part of the map, and a window meets few of them.
+ * Cuts sorted rows into segments, each where the geohash makes its largest step: a segment that ends at the edge of a geohash cell covers a
+ * compact area, and a bbox meets few of them.
  */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
@@ -38,10 +38,10 @@ export function* cutIntoSegments(
   if (waiting.length > 0) yield waiting;
 }
 
-/** A segment has at least this part of the rows that it could have: small ones make the manifest long. */
+/** Least fill of a segment. Small segments make the manifest long. */
 const LEAST_PART = 1 / 4;
 
-/** How many of the rows come before the largest step; of equal ones the last. `next` follows the rows. */
+/** Number of rows before the largest step; the last of equal steps. `next` follows the rows. */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
   let best = rows.length;
   let bestStep = -1;
@@ -63,7 +63,7 @@ const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
 
 const LOW = 2 ** 26;
 
-/** Bits below the first one that differs, and that one: the size of the smallest geohash cell with both places. */
+/** Size of the smallest geohash cell that contains both, in bits. */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
   const high = Math.floor(geohash / LOW) ^ Math.floor(following / LOW);
@@ -82,7 +82,7 @@ export const sortedByGeohash = (entries: readonly RowWithNotes[]): RowWithNotes[
     .sort(byGeohash)
     .map(({ entry }) => entry);
 
-/** Streams that are in the order of the curve as one that is. */
+/** Merges streams in geohash order. */
 export function* mergeSorted(streams: readonly Iterator<RowAtGeohash, undefined>[]): Generator<RowWithNotes> {
   const heads = streams.map((stream) => stream.next());
   for (;;) {
@@ -112,17 +112,18 @@ export const atGeohash = (entry: RowWithNotes): RowAtGeohash => ({
   entry,
 });
 
-/** Rows that are sorted at once: a few ten megabytes. */
+/** Rows that are sorted at once: some tens of megabytes. */
 const CHUNK_ROWS = 32_768;
 /** Characters of their texts, all notes included. */
 const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;
 
+/** Sorts any number of rows: sorts chunks, keeps them compressed as segments, and merges them. */
 export class RowSorter {
   #waiting: RowWithNotes[] = [];
   #length = 0;
-  readonly #stretches: Packed[][] = [];
+  readonly #chunks: Packed[][] = [];
 
   add(entry: RowWithNotes): void {
     this.#waiting.push(entry);
@@ -130,15 +131,15 @@ export class RowSorter {
     if (this.#waiting.length >= CHUNK_ROWS || this.#length >= CHUNK_TEXT) this.#pack();
   }
 
-  /** All that were added. To be read once. */
+  /** All added rows in geohash order. May be read once. */
   *sorted(): Generator<RowWithNotes> {
     this.#pack();
-    yield* mergeSorted(this.#stretches.map(decodedRows));
+    yield* mergeSorted(this.#chunks.map(decodedRows));
   }
 
   #pack(): void {
     if (this.#waiting.length === 0) return;
-    this.#stretches.push([...cutIntoSegments(sortedByGeohash(this.#waiting))].map(encodeSegment));
+    this.#chunks.push([...cutIntoSegments(sortedByGeohash(this.#waiting))].map(encodeSegment));
     this.#waiting = [];
     this.#length = 0;
   }

@@ -1,4 +1,4 @@
-/** Puts a new run into a company's index, in place of some of its runs or beside them, by one move of the head. */
+/** Publishes runs: stores the pieces of a run, and adds it to a company's index by one move of the head. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Zone, zoneOf } from "#shared/company-index/criteria.ts";
@@ -24,25 +24,28 @@ import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Overrides up to this size stand in their run's sheet: an item of their own would be paid twice, written and removed. */
-const FEW_BYTES = 2_048;
+/** Overrides up to this size are stored in the run manifest. An item of their own would cost a write and a delete. */
+const INLINE_BYTES = 2_048;
 
 export type IndexContext = Pick<AppContext, "table" | "clock">;
 
 export interface NewRun {
-  /** In the order of the curve. */
+  /** In geohash order. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** Versions that hide older ones in other runs. */
+  /** Versions that hide lower versions in older runs. */
   readonly prospects: readonly { readonly id: number; readonly version: number }[];
   readonly notes: readonly { readonly id: number; readonly version: number }[];
 }
 
-/** Stores the run's pieces, one segment after the other. Nothing leads to them yet. `newId` names the run and each segment. */
+/**
+ * Stores the pieces of a run, one segment after the other. No manifest contains the run yet. `newId` creates the ids of the run and of each
+ * segment.
+ */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
-/** `rows` in the order of the curve. `between` is awaited before each segment. */
+/** `rows` must be in geohash order. Awaits `between` before each segment. */
 export async function storeSegments(
   table: Table,
   companyId: number,
@@ -65,7 +68,7 @@ export async function storeSegments(
   return segments;
 }
 
-/** The run of these segments with what stands beside them. */
+/** Stores overrides and loose notes, and returns the run with these segments. */
 export async function completeRun(
   table: Table,
   companyId: number,
@@ -74,17 +77,17 @@ export async function completeRun(
   newId = newPieceId,
 ): Promise<Run> {
   const id = newId();
-  const aside = encodeRunOverrides(prospects, notes, loose);
-  const isFew = aside.overrides !== undefined && aside.overrides.length <= FEW_BYTES;
+  const encoded = encodeRunOverrides(prospects, notes, loose);
+  const isInline = encoded.overrides !== undefined && encoded.overrides.length <= INLINE_BYTES;
   const [overrides, looseNotes] = await Promise.all([
-    storePiece(table, companyId, id, "overrides", isFew ? undefined : aside.overrides),
-    storePiece(table, companyId, id, "notes", aside.looseNotes),
+    storePiece(table, companyId, id, "overrides", isInline ? undefined : encoded.overrides),
+    storePiece(table, companyId, id, "notes", encoded.looseNotes),
   ]);
   const rows = segments.reduce((sum, one) => sum + one.rows, 0);
-  return { id, rows, overrides, looseNotes, segments, fewOverrides: isFew ? aside.overrides : undefined };
+  return { id, rows, overrides, looseNotes, segments, fewOverrides: isInline ? encoded.overrides : undefined };
 }
 
-/** Gives its parts. */
+/** Returns the number of parts. */
 async function storePiece(
   table: Table,
   companyId: number,
@@ -99,9 +102,8 @@ async function storePiece(
 }
 
 /**
- * Makes `manifest`, with this run in it, what holds. The run's sheet says which runs it takes the place of, so that what
- * nothing leads to any more is found by whoever sweeps. Gives the head as it is then, or undefined when somebody else moved it
- * first: then nothing leads to the run.
+ * Replaces the manifest in the head by `manifest`, which contains this run. The run manifest lists the replaced runs for the garbage
+ * collection. Returns the new head, or undefined if another process moved the head first: then the run is not in the index.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -114,18 +116,18 @@ export async function publish(
   const replaced = from.manifest.filter((id) => !manifest.includes(id));
   await table.batchPut([runManifestItem(companyId, runManifestOf(run, clock.now(), replaced))]);
   const next: Head = { ...from, version: from.version + 1, manifest: [...manifest] };
-  const standing = await moveHead(table, companyId, from, next, commit);
-  if (standing === undefined || (await wasPublished(table, companyId, standing, run.id))) return next;
+  const current = await moveHead(table, companyId, from, next, commit);
+  if (current === undefined || (await wasPublished(table, companyId, current, run.id))) return next;
   return undefined;
 }
 
-/** Whether the run is in the index, or was and has been replaced since. */
+/** Whether the run is in the index, or was in it and has been replaced. */
 async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
   if (manifest.includes(runId)) return true;
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
 }
 
-/** Nothing led to it, or nothing will. */
+/** For a run that is in no manifest and never will be. */
 export async function discardRun(table: Table, companyId: number, run: Run): Promise<void> {
   await removePieces(table, companyId, piecesOf({ runs: [run] }));
   await table.batchRemove([keys.runManifest(companyId, run.id)]);
@@ -137,7 +139,7 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** `rows` in the order of the curve. One segment at a time, so that a run may be larger than memory. */
+/** `rows` must be in geohash order. Builds one segment at a time, so that a run may be larger than memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
@@ -149,7 +151,7 @@ interface Versioned {
   readonly version: number;
 }
 
-/** Undefined where there is nothing to store. */
+/** Undefined if empty. */
 export interface EncodedRunOverrides {
   readonly overrides: Uint8Array | undefined;
   readonly looseNotes: Uint8Array | undefined;
@@ -167,13 +169,13 @@ export const encodeRunOverrides = (
 const TRIES = 20;
 
 export interface ImportedOptions {
-  /** Names what is stored, so that it can be found where the head never comes to lead to it. */
+  /** Gives ids to the stored pieces, so that the caller finds them if the run is never published. */
   readonly newId?: () => string;
-  /** What becomes true with the move of the head. */
+  /** Commits other writes together with the move of the head. */
   readonly commit?: Commit;
 }
 
-/** Rows of prospects that the index has never heard of, with their notes. All of them are found from one moment on. */
+/** Adds rows of new prospects, with their notes, as one run without delta entries. All rows become visible at the same time. */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -184,7 +186,7 @@ export async function addImported(
   await addRun(context, companyId, await storeRun(context.table, companyId, built, newId), commit);
 }
 
-/** A run whose pieces are stored. Where it cannot be added, they are removed. */
+/** Adds a run whose pieces are stored. Removes the pieces if the run cannot be added. */
 export async function addRun(context: IndexContext, companyId: number, run: Run, commit?: Commit): Promise<void> {
   const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {

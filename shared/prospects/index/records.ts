@@ -1,4 +1,4 @@
-/** The rows that the company index is made of, read block by block: as many prospects as there may be, a few blocks in memory. */
+/** Reads the rows that the company index is built from, block by block, so that memory does not grow with the company. */
 import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
@@ -19,19 +19,19 @@ export const indexRecords = (table: Table): Records => ({
   readSome: (companyId, prospects, notes) => readSome(table, companyId, prospects, notes),
 });
 
-/** A prospect's range is recorded before its row is written, so no row is missed that stood when this began. */
+/** Ranges are recorded before their rows are written, so that this finds every row that existed at the start. */
 async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
   const ranges: z.infer<typeof Range>[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const range = Range.parse(item);
-    // Of an import that is not completed: nothing of it is there yet.
+    // Ranges of an unfinished import have no visible rows.
     if (range.importId === undefined) ranges.push(range);
   }
   const underWay: Promise<SomeRecords>[] = [];
   for (const { from, to } of ranges) {
     for (let block = from; block <= to; block++) {
       const read = readBlock(table, companyId, block);
-      // Told when its turn comes; until then it must not end the process.
+      // The error is thrown where the read is awaited. Until then it must not end the process.
       read.catch(() => undefined);
       underWay.push(read);
       const first = underWay.length < PARALLEL ? undefined : underWay.shift();
@@ -67,5 +67,5 @@ const recordsIn = (items: readonly Item[]): SomeRecords => ({
   notes: items.flatMap((item) => (item.type === "note" ? [indexNote(StoredNote.parse(item))] : [])),
 });
 
-/** DynamoDB refuses a batch that names a key twice. */
+/** DynamoDB rejects a batch with duplicate keys. */
 const distinct = (all: readonly Key[]): Key[] => [...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values()];

@@ -1,6 +1,6 @@
 /**
- * Compares a company's index with its rows, record by record, while reads and writes continue. A record that differs may have just
- * been written: only a difference that lasts is a fault.
+ * Compares a company's index with its rows, record by record, while reads and writes continue. A record that differs may have just been
+ * written: only a difference that lasts is a fault.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,28 +16,28 @@ import {
 import { type Inspection, inspectIndex, type RecordVisitor } from "#shared/company-index/repair/inspect.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Looks after the first one. */
+/** Repeated comparisons of records that differed. */
 const RETRIES = 3;
 const PAUSE_MS = 1_000;
-/** Records that are looked at again: where more differ, the first faults say what is the matter. */
-const LOOKED_AT_AGAIN = 10_000;
+/** Most records that are compared again. If more differ, the first faults show the cause. */
+const MOST_COMPARED_AGAIN = 10_000;
 
 export interface VerifyOptions {
   readonly pauseMs?: number;
-  /** Is told how many prospects have been compared. */
+  /** Gets the number of prospects compared so far. */
   readonly progress?: (prospects: number) => void;
 }
 
 export interface Verdict {
-  /** Rows that are not deleted. */
+  /** Prospects that are not deleted. */
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
   readonly runs: number;
   readonly unflushed: number;
-  /** Each as a sentence. */
+  /** One sentence each. */
   readonly faults: readonly string[];
-  /** Records that differed and were not looked at again, for there were too many. */
+  /** Records that differed and were not compared again, because there were too many. */
   readonly unexamined: number;
 }
 
@@ -49,19 +49,19 @@ export async function verifyIndex(
 ): Promise<Verdict> {
   const first = await compareAll(table, records, companyId, progress);
   let { inspection } = first;
-  let mismatches = first.mismatches.first(LOOKED_AT_AGAIN);
+  let mismatches = first.mismatches.first(MOST_COMPARED_AGAIN);
   const unexamined = first.mismatches.size - mismatches.size;
   let faults: string[] = [];
-  for (let look = 0; look < RETRIES && mismatches.size + inspection.faults.length > 0; look++) {
+  for (let attempt = 0; attempt < RETRIES && mismatches.size + inspection.faults.length > 0; attempt++) {
     await sleep(pauseMs);
-    ({ inspection, mismatches, faults } = await lookAgain(table, records, companyId, mismatches));
+    ({ inspection, mismatches, faults } = await compareAgain(table, records, companyId, mismatches));
   }
   const { runs, segments, unflushed } = inspection;
   const { prospects, notes } = first;
   return { prospects, notes, segments, runs, unflushed, faults: [...inspection.faults, ...faults], unexamined };
 }
 
-interface FirstLook {
+interface FirstComparison {
   readonly inspection: Inspection;
   readonly mismatches: Mismatches;
   readonly prospects: number;
@@ -73,7 +73,7 @@ async function compareAll(
   records: Records,
   companyId: number,
   progress: (prospects: number) => void,
-): Promise<FirstLook> {
+): Promise<FirstComparison> {
   const index = new IndexedRecords();
   const inspection = await inspectIndex(table, companyId, index);
   index.dropNotesWithoutProspect();
@@ -86,9 +86,10 @@ async function compareAll(
     const liveIds = new Set(live.map(({ id }) => id));
     const liveNotes = some.notes.filter(({ prospectId }) => liveIds.has(prospectId));
     for (const row of live)
-      if (!takeEqual(index.prospects, row.id, fingerprintOf(row))) mismatches.prospects.add(row.id);
+      if (!removeIfEqual(index.prospects, row.id, fingerprintOf(row))) mismatches.prospects.add(row.id);
     for (const note of liveNotes) {
-      if (!takeEqual(index.notes, note.noteId, fingerprintOf(note))) mismatches.notes.set(note.noteId, note.prospectId);
+      if (!removeIfEqual(index.notes, note.noteId, fingerprintOf(note)))
+        mismatches.notes.set(note.noteId, note.prospectId);
     }
     prospects += live.length;
     notes += liveNotes.length;
@@ -99,27 +100,27 @@ async function compareAll(
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Mismatches() };
 }
 
-/** What is left in the end stands in the index alone, or differs. */
-function takeEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
+/** Entries that stay in `seen` are only in the index, or differ. */
+function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
   const isEqual = seen.get(id)?.hash === expected.hash;
   if (isEqual) seen.delete(id);
   return isEqual;
 }
 
-interface OtherLook {
+interface NextComparison {
   readonly inspection: Inspection;
-  /** Those that still differ, or were written just now. */
+  /** Records that still differ or were written meanwhile. */
   readonly mismatches: Mismatches;
   readonly faults: string[];
 }
 
-/** The rows are read before the index and after it: where they are the same, the index must say so too. */
-async function lookAgain(
+/** Reads the rows before and after the index. If both reads are equal, the index must agree with them. */
+async function compareAgain(
   table: Table,
   records: Records,
   companyId: number,
   mismatches: Mismatches,
-): Promise<OtherLook> {
+): Promise<NextComparison> {
   const read = () => records.readSome(companyId, mismatches.prospectIds(), mismatches.notePlaces());
   const before = rowsIn(await read());
   const index = new IndexedRecords(mismatches);
@@ -131,15 +132,15 @@ async function lookAgain(
   const faults: string[] = [];
   for (const id of mismatches.prospects) {
     const seen = { entry: index.prospects.get(id), times: index.repeated.prospects.get(id) };
-    const verdict = judge(before.prospects.get(id), after.prospects.get(id), seen);
+    const verdict = faultOf(before.prospects.get(id), after.prospects.get(id), seen);
     if (verdict !== "fine") left.prospects.add(id);
     if (verdict !== "fine" && verdict !== "being written") faults.push(`prospect ${id} ${verdict}`);
   }
   for (const [id, prospectId] of mismatches.notes) {
-    // Of a prospect that is deleted, no note is found; what the index says of the prospect itself has been judged.
+    // No search finds notes of a deleted prospect; the prospect itself was compared above.
     if (typeof after.prospects.get(prospectId) !== "object") continue;
     const seen = { entry: index.notes.get(id), times: index.repeated.notes.get(id) };
-    const verdict = judge(before.notes.get(id), after.notes.get(id), seen);
+    const verdict = faultOf(before.notes.get(id), after.notes.get(id), seen);
     if (verdict !== "fine") left.notes.set(id, prospectId);
     if (verdict !== "fine" && verdict !== "being written")
       faults.push(`note ${id} of prospect ${prospectId} ${verdict}`);
@@ -147,42 +148,42 @@ async function lookAgain(
   return { inspection, mismatches: left, faults };
 }
 
-/** A row as it was seen; without a sighting it is deleted. */
-type RowSeen = Fingerprint | "deleted" | undefined;
+/** Undefined without a row. */
+type RowState = Fingerprint | "deleted" | undefined;
 
 function rowsIn({ prospects, notes }: SomeRecords) {
   return {
-    prospects: new Map<number, RowSeen>(
+    prospects: new Map<number, RowState>(
       prospects.map((entry) => [entry.id, isTombstone(entry) ? "deleted" : fingerprintOf(entry)]),
     ),
-    notes: new Map<number, RowSeen>(notes.map((note) => [note.noteId, fingerprintOf(note)])),
+    notes: new Map<number, RowState>(notes.map((note) => [note.noteId, fingerprintOf(note)])),
   };
 }
 
-/** What is the matter, as the end of a sentence; "fine" and "being written" are no faults. */
-function judge(
-  before: RowSeen,
-  after: RowSeen,
+/** The end of a sentence about the record. "fine" and "being written" are no faults. */
+function faultOf(
+  before: RowState,
+  after: RowState,
   { entry, times }: { entry: Fingerprint | undefined; times: number | undefined },
 ): string {
   const isSame =
     typeof before === "object" && typeof after === "object" ? before.hash === after.hash : before === after;
   if (!isSame) return "being written";
-  if (times !== undefined) return `stands ${times} times in the index`;
+  if (times !== undefined) return `is in the index ${times} times`;
   if (typeof after !== "object") {
     if (entry === undefined) return "fine";
-    return after === "deleted" ? "is deleted and stands in the index" : "has no row and stands in the index";
+    return after === "deleted" ? "is deleted but still in the index" : "is in the index but has no row";
   }
   if (entry === undefined) return "is missing from the index";
   if (entry.version !== after.version)
     return `has version ${entry.version} in the index and ${after.version} in its row`;
-  return entry.hash === after.hash ? "fine" : "has another content in the index than in its row";
+  return entry.hash === after.hash ? "fine" : "has different content in the index and in its row";
 }
 
-/** Records in question. */
+/** Records that differ between the index and the rows. */
 export class Mismatches {
   readonly prospects = new Set<number>();
-  /** By note, its prospect. */
+  /** Note id to prospect id. */
   readonly notes = new Map<number, number>();
 
   get size(): number {
@@ -193,12 +194,12 @@ export class Mismatches {
     return [...this.notes].map(([noteId, prospectId]) => ({ prospectId, noteId }));
   }
 
-  /** The prospects in question, and those whose notes are. */
+  /** The prospects, and the prospects of the notes. */
   prospectIds(): number[] {
     return [...new Set([...this.prospects, ...this.notes.values()])];
   }
 
-  /** The first ones, so many that there is room for them. */
+  /** The first `count` records. */
   first(count: number): Mismatches {
     const some = new Mismatches();
     for (const id of this.prospects) if (some.size < count) some.prospects.add(id);
@@ -207,10 +208,10 @@ export class Mismatches {
   }
 }
 
-/** A record as it was seen, without its content: a million take some 200 MB. */
+/** Version and hash of a record. A million take about 200 MB. */
 export interface Fingerprint {
   readonly version: number;
-  /** 48 bits that tell contents apart. */
+  /** 48 bits of a hash of the content. */
   readonly hash: number;
   readonly prospectId: number;
 }
@@ -221,14 +222,14 @@ export const fingerprintOf = (record: IndexEntry | NoteText): Fingerprint => ({
   prospectId: "noteId" in record ? record.prospectId : record.id,
 });
 
-/** Equal text for equal content: fields in one order. */
+/** Sorts the fields, so that equal records give equal text. */
 const canonical = (record: IndexEntry | NoteText): string => JSON.stringify(Object.entries(record).sort());
 
-/** `only`: of all other records nothing is kept. */
+/** The records that the index contains. Keeps only those in `only`, if given. */
 export class IndexedRecords implements RecordVisitor {
   readonly prospects = new Map<number, Fingerprint>();
   readonly notes = new Map<number, Fingerprint>();
-  /** How often a record was seen, where it was more than once. */
+  /** How often each record occurs, if more than once. */
   readonly repeated = { prospects: new Map<number, number>(), notes: new Map<number, number>() };
   readonly #only: { readonly prospects: ReadonlySet<number>; readonly notes: ReadonlyMap<number, number> } | undefined;
 
@@ -248,7 +249,7 @@ export class IndexedRecords implements RecordVisitor {
     this.notes.set(note.noteId, fingerprintOf(note));
   }
 
-  /** A deleted prospect takes its notes along, at the latest when its runs are merged: until then no search finds them. */
+  /** Notes of a deleted prospect stay in the index until their runs are merged. No search finds them. */
   dropNotesWithoutProspect(): void {
     for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
   }
