@@ -1,17 +1,17 @@
-/** A budget of the design and what was measured against it. */
+/** A budget of the design, and the measurement that it limits. */
 
 export interface Budget {
-  /** As the design numbers them. */
+  /** Number of the budget in the design. */
   readonly number: number;
   readonly text: string;
-  /** Prospects of the company: `100 k`. Empty where there is no company. */
+  /** Prospects of the company, as `100 k`. Empty without a company. */
   readonly size: string;
-  /** The most that it may be; null where the design sets none for this size. */
+  /** Null if the design sets no limit for this size. */
   readonly limit: number | null;
   readonly measured: number;
 }
 
-/** As it is printed: what lies behind the second decimal is noise. */
+/** Compares the printed value: later decimals are noise. */
 export const isHeld = ({ limit, measured }: Budget): boolean => limit === null || Number(inDigits(measured)) <= limit;
 
 /** At most two decimals. */

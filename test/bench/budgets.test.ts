@@ -1,4 +1,4 @@
-/** The budgets that count units, rounds and bytes, at 10 k and 100 k prospects: they are the same in each run. */
+/** The counting budgets (units, rounds, bytes) at 10 k and 100 k prospects. Each run gives the same numbers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Budget, isHeld } from "./budget.ts";
 import { csvBudgets } from "./csv-budgets.ts";
@@ -12,10 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => table.stop());
 
-/** Creates whose background is counted. */
+/** Creates whose background work is counted. */
 const CREATES = 1_024;
 
-/** Rows of a file: one batch of an import and a half. */
+/** One and a half batches of an import. */
 const CSV_ROWS = 3_000;
 
 const broken = (budgets: readonly Budget[]): Budget[] => budgets.filter((budget) => !isHeld(budget));

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:cache`: a model of how often an environment of a function finds a company's index in memory, what a request then
- * takes and what it costs, by memory of the function and number of companies. Figures of one company are measured by index-memory.ts.
+ * `npm run bench:cache`: a model of the cache of company indexes in one function environment. By memory and number of companies it gives
+ * the hit rate, the duration of a request, and its price. index-memory.ts measures its input.
  */
 
 import { execFile } from "node:child_process";
@@ -13,12 +13,12 @@ import { randomSequence } from "../../infra/local/demo-data.ts";
 import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";
 
-/** Below it, a function has a share of one processor. Reads of the index use one at most. */
+/** Smaller functions have a share of one processor. A read of the index uses at most one. */
 const WHOLE_CPU_MB = 1_769;
-/** US dollars, arm64 in us-east-1: of a GB-second, and of a read unit on demand. */
+/** US dollars for arm64 in us-east-1: a GB-second, and an on-demand read unit. */
 const GB_SECOND = 0.0000133334;
 const READ_UNIT = 0.000000125;
-/** Of a table's answer, and of a first read's rounds with their transfer. */
+/** Wait for an answer of the table, and for the rounds of a cold read with their transfer. */
 const WARM_WAIT_MS = 8;
 const COLD_WAIT_MS = 40;
 
@@ -30,7 +30,7 @@ const IndexMemory = z.object({
   coldUnits: z.number(),
 });
 
-/** Of 100 000 prospects. */
+/** Figures of a company of 100 000 prospects. */
 export interface Kind {
   readonly bytes: number;
   readonly warmMs: number;
@@ -38,7 +38,7 @@ export interface Kind {
   readonly coldUnits: number;
 }
 
-/** Measured by `index-memory.ts`; processor time beyond the index (parsing, page, answer) is in `warmMs`. */
+/** Measured by `index-memory.ts`. `warmMs` also has the processor time outside the index: parsing, page, answer. */
 export const kinds = {
   list: { bytes: 4_853_200, warmMs: 3, coldMs: 75, coldUnits: 138 },
   pins: { bytes: 6_404_848, warmMs: 45, coldMs: 145, coldUnits: 206 },
@@ -57,11 +57,11 @@ export interface Modelled {
 
 const REQUESTS = 40_000;
 
-/** Requests of companies alike, to one environment that keeps what was used last. */
+/** Simulates requests of equal companies to one environment with an LRU cache. */
 export function model(memoryMb: number, companies: number, mix: Mix): Modelled {
   const random = randomSequence(7);
   const budget = cacheBytesOf(memoryMb);
-  /** What is kept of each company, in the order of last use. */
+  /** The cached pieces of each company, in the order of last use. */
   const cache = new Map<number, Kind>();
   let kept = 0;
   let hits = 0;
@@ -113,7 +113,7 @@ function pick(mix: Mix, at: number): Kind {
   return kinds.list;
 }
 
-/** Counted and taken by a process of its own. Ends with 1 where the cache counts a tenth too few or a third too many. */
+/** Measures in a process of its own. Exits with 1 if the cache's estimate is a tenth too low or a third too high. */
 async function measureOne(): Promise<void> {
   const table = await startBenchTable();
   const { company, clock, fill } = await setStage(table, 100_000);

@@ -1,4 +1,4 @@
-/** A process of its own that keeps several copies of a company's index, and tells what they take of memory beside what the cache counts. */
+/** A process that caches several copies of a company's index, and compares the memory of a copy with the estimate of the cache. */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
 import { companyIndex } from "#shared/company-index/read/company-index.ts";
@@ -12,11 +12,11 @@ const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(
 const COPIES = 4;
 
 export interface IndexMemory {
-  /** Of one copy, as the cache counts it. */
+  /** Estimate of the cache for one copy. */
   readonly countedBytes: number;
-  /** Of one copy, as the process has grown by it. */
+  /** Growth of the process for one copy. */
   readonly takenBytes: number;
-  /** Processor time of the first read, of a later one, and read units of the first. */
+  /** Processor time of the first read and of a later read, and read units of the first. */
   readonly coldMs: number;
   readonly warmMs: number;
   readonly coldUnits: number;
@@ -27,7 +27,7 @@ const caller = { companyId, userId: ownerId, role: "owner" as const, permissions
 const fresh = () => contextOn(openBenchTable(endpoint), { now: () => now });
 type Reader = ReturnType<typeof fresh>;
 
-/** All that is alive: the heap, and what typed arrays have outside it. */
+/** Live memory: the heap, and typed arrays outside it. */
 function takenBytes(): number {
   for (let i = 0; i < 4; i++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
@@ -43,7 +43,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function measure(read: (reader: Reader) => Promise<unknown>): Promise<IndexMemory> {
-  // What is made once for all readers is made before.
+  // Creates what all readers share before the measurement.
   await read(fresh());
   const before = takenBytes();
   const readers = Array.from({ length: COPIES }, fresh);
@@ -53,7 +53,7 @@ async function measure(read: (reader: Reader) => Promise<unknown>): Promise<Inde
     const { usage } = await metered(() => read(reader));
     coldMs += cpuMs() - before;
     coldUnits += usage.readUnits;
-    // Orders, postings and words are made in reads that come later.
+    // Later reads build orders, postings and word indexes.
     for (let i = 0; i < 12; i++) await read(reader);
     await turn();
     warmMs += await timed(() => read(reader));

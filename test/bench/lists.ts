@@ -1,4 +1,4 @@
-/** The lists that are measured: what a user asks for, by name. */
+/** The lists that the benches measure, by name. */
 import { ListQuery } from "#shared/prospects/list/list.ts";
 import { cityBbox } from "./places.ts";
 import { type BenchCompany, RARE_NAME } from "./prospects.ts";
@@ -6,9 +6,9 @@ import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 const parameters = (company: BenchCompany) => {
   const [, rep] = company.repIds;
   return {
-    /** The newest: neighbours in the table. */
+    /** The newest prospects, which are neighbours in the table. */
     everything: {},
-    /** One of forty reps: each row in a place of its own. */
+    /** One of forty reps, whose rows are scattered over the table. */
     "one rep": { assignedToUserId: String(rep) },
     "one status": { status: "Interested" },
     "map window": { bbox: cityBbox },

@@ -1,4 +1,4 @@
-/** Budgets 1 to 5 and 8, as far as they count what is asked of the table and what comes of it: the same in each run. */
+/** Budgets 1 to 5 and 8, as far as they count calls, units and bytes: each run gives the same numbers. */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { lookUpCaller } from "#shared/auth/directory.ts";
@@ -19,23 +19,23 @@ import { type ListName, listNames, listQuery } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
-/** What a warm function asks of the table. */
+/** Usage of a warm function. */
 export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
-  /** Of each page of neighbours: two partitions share most of them, each time elsewhere. */
+  /** Usage of each page of neighbours. Most pages are in two partitions, cut at different positions. */
   readonly neighbours: readonly Usage[];
   readonly pins: Usage;
 }
 
 const NEIGHBOUR_PAGES = 16;
 
-/** Writes what the lists of a stage read. */
+/** Writes the rows that the lists read. */
 export async function fillLists(stage: Stage): Promise<void> {
   for (const name of listNames) await stage.fill(listQuery(stage.company, name));
   for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
 }
 
-/** Rows that the lists read must be there. */
+/** The rows of the lists must exist. */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const ask = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const lists = new Map<ListName, Usage>();
@@ -74,7 +74,7 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, pins }: War
   ];
 }
 
-/** Budget 2: what a hundred or ten times as many prospects add. */
+/** Budget 2: the growth of usage at ten or a hundred times as many prospects. */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
   const size = `${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`;
   const growth = (of: (usage: WarmUsage) => number | undefined): number =>
@@ -93,7 +93,7 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
   ];
 }
 
-/** Budgets 3 and 4: a function that has just started. */
+/** Budgets 3 and 4: a cold function. */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
   const size = sizeOf(company.count);
@@ -102,7 +102,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // The page's own rows weigh too much in a small company. The design allows 2 without search.
+  // In a small company the rows of the page dominate. The design allows 2 without search.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -112,7 +112,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-/** Budget 5: what a read of a map's window loads where nothing is in memory, and what it looks at: middles of cities and their outskirts. */
+/** Budget 5: the segments that a cold read of a bbox loads, and the rows that it compares, in centers and outskirts of cities. */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
@@ -135,7 +135,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   });
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
-    // A city of a small company has a segment or two.
+    // In a small company a city has one or two segments.
     line(
       "cold, the dearest of 32, % of segments read",
       company.count >= 1_000_000 ? 10 : null,
@@ -152,9 +152,9 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 }
 
 interface BboxRead {
-  /** Of all segments, per cent. */
+  /** Per cent of all segments. */
   readonly part: number;
-  /** Rows for each one that is returned. */
+  /** Rows for each returned row. */
   readonly looked: number;
   readonly loaded: number;
 }
@@ -172,7 +172,7 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
-/** Budget 8: what a phone loads. */
+/** Budget 8: the bytes that a phone loads. */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const texts = [...(await mapPins(context, caller, {}))];
   const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
@@ -181,16 +181,13 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
   return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
 }
 
-/** Budget 3 of a single prospect that the table holds. */
+/** Budget 3 for the detail of an existing prospect. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
   return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
 }
 
-/**
- * The same of a function that knows nothing. The authorizer's look-up, which the gateway keeps for a minute, is a round before
- * these, in a function of its own.
- */
+/** Budget 3 for a cold function. The look-up of the authorizer comes before, in a function of its own, and the gateway caches it for a minute. */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;
   const rounds = async (work: (context: ApiContext) => Promise<unknown>): Promise<number> => {

@@ -1,5 +1,5 @@
-/** All budgets that count, of one company: the bench prints them, the tests assert them. */
-import { attachedBudgets } from "./beside-budgets.ts";
+/** All counting budgets of one company. The bench prints them, and the tests assert them. */
+import { attachedBudgets } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";
 import {
   bboxBudgets,
@@ -22,7 +22,7 @@ export interface Counted {
   readonly budgets: readonly Budget[];
 }
 
-/** Reads first: writes leave unflushed entries behind. */
+/** Reads come first, because writes leave unflushed entries behind. */
 export async function countReads(stage: Stage, smaller?: Counted): Promise<Counted> {
   await fillLists(stage);
   const warm = await warmUsage(stage);
@@ -35,7 +35,7 @@ export async function countReads(stage: Stage, smaller?: Counted): Promise<Count
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // It does not depend on the company's size.
+    // Does not depend on the size of the company.
     ...(smaller === undefined ? await attachedBudgets(stage) : []),
   ];
   return { stage, warm, budgets };

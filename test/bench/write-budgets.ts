@@ -1,4 +1,4 @@
-/** Budgets 1, 3 and 6, as far as they are about writes: what they cost at once, what they add to reads, and what follows in the background. */
+/** Budgets 1, 3 and 6 for writes: the cost of a write itself, of reads after it, and of the work in the background. */
 import { prospectDelta } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
@@ -12,7 +12,7 @@ import { listQuery } from "./lists.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** As a rep at the door makes one: a status, and a point on the map in place of an address. */
+/** As a rep creates a prospect at the door: a status, and a point on the map without an address. */
 function atTheDoor(company: BenchCompany, at: number): NewProspect {
   const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
   const [status] = company.statuses;
@@ -21,7 +21,7 @@ function atTheDoor(company: BenchCompany, at: number): NewProspect {
 
 const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix", state: "AZ", zip: "85018" };
 
-/** Unflushed entries that a list is measured with. */
+/** Unflushed entries of the measured list. */
 const UNFLUSHED = 56;
 
 /** Leaves `UNFLUSHED` prospects and a few of their changes unflushed. */
@@ -63,19 +63,19 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Budget 6, the background: what flushes and merges write for each of many creates. The entries are written as creates write
- * them; time passes between flushes, so that what no manifest leads to any more is removed at the company's own expense.
+ * Budget 6: write units of flushes and merges for each of many creates. Entries are written as creates write them. Time passes between the
+ * flushes, so that the measurement includes garbage collection.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { id, count } = stage.company;
-  // What the import left behind is not theirs to remove.
+  // Removes the garbage of the import before the measurement.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);
   let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  // The design's figure is 1.6, for 100 000 prospects. Few creates come to no large merge.
+  // The design allows 1.6 at 100 000 prospects. A few creates cause no large merge.
   const limit = creates > 10_000 ? 1.45 : 1.3;
   const text = `create, write units in the background, mean of ${creates}`;
   return [{ number: 6, text, size: sizeOf(count), limit, measured: writeUnits / creates }];

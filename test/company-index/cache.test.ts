@@ -1,4 +1,4 @@
-/** What a function keeps of company indexes from read to read: texts go first, then whole companies, and no read sees less for it. */
+/** The cache of company indexes drops texts first, then whole companies, and never changes a result. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -11,7 +11,7 @@ import { findIn } from "./indexed-company.ts";
 const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
 const clock = { now: () => 1_760_000_000_000 };
-/** Pieces of segments that reads have asked for: company and column group. */
+/** The companies whose segments were read from the table. */
 let asked: string[] = [];
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -60,13 +60,13 @@ async function read(index: CompanyIndex, companyId: number, word?: string): Prom
   return (await findIn(index, companyId, { words: word === undefined ? [] : [{ text: word, digits: "" }] })).total;
 }
 
-/** Of one company, without texts and with them. */
+/** Cached bytes of one company, without texts and with them. */
 async function sizes(): Promise<{ columns: number; withTexts: number }> {
   const index = openCompanyIndex(db.direct);
   await read(index, 31);
   const columns = index.cachedBytes;
   let withTexts = 0;
-  // Words, which later searches make of the texts, take less than these.
+  // The word indexes of later searches take less memory than the texts.
   for (let i = 0; i < 3; i++) {
     await read(index, 31, "DOG");
     withTexts = Math.max(withTexts, index.cachedBytes);
@@ -75,7 +75,7 @@ async function sizes(): Promise<{ columns: number; withTexts: number }> {
 }
 
 describe("the cache", () => {
-  test("drops texts of others before any company's columns, so that lists are still answered from memory", async () => {
+  test("drops the texts of other companies before any columns, so that lists still come from memory", async () => {
     const { columns, withTexts } = await sizes();
     const budget = COMPANIES.length * columns + 1.5 * (withTexts - columns);
     const index = openCompanyIndex(db.table, budget);
@@ -87,12 +87,12 @@ describe("the cache", () => {
     asked = [];
     for (const companyId of COMPANIES) expect(await read(index, companyId)).toBe(ROWS);
     expect(asked).toEqual([]);
-    // The texts that were dropped come back when they are looked for.
+    // A search loads the dropped texts again.
     expect(await read(index, 31, "STREET")).toBe(ROWS);
     expect(new Set(asked)).toEqual(new Set(["31"]));
   });
 
-  test("keeps the companies that were read last, within its bytes", async () => {
+  test("keeps the companies that were read last, within its size", async () => {
     const { columns } = await sizes();
     const index = openCompanyIndex(db.table, 2.5 * columns);
     for (const companyId of [31, 32, 33]) await read(index, companyId);
@@ -105,7 +105,7 @@ describe("the cache", () => {
     expect(new Set(asked)).toEqual(new Set(["31"]));
   });
 
-  test("of no room at all drops nothing that a read under way looks at: searches of all companies at the same time are exact", async () => {
+  test("of size zero keeps what running reads use: concurrent searches of all companies are exact", async () => {
     const index = openCompanyIndex(db.table, 1);
     const reads = Array.from({ length: 60 }, (_, i) => {
       const companyId = COMPANIES[i % COMPANIES.length] ?? 0;
@@ -115,17 +115,20 @@ describe("the cache", () => {
   });
 });
 
-describe("its size", () => {
-  test.each([128, 512, 1_024, 2_048, 5_120, 10_240])("leaves %d MB room for Node.js and a read", (memoryMb) => {
-    const kept = cacheBytesOf(memoryMb) / 2 ** 20;
-    expect(kept + Math.min(460, memoryMb * 0.8)).toBeLessThanOrEqual(memoryMb);
-  });
+describe("the cache size", () => {
+  test.each([128, 512, 1_024, 2_048, 5_120, 10_240])(
+    "of a function with %d MB leaves memory for Node.js and a read",
+    (memoryMb) => {
+      const kept = cacheBytesOf(memoryMb) / 2 ** 20;
+      expect(kept + Math.min(460, memoryMb * 0.8)).toBeLessThanOrEqual(memoryMb);
+    },
+  );
 
-  test("is the function's own", () => {
+  test("follows from the memory of the function", () => {
     expect(cacheBytesOf(2_048)).toBeGreaterThan(cacheBytesOf(1_024) * 2.5);
   });
 
-  test("keeps 200 companies of 100 000 for lists and for maps at the memory that these have, by the model", () => {
+  test("holds 200 companies of 100 000 prospects at the memory of the list and map functions, by the model", () => {
     expect(model(2_048, 200, { list: 1 }).hits).toBe(1);
     expect(model(2_048, 200, { pins: 1 }).hits).toBe(1);
     expect(model(5_120, 200, { list: 0.9, search: 0.1 }).hits).toBeGreaterThan(0.99);

@@ -1,4 +1,4 @@
-/** `npm run index` as a process on a real table: what it prints, and its exit codes. */
+/** `npm run index` as a process on a real table: its output and its exit codes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -43,7 +43,7 @@ async function run(...args: string[]) {
   return { stdout, stderr, code };
 }
 
-test("verifies and rebuilds; faults end it with 1, wrong usage and an unknown company with 2", async () => {
+test("the command verifies and rebuilds; it exits with 1 for faults, and with 2 for wrong usage and an unknown company", async () => {
   const owner = { email: "owner@index.test", firstName: "", lastName: "", sub: "owner" };
   const made = await createCompany(contextOn(db.direct), { name: "Index", owner });
   const company = new IndexedCompany(made.company.id, db.direct);

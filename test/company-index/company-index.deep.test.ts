@@ -1,7 +1,4 @@
-/**
- * The company index on a real table: reads equal the records whatever flushes and merges do meanwhile, wherever they are
- * killed, and however often they are repeated. One file, over 250 lines: all of it is about the same few records.
- */
+/** The company index on a real table: reads equal the records while flushes and merges run, are killed at any call, or are repeated. */
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import { noteDelta, prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
@@ -27,20 +24,20 @@ const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
 const everything = { least: 1, settleMs: 0 };
 const flushAll = (table: Table, companyId: number) => flush({ table, clock }, companyId, everything);
 
-/** What was written, as it should be found. */
+/** The expected records. */
 class Records {
   readonly companyId = newCompany();
   readonly #rows = new Map<number, IndexRow>();
   readonly #versions = new Map<number, number>();
   readonly #notes = new Map<number, { prospectId: number; version: number; text: string | null }>();
 
-  /** A deleted prospect does not come back: ids are given once. */
+  /** A deleted prospect stays deleted, because ids are not reused. */
   async write(id: number, seed: number): Promise<void> {
     const row = this.#next(id, seed);
     if (row !== undefined) await db.direct.transact(prospectDelta(this.companyId, row));
   }
 
-  /** Each prospect `times` times, in few calls. */
+  /** Writes each prospect `times` times, in few calls. */
   async writeMany(ids: number, times: number): Promise<void> {
     const rows = Array.from({ length: ids * times }, (_, i) => this.#next(1 + (i % ids), i));
     const writes = rows.flatMap((row) => (row === undefined ? [] : prospectDelta(this.companyId, row)));
@@ -76,7 +73,7 @@ class Records {
     await db.direct.transact(prospectDelta(this.companyId, entry));
   }
 
-  /** A note stays with the prospect that it was first written on. */
+  /** A note keeps its first prospect. */
   async note(noteId: number, firstOn: number, text: string | null): Promise<void> {
     const known = this.#notes.get(noteId);
     const prospectId = known?.prospectId ?? firstOn;
@@ -92,7 +89,7 @@ class Records {
     return [text, ...notes.map((note) => note.text ?? "")].some((one) => one.includes(word));
   }
 
-  /** Total, ids and order under a few filters, by this index and by a plain look. */
+  /** Compares total, ids and order with a plain filter over the records. */
   async expectFound(index: CompanyIndex = openCompanyIndex(db.direct)): Promise<void> {
     const rows = [...this.#rows.values()].sort((a, b) => b.createdAt - a.createdAt || b.id - a.id);
     const asked = [
@@ -112,7 +109,7 @@ class Records {
     }
   }
 
-  /** Nothing waits; and, if nobody was killed, the table holds no piece but those of runs that hold or were replaced lately. */
+  /** No entry is left. Unless a process was killed, every piece belongs to a current or a recently replaced run. */
   async expectClean({ orphans = false } = {}): Promise<void> {
     const { companyId } = this;
     const { head, keys: left } = await readUnflushed(db.direct, companyId);
@@ -128,7 +125,7 @@ class Records {
   }
 }
 
-/** A batch of changes that touches every kind of entry, some records twice. */
+/** Changes every kind of entry, and some records twice. */
 async function change(records: Records, seed: number): Promise<void> {
   for (let i = 0; i < 8; i++) await records.write(1 + ((seed * 5 + i * 3) % (25 + seed)), seed * 100 + i);
   const text = seed % 5 === 0 ? null : seed % 2 === 0 ? "DOG" : "CAT";
@@ -164,7 +161,7 @@ describe("reads", () => {
     await records.expectClean();
   });
 
-  test("that began before a flush and end after it find everything", async () => {
+  test("that start before a flush and end after it find everything", async () => {
     const records = new Records();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);
@@ -172,13 +169,13 @@ describe("reads", () => {
       await change(records, seed);
       const index = openCompanyIndex(db.table);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(db.direct, records.companyId) };
-      // Each answer of the slow reader waits until a whole flush with its merges is over.
+      // Each answer of the slow reader waits for a whole flush with its merges.
       db.plan((_, number) => (number === 1 + (seed % 4) ? late : pass));
       await records.expectFound(index);
     }
   });
 
-  test("whose Query comes in many pages find everything, whatever is flushed between two of them", async () => {
+  test("find everything if flushes run between the pages of the Query", async () => {
     for (let page = 1; page < 10; page++) {
       const records = new Records();
       await change(records, 1);
@@ -195,7 +192,7 @@ describe("reads", () => {
     }
   });
 
-  test("stay exact when nothing is flushed for 10 000 writes", async () => {
+  test("stay exact after 10 000 writes without a flush", async () => {
     const records = new Records();
     await records.writeMany(2_500, 4);
     expect((await readUnflushed(db.direct, records.companyId)).keys).toHaveLength(10_000);
@@ -217,7 +214,7 @@ describe("a flush", () => {
   ];
 
   test.each(faults)(
-    "killed at any call %s leaves reads exact, and the next one finishes",
+    "killed at any call %s leaves reads exact, and the next flush finishes",
     { tags: "sized" },
     async (_, turn, fault) => {
       for (const at of killPoints(turn)) {
@@ -243,14 +240,14 @@ describe("a flush", () => {
     },
   );
 
-  test("killed while it removes what it has flushed brings nothing back that was deleted", async () => {
+  test("killed while it removes its entries brings no deleted record back", async () => {
     const records = new Records();
     await records.write(3, 3);
     await flushAll(db.direct, records.companyId);
     for (let version = 1; version <= 9; version++) await records.write(1, version);
     await records.remove(1);
     await records.write(2, 2);
-    // The first two keys go, the deletion among them (version 10 sorts before 9): then the process is gone.
+    // The process removes the first two keys, one of them the deletion (version 10 sorts before 9), and is then killed.
     let isGone = false;
     db.plan((_, __, body) => {
       if (isGone) return dead;
@@ -266,7 +263,7 @@ describe("a flush", () => {
     await records.expectClean({ orphans: true });
   });
 
-  test("whose move of the head was done, its reply lost and the next flush faster than the retry keeps its run", async () => {
+  test("keeps its run if the reply to the move of the head is lost and the next flush moves the head before the retry", async () => {
     const records = new Records();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);
@@ -286,14 +283,14 @@ describe("a flush", () => {
     await records.expectClean();
   });
 
-  test("that passed an entry by brings nothing back that was deleted", async () => {
+  test("that missed an entry brings no deleted record back", async () => {
     const records = new Records();
     await records.write(9, 9);
     await flushAll(db.direct, records.companyId);
     await records.write(1, 1);
     await records.write(2, 2);
     await records.remove(2);
-    // As if the first version of 2 had been written, and the deletion after it, while the Query was between their keys.
+    // Simulates a Query that was between the keys while version 1 of prospect 2 and then its deletion were written.
     let isFirst = true;
     db.plan((operation) => {
       if (operation !== "Query" || !isFirst) return pass;
@@ -310,7 +307,7 @@ describe("a flush", () => {
     await records.expectClean();
   });
 
-  test("rides out throttling and answers in part", async () => {
+  test("survives throttling and partial batches", async () => {
     const records = new Records();
     for (let seed = 0; seed < 3; seed++) {
       await change(records, seed);
@@ -325,19 +322,19 @@ describe("a flush", () => {
     await records.expectClean();
   });
 
-  test("leaves few entries where they are", async () => {
+  test("does nothing for few entries", async () => {
     const records = new Records();
     for (let id = 1; id <= 5; id++) await records.write(id, id);
     expect(await flush({ table: db.direct, clock }, records.companyId)).toEqual({ entries: 0, left: 5, merges: 0 });
   });
 });
 
-describe("the stream of entries", () => {
+describe("the stream of delta entries", () => {
   const recordOf = (companyId: number, number: number): DynamoDBRecord => ({
     dynamodb: { Keys: { pk: { S: `C#${companyId}#X` } }, SequenceNumber: String(number) },
   });
 
-  test("may lose and repeat records: what one batch misses the next one flushes", async () => {
+  test("may lose and repeat records: the next batch flushes what one batch missed", async () => {
     const [busy, quiet] = [new Records(), new Records()];
     const handle = flushStream(() => ({ table: db.direct, clock }));
     const batch = (records: Records, count: number) =>
@@ -345,12 +342,12 @@ describe("the stream of entries", () => {
     const left = async ({ companyId }: Records) => (await readUnflushed(db.direct, companyId)).keys.length;
     await busy.writeMany(FLUSH_ENTRIES, 2);
     await quiet.writeMany(3, 1);
-    // A cold function looks at once, whatever it was told of; of the other company there is too little to do.
+    // A cold function reads the table at the first record. The other company has too few entries.
     expect(await batch(busy, 1)).toEqual({ batchItemFailures: [] });
     expect(await batch(quiet, 1)).toEqual({ batchItemFailures: [] });
     expect([await left(busy), await left(quiet)]).toEqual([0, 3]);
     await busy.writeMany(FLUSH_ENTRIES, 1);
-    // All records but one are lost, and that one comes again and again.
+    // All records except one are lost, and that one is repeated.
     for (let i = 1; i < FLUSH_ENTRIES; i++) await batch(busy, 1);
     expect(await left(busy)).toBe(FLUSH_ENTRIES);
     await batch(busy, 1);
@@ -359,7 +356,7 @@ describe("the stream of entries", () => {
     await quiet.expectFound();
   });
 
-  test("goes on with other companies where one cannot be flushed, and comes back to that one", async () => {
+  test("flushes other companies if one company fails, and retries that one", async () => {
     const [broken, sound] = [new Records(), new Records()];
     await broken.writeMany(FLUSH_ENTRIES, 1);
     await sound.writeMany(FLUSH_ENTRIES, 1);
@@ -375,11 +372,11 @@ describe("the stream of entries", () => {
   });
 });
 
-/** The process is gone: none of its calls arrives any more. */
+/** After the kill, no call reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
-describe("a piece that is missing", () => {
-  test("is told, and never read as fewer prospects", async () => {
+describe("a missing piece", () => {
+  test("is an error, never a shorter list", async () => {
     const records = new Records();
     await change(records, 1);
     await flushAll(db.direct, records.companyId);

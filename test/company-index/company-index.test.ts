@@ -1,4 +1,4 @@
-/** Reads of the company index equal a plain look at the records, in random sequences of steps; the long run takes more. */
+/** Reads of the company index equal a plain filter over the records, in random sequences of steps. The long tier runs more of them. */
 import { test } from "vitest";
 import { sized } from "../harness/tier.ts";
 import { expectIndexLaw } from "./index-law.ts";
@@ -6,7 +6,7 @@ import { expectIndexLaw } from "./index-law.ts";
 const SEQUENCES = sized({ short: 200, wide: 2_000 });
 
 test(
-  `totals, ids and order equal a plain look at the records, in ${SEQUENCES} random sequences`,
+  `totals, ids and order equal a plain filter over the records, in ${SEQUENCES} random sequences`,
   { tags: "sized" },
   () => expectIndexLaw(SEQUENCES),
 );

@@ -1,4 +1,4 @@
-/** Damages a company's index as no write of the service does: for checks, which must find it, and rebuilds, which must mend it. */
+/** Damages a company's index as no write of the service does. `verify` must find the damage, and a rebuild must repair it. */
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import {
   type Head,
@@ -35,7 +35,7 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
   return { table, companyId, head, manifest, oldest, newest, segment };
 }
 
-/** Other runs in place of those that hold, with sheets of their own. */
+/** Replaces the current runs, with new run manifests. */
 export async function putManifest({ table, companyId, head }: IndexInHand, runs: readonly Run[]): Promise<void> {
   await table.batchPut([...new Set(runs)].map((run) => runManifestItem(companyId, runManifestOf(run, 0, []))));
   const manifest = runs.map(({ id }) => id);
@@ -45,7 +45,7 @@ export async function putManifest({ table, companyId, head }: IndexInHand, runs:
 export const pieceOf = ({ companyId }: IndexInHand, owner: string, name: string): Key =>
   keys.indexPart(companyId, owner, name, 0);
 
-/** One byte in the middle is another one. */
+/** Changes one byte in the middle. */
 export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes"): Promise<void> {
   const item = await table.get(key);
   const stored = item?.[field];
@@ -56,7 +56,7 @@ export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes")
   await table.batchPut([{ ...item, ...key, [field]: bytes }]);
 }
 
-/** The rows of the oldest run's only segment become others. */
+/** Replaces the rows of the oldest run, which has one segment. */
 export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNotes[]) => RowWithNotes[]): Promise<void> {
   const { table, companyId, manifest, oldest } = index;
   const rows = (await readSegments(table, companyId, oldest)).flatMap((decode) => [...rowsOf(decode())]);
@@ -65,17 +65,17 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
   await putManifest(index, [{ ...oldest, segments, rows: count }, ...manifest.runs.slice(1)]);
 }
 
-/** What stands beside the newest run becomes something else. */
-export async function rewriteAside(
+/** Replaces the version overrides and loose notes of the newest run. */
+export async function rewriteOverrides(
   index: IndexInHand,
-  change: (aside: Parameters<typeof completeRun>[3]) => Parameters<typeof completeRun>[3],
+  change: (stored: Parameters<typeof completeRun>[3]) => Parameters<typeof completeRun>[3],
 ): Promise<void> {
   const { table, companyId, manifest, newest } = index;
-  const [aside] = await readRunOverrides(table, companyId, [newest]);
-  if (aside === undefined) throw new Error("the run has nothing beside it");
-  const { prospects, notes } = aside.overrides;
+  const [stored] = await readRunOverrides(table, companyId, [newest]);
+  if (stored === undefined) throw new Error("the run has no overrides");
+  const { prospects, notes } = stored.overrides;
   const listed = ({ ids, versions }: typeof prospects) => [...ids].map((id, i) => ({ id, version: versions[i] ?? 0 }));
-  const now = { prospects: listed(prospects), notes: listed(notes), looseNotes: aside.looseNotes };
+  const now = { prospects: listed(prospects), notes: listed(notes), looseNotes: stored.looseNotes };
   const run = await completeRun(table, companyId, newest.segments, change(now));
   await putManifest(index, [...manifest.runs.slice(0, -1), run]);
 }

@@ -1,6 +1,6 @@
 /**
- * Law: whatever was written, flushed, merged and left over, a read of the index finds what a plain look at the records
- * finds: the same total, ids and order. One file, over 250 lines: the model, its steps and its oracle are read together.
+ * Law: after any sequence of writes, flushes and merges, a read of the index finds the same total, ids and order as a plain filter over the
+ * records.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -48,7 +48,7 @@ interface Model {
   runs: ModelRun[];
   entries: IndexEntry[];
   noteEntries: NoteEntry[];
-  /** Flushed, and still among the unflushed for the readers that began before. */
+  /** Flushed entries that are not removed yet, for readers that started before the flush. */
   leftover: { entries: IndexEntry[]; noteEntries: NoteEntry[] };
 }
 
@@ -72,21 +72,21 @@ function storedRun(
     segment.text = new SegmentTexts(columns.text);
     return { segment, columns };
   });
-  const aside = encodeRunOverrides(prospects, notes, looseNotes);
+  const encoded = encodeRunOverrides(prospects, notes, looseNotes);
   const nothing = { ids: new Float64Array(), versions: new Float64Array() };
   return {
     segments,
     overrides:
-      aside.overrides === undefined
+      encoded.overrides === undefined
         ? { prospects: nothing, notes: nothing }
-        : decodeOverrides("overrides", aside.overrides),
-    looseNotes: aside.looseNotes === undefined ? [] : decodeNotes("notes", aside.looseNotes),
+        : decodeOverrides("overrides", encoded.overrides),
+    looseNotes: encoded.looseNotes === undefined ? [] : decodeNotes("notes", encoded.looseNotes),
   };
 }
 
 /**
- * What the flush does: the newest entries become a run. Those of an earlier flush that was killed are among them; those of this one
- * stay readable until it has removed them, or until the next flush where it is killed before.
+ * A flush: the newest entries become a run. Leftovers of an earlier, killed flush are included. The entries of this flush stay readable
+ * until it removes them, or until the next flush if it is killed before.
  */
 function flush(model: Model): void {
   const entries = [...model.leftover.entries, ...model.entries];
@@ -125,7 +125,7 @@ function read(model: Model, criteria: Criteria) {
   const delta = newestUnflushed(runs, [...entries, ...leftover.entries], [...noteEntries, ...leftover.noteEntries]);
   const segments = model.runs.flatMap((run, age) =>
     run.segments
-      // Without words a read loads only the segments that can hold something for it.
+      // A read without words loads only the segments that can contain matches.
       .filter(({ segment }) => criteria.words.length > 0 || canMeet(segment.entry.zone, criteria))
       .map(({ segment }) => {
         const dead = deadRows(segment, age, runs.prospectVersions);
@@ -135,7 +135,7 @@ function read(model: Model, criteria: Criteria) {
   return findMatches({ ...runs, segments, delta }, criteria);
 }
 
-/** Written from the decisions, without a look at the index. */
+/** Written from the decision records, not from the code of the index. */
 function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria): number[] {
   const { box, statusIds, assigneeIds, tagIds, cities, createdFrom, createdTo } = criteria;
   const live = [...prospects.values()].filter((entry): entry is IndexRow => !isTombstone(entry));
@@ -208,7 +208,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("clean" as const),
       at: fc.nat(9),
-      // Killed after some of them, or done.
+      // How many entries the flush removes before it is killed.
       most: fc.constantFrom(1, 3, 100, 100, 100),
     }),
   },
@@ -232,7 +232,7 @@ function apply(model: Model, step: Step): void {
       merge(model, step.from, step.count);
       break;
     case "clean":
-      // What is left over goes away one after the other, in any order.
+      // Leftovers disappear one by one, in any order.
       for (const left of [model.leftover.entries, model.leftover.noteEntries]) {
         for (let i = 0; i < step.most && left.length > 0; i++) left.splice(step.at % left.length, 1);
       }
@@ -245,7 +245,7 @@ function remove(model: Model, id: number): void {
   put(model, { id, version: current.version + 1, deleted: true });
 }
 
-/** A prospect that was deleted does not come back: its id is not given again. */
+/** A deleted prospect stays deleted, because ids are not reused. */
 function write(model: Model, id: number, row: Omit<IndexRow, "id" | "version">): void {
   const current = model.prospects.get(id);
   if (current !== undefined && isTombstone(current)) return;
@@ -309,7 +309,7 @@ function expectFound(model: Model, wanted: Criteria): void {
   expect(Array.from(inOrder(matches), (place) => place.id)).toEqual(ids);
 }
 
-/** After each step of whatever was done and left undone, in as many random sequences of steps. */
+/** Compares after each step, in this number of random sequences. */
 export function expectIndexLaw(sequences: number): void {
   fc.assert(
     fc.property(

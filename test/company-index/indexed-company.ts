@@ -20,17 +20,17 @@ const now = "2026-05-29T18:00:00.000Z";
 const WORDS = ["DOG", "CAT", "BELL"];
 
 export interface Staged {
-  /** Of all prospects; the fourth is deleted. */
+  /** Ids of all prospects. The fourth is deleted. */
   readonly ids: readonly number[];
   readonly noteOfA: number;
 }
 
-/** One of them: changes of the same record wait for each other, as each has the last one's version. */
+/** Writes one change of a record at a time, because each change needs the version of the last one. */
 export class IndexedCompany {
   readonly id: number;
   readonly table: Table;
   readonly #ids: Ids;
-  /** How many writes of a prospect, its notes included, have begun and ended. */
+  /** Numbers of writes of each prospect, notes included, that have started and ended. */
   readonly #begun = new Map<number, number>();
   readonly #ended = new Map<number, number>();
 
@@ -40,7 +40,7 @@ export class IndexedCompany {
     this.#ids = leaseIds(table);
   }
 
-  /** Gives its id. */
+  /** Returns its id. */
   async create(seed: number): Promise<number> {
     const id = await this.#ids.nextProspect(this.id);
     await this.#write(id, insertProspect(prospectOf(this.id, id, seed)));
@@ -59,7 +59,7 @@ export class IndexedCompany {
     await this.#write(id, replaceProspect(current, { ...current, version: current.version + 1, deletedAt: now }));
   }
 
-  /** Gives its id. */
+  /** Returns its id. */
   async addNote(prospectId: number, seed: number): Promise<number> {
     const id = await this.#ids.next();
     const dated = { createdAt: now, updatedAt: now, createdBy: null };
@@ -80,10 +80,7 @@ export class IndexedCompany {
     await this.#write(prospectId, removeNote(await this.note(prospectId, id)));
   }
 
-  /**
-   * Flushed in two runs, with changes, deletions and notes; two changes are not flushed, and of what was, a killed flush has left
-   * some entries that are outdated.
-   */
+  /** Writes two flushed runs with changes, deletions and notes, two unflushed changes, and outdated entries that a killed flush left behind. */
   async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
     const ids: number[] = [];
     for (let seed = 1; seed <= 9; seed++) ids.push(await this.create(seed));
@@ -122,8 +119,8 @@ export class IndexedCompany {
   }
 
   /**
-   * Lists by a new reader, of all prospects and of those with a word: every prospect that is not written meanwhile is found or not
-   * found as its rows say, and none twice.
+   * Reads lists of all prospects and of each word with a new reader. Every prospect that is not being written must be found or not found as
+   * its rows say, and none twice.
    */
   async expectListsExact(table: Table = this.table): Promise<void> {
     const ended = new Map(this.#ended);
@@ -157,7 +154,7 @@ export async function findIn(index: CompanyIndex, companyId: number, criteria: C
   return (await index.find(companyId, source, () => criteria)).matches;
 }
 
-/** What the rows say of each prospect, its notes included. */
+/** Version and text of each prospect according to the rows, notes included. */
 function contentsOf({ prospects, notes }: CompanyProspects) {
   const notesOf = Map.groupBy(notes, ({ prospectId }) => prospectId);
   return new Map(

@@ -1,4 +1,4 @@
-/** Texts of more than 256 bytes stand beside their entries in the index: every endpoint that writes or searches them may. */
+/** Texts of more than 256 bytes have rows of their own in the index: the endpoints that write and search them have the rights for it. */
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { dataOf, uniqueName } from "../harness/shapes.ts";
@@ -6,7 +6,7 @@ import { newTeam } from "../harness/team.ts";
 
 const { owner } = await newTeam();
 
-test("a prospect whose text is long is written and found by each endpoint", async () => {
+test("each endpoint writes and finds a prospect with a long text", async () => {
   const word = uniqueName();
   const long = `${word} ${"x".repeat(240 - word.length)}`;
   const address = { address1: long, city: "Denver", state: "CO", zip: "80202" };

@@ -1,4 +1,4 @@
-/** Long texts of notes and prospects that are not flushed yet: a search finds them, a list does not pay for them, whatever is killed. */
+/** Unflushed long texts of notes and prospects: searches find them, and lists do not pay for them, whatever is killed. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -30,7 +30,7 @@ async function sideRows(context: ApiContext, companyId: number): Promise<string[
   return found;
 }
 
-test("100 unflushed notes of 9 KB cost a list what 100 short ones do; a search finds each in as many rounds as a list takes", async () => {
+test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a search finds them in as many rounds as a list takes", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { companyId } = company.caller;
@@ -65,14 +65,14 @@ const address = {
   zip: "80202",
 };
 
-test("few long entries bring the flush as near as many short ones do", async () => {
+test("a few long entries trigger a flush as many short ones do", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { companyId } = company.caller;
   const { id } = await createProspect(context, company.caller, {});
   await flush(context, companyId, { least: 1, settleMs: 0 });
   const publish = flushStream(() => context);
-  const told = async () => {
+  const stream = async () => {
     const records = [];
     for await (const row of context.table.query(keys.index(companyId))) {
       if (row.type === "delta")
@@ -80,12 +80,12 @@ test("few long entries bring the flush as near as many short ones do", async () 
     }
     await publish({ Records: JSON.parse(JSON.stringify(records)) });
   };
-  await told();
+  await stream();
   for (let i = 0; i < 12; i++) await createNote(context, company.caller, id, { body: long(`${i}`) });
-  await told();
+  await stream();
   expect((await readUnflushed(context.table, companyId)).keys).toHaveLength(12);
   for (let i = 0; i < 3; i++) await createNote(context, company.caller, id, { body: long(`${i}`) });
-  await told();
+  await stream();
   expect((await readUnflushed(context.table, companyId)).keys).toHaveLength(0);
 });
 
@@ -96,7 +96,7 @@ const kills: Record<string, (at: number) => FaultPlan> = {
 };
 
 test.each(Object.entries(kills))(
-  "a flush that is killed %s any of its calls loses no text and leaves none",
+  "a flush that is killed %s any call loses no text and leaves none behind",
   async (_, planAt) => {
     const context = newFunction();
     const company = await newCompany(context);
@@ -130,7 +130,7 @@ test.each(Object.entries(kills))(
   },
 );
 
-test("a search whose look at the texts was too early asks for what is missing, and one that meets a flush begins anew", async () => {
+test("a search reads missing texts again by key, and takes a new snapshot if a flush removes them", async () => {
   const context = newFunction();
   const company = await newCompany(context);
   const { caller } = company;
@@ -143,7 +143,7 @@ test("a search whose look at the texts was too early asks for what is missing, a
       : pass,
   );
   const reader = contextOn(db.table, clock);
-  // It has seen that there are texts: from now on a search asks for them at once.
+  // The reader has seen long texts, so that its next search reads them in the first round.
   await list(reader, company);
   const early = await metered(() => list(reader, company, "early!"));
   expect(early.result.total).toBe(1);

@@ -1,7 +1,4 @@
-/**
- * The manifest in parts: what flushes write of it, what they leave behind when they are killed, and who takes that away. One file, over
- * 250 lines: all of it is about the same few runs.
- */
+/** Run manifests: what flushes write, what killed flushes leave behind, and what garbage collection removes. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, readRunManifests } from "#shared/company-index/manifest.ts";
@@ -35,7 +32,7 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 
 const LARGE = 20;
 
-/** One large run, whose prospects these are. */
+/** One large run of these prospects. */
 async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: number[] }> {
   const company = new IndexedCompany(1_000 + companies++, db.direct);
   const ids: number[] = [];
@@ -44,7 +41,7 @@ async function companyWithLargeRun(): Promise<{ company: IndexedCompany; ids: nu
   return { company, ids };
 }
 
-/** Writes on two prospects, flushed: `turns` small runs, as far as they are not merged. */
+/** Writes two prospects and flushes, `turns` times: small runs, some of which are merged. */
 async function smallRuns(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await writeSome(company, ids, turn);
@@ -62,16 +59,16 @@ async function headOf({ id }: IndexedCompany) {
   return (await readUnflushed(db.direct, id)).head;
 }
 
-const sheetsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
+const runManifestsOf = ({ id }: IndexedCompany) => readRunManifests(db.direct, id, "strong");
 
-/** Owners of what stands in the table: segments, and runs with parts of their own. */
+/** Owners of the stored pieces: segments, and runs with parts of their own. */
 const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
   new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
 
-/** Every sheet is of a run that holds or was replaced, and every piece is of such a sheet. */
-async function expectNothingForgotten(company: IndexedCompany): Promise<void> {
+/** Every run manifest belongs to a current or replaced run, and every piece belongs to such a run manifest. */
+async function expectNoGarbage(company: IndexedCompany): Promise<void> {
   const { manifest } = await headOf(company);
-  const runManifests = await sheetsOf(company);
+  const runManifests = await runManifestsOf(company);
   expect(new Set(runManifests.keys())).toEqual(new Set([...manifest, ...retiredIn(manifest, runManifests).keys()]));
   const { runs } = await readManifest(db.direct, company.id, [...runManifests.keys()], { runManifests });
   const led = new Set(piecesOf({ runs }).flatMap(({ owner, parts }) => (parts > 0 ? [owner] : [])));
@@ -79,7 +76,7 @@ async function expectNothingForgotten(company: IndexedCompany): Promise<void> {
 }
 
 describe("a flush", () => {
-  test("writes the sheet of its run, and of no other", async () => {
+  test("writes only the manifest of its own run", async () => {
     const { company, ids } = await companyWithLargeRun();
     await writeSome(company, ids, 1);
     const written: string[] = [];
@@ -94,7 +91,7 @@ describe("a flush", () => {
     expect((await headOf(company)).manifest).toHaveLength(2);
   });
 
-  test("takes in what would be merged with its run, which is not stored by itself", async () => {
+  test("merges its entries directly with the runs that would be merged next", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, MERGE_RATIO);
     const { manifest: before } = await headOf(company);
@@ -103,13 +100,15 @@ describe("a flush", () => {
     expect(await flushAll(company)).toMatchObject({ left: 0, merges: 1 });
     const { manifest } = await headOf(company);
     expect(manifest).toEqual([before[0], expect.any(String)]);
-    expect([...(await sheetsOf(company)).keys()].toSorted()).toEqual([...before, ...manifest.slice(1)].toSorted());
+    expect([...(await runManifestsOf(company)).keys()].toSorted()).toEqual(
+      [...before, ...manifest.slice(1)].toSorted(),
+    );
     expect(await checkIndex(db.direct, company.id)).toEqual([]);
     await company.expectListsExact();
-    await expectNothingForgotten(company);
+    await expectNoGarbage(company);
   });
 
-  test("takes nothing in while a rebuild is about to replace runs", async () => {
+  test("merges nothing while a rebuild holds the compaction lock", async () => {
     const { company, ids } = await companyWithLargeRun();
     await takeCompactionLock({ table: db.direct, clock }, company.id, await headOf(company), "rebuild");
     await smallRuns(company, ids, MERGE_RATIO + 2);
@@ -122,7 +121,7 @@ describe("a flush", () => {
     ["after its call took effect", { kind: "lose reply" }],
   ];
   test.each(faults)(
-    "that takes runs in, killed at any call %s: lists are exact, the next one finishes, and a day later nothing is left of it",
+    "that merges, killed at any call %s: lists are exact, the next flush finishes, and a day later no piece of it is left",
     { tags: "sized" },
     async (_, fault) => {
       for (const at of killPoints(fault === dead ? 0 : 2)) {
@@ -140,20 +139,20 @@ describe("a flush", () => {
         await smallRuns(company, ids, 1);
         await company.expectListsExact();
         const { manifest } = await headOf(company);
-        const runManifests = await sheetsOf(company);
+        const runManifests = await runManifestsOf(company);
         expect([...runManifests.keys()].toSorted()).toEqual(
           [...manifest, ...retiredIn(manifest, runManifests).keys()].toSorted(),
         );
         if (calls < at) {
           expect(outcome).toMatchObject({ merges: 1 });
-          await expectNothingForgotten(company);
+          await expectNoGarbage(company);
           break;
         }
       }
     },
   );
 
-  test("two at once that take the same runs in: one of them does, and nothing is left of the other", async () => {
+  test("of two concurrent flushes that merge the same runs, one succeeds and the other leaves nothing behind", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, MERGE_RATIO);
     await writeSome(company, ids, MERGE_RATIO);
@@ -161,10 +160,10 @@ describe("a flush", () => {
     await flushAll(company);
     await company.expectListsExact();
     expect(await checkIndex(db.direct, company.id)).toEqual([]);
-    await expectNothingForgotten(company);
+    await expectNoGarbage(company);
   });
 
-  test("whose move was done, its reply lost and its run replaced before the retry, knows that it was done", async () => {
+  test("recognises that its head moved if the reply is lost and its run is replaced before the retry", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, MERGE_RATIO - 1);
     await writeSome(company, ids, MERGE_RATIO - 1);
@@ -182,13 +181,13 @@ describe("a flush", () => {
     });
     expect(await flushAll(company, db.table)).toMatchObject({ entries: 2 });
     expect(replaced).toHaveLength(MERGE_RATIO);
-    // Readers that began with it may be in the middle of it for a minute.
-    expect([...(await sheetsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
+    // Readers that started before may use the run for a minute.
+    expect([...(await runManifestsOf(company)).keys()]).toEqual(expect.arrayContaining(replaced));
     await company.expectListsExact();
-    await expectNothingForgotten(company);
+    await expectNoGarbage(company);
   });
 
-  test("leaves the head as small as it was, however many there are within a minute", async () => {
+  test("does not make the head grow, however many flushes run within a minute", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 30);
     const head = await db.direct.get(keys.indexHead(company.id));
@@ -196,38 +195,38 @@ describe("a flush", () => {
   });
 });
 
-describe("what was replaced", () => {
-  test("stays a minute for readers that are in the middle of it, and then goes", async () => {
+describe("a replaced run", () => {
+  test("stays a minute for running reads, and is then removed", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, MERGE_RATIO + 1);
     const size = MERGE_RATIO + 2;
-    expect((await sheetsOf(company)).size).toBe(size);
+    expect((await runManifestsOf(company)).size).toBe(size);
     clock.ms += RETIRED_MS;
     await smallRuns(company, ids, 1);
-    expect((await sheetsOf(company)).size).toBe(size + 1);
+    expect((await runManifestsOf(company)).size).toBe(size + 1);
     clock.ms += 1;
     await smallRuns(company, ids, 1);
-    expect((await sheetsOf(company)).size).toBe(size + 2 - MERGE_RATIO);
-    await expectNothingForgotten(company);
+    expect((await runManifestsOf(company)).size).toBe(size + 2 - MERGE_RATIO);
+    await expectNoGarbage(company);
   });
 
-  test("goes when what had replaced it has been replaced, and by a rebuild too", async () => {
+  test("is removed even after its successor was replaced, and after a rebuild", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 14);
     await rebuild({ table: db.direct, clock }, indexRecords(db.direct), company.id, { settleMs: 0 });
-    expect((await sheetsOf(company)).size).toBeGreaterThan(10);
-    await expectNothingForgotten(company);
+    expect((await runManifestsOf(company)).size).toBeGreaterThan(10);
+    await expectNoGarbage(company);
     clock.ms += RETIRED_MS + 1;
     await smallRuns(company, ids, 1);
-    expect(new Set((await sheetsOf(company)).keys())).toEqual(new Set((await headOf(company)).manifest));
-    await expectNothingForgotten(company);
+    expect(new Set((await runManifestsOf(company)).keys())).toEqual(new Set((await headOf(company)).manifest));
+    await expectNoGarbage(company);
     await company.expectListsExact();
   });
 
-  test("is told from what an import is about to add, however long that takes", async () => {
+  test("is distinguished from a run that an import is about to publish, however long the import takes", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 1);
-    // The sheet stands in the table for half a day before the head moves; a flush moves it first, and sweeps.
+    // The run manifest is stored half a day before the head moves. A flush moves the head first and collects garbage.
     let isFirst = true;
     const other = async (): Promise<void> => {
       clock.ms += DAY_MS / 2;
@@ -243,7 +242,7 @@ describe("what was replaced", () => {
     await addImported({ table: db.table, clock }, company.id, [{ row, notes: [] }]);
     const { total } = (await listOf(db.direct, company)).result;
     expect(total).toBe(LARGE + 1);
-    await expectNothingForgotten(company);
+    await expectNoGarbage(company);
   });
 });
 
@@ -251,14 +250,14 @@ const listOf = (table: Table, { id }: IndexedCompany, index = openCompanyIndex(t
   metered(() => findIn(index, id, { words: [] }));
 
 describe("a reader", () => {
-  test("that knows nothing asks for the head and all sheets at once, and then for segments", async () => {
+  test("without a cache requests the head and all run manifests at once, and then segments", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 3);
     const { result, usage } = await listOf(db.direct, company);
     expect({ total: result.total, rounds: usage.rounds }).toEqual({ total: LARGE, rounds: 2 });
   });
 
-  test("that is warm asks for the sheets that it does not know, and for no segment twice", async () => {
+  test("with a cache requests only unknown run manifests, and no segment twice", async () => {
     const { company, ids } = await companyWithLargeRun();
     const index = openCompanyIndex(db.table);
     await listOf(db.table, company, index);
@@ -272,7 +271,7 @@ describe("a reader", () => {
     expect(asked).toEqual(["#XM", "#XS"]);
   });
 
-  test("whose look at the sheets is older than the head asks for what is missing", async () => {
+  test("requests missing run manifests if its copy is older than the head", async () => {
     const { company, ids } = await companyWithLargeRun();
     await smallRuns(company, ids, 3);
     const { manifest } = await headOf(company);
@@ -288,26 +287,26 @@ describe("a reader", () => {
   });
 });
 
-describe("what a later version of the service has stored", () => {
-  test("in the head or in a sheet is an error, for readers, flushes and checks; nothing is written over", async () => {
-    for (const damaged of ["head", "sheet"] as const) {
+describe("a format of a later release", () => {
+  test("in the head or in a run manifest is an error for reads, flushes and checks; nothing is overwritten", async () => {
+    for (const damaged of ["head", "run manifest"] as const) {
       const { company, ids } = await companyWithLargeRun();
       const { manifest } = await headOf(company);
       const key = damaged === "head" ? keys.indexHead(company.id) : keys.runManifest(company.id, manifest[0] ?? "");
       const item = { ...(await db.direct.get(key)), ...key, format: 2 };
       await db.direct.batchPut([item]);
       await writeSome(company, ids, 1);
-      const told =
+      const pattern =
         /the (head of the index|manifest of run \S+ of company \d+) has format 2, and only format 1 is supported/;
-      const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(told) };
+      const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(pattern) };
       await expect(company.expectListsExact()).rejects.toMatchObject(unreadable);
       await expect(flushAll(company)).rejects.toMatchObject(unreadable);
       const { faults } = await verifyIndex(db.direct, indexRecords(db.direct), company.id, { pauseMs: 1 });
-      expect(faults).toEqual([expect.stringMatching(told)]);
+      expect(faults).toEqual([expect.stringMatching(pattern)]);
       expect(await db.direct.get(key)).toEqual(item);
     }
   });
 });
 
-/** The process is gone: none of its calls arrives any more. */
+/** After the kill, no call reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

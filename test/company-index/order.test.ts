@@ -1,11 +1,11 @@
-/** Laws of a segment's orders: rows as a list shows them, whatever their dates and ids are. */
+/** Law: the list order of a segment is right for any dates and ids. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { listOrder } from "#shared/company-index/search/loaded-segment.ts";
 
 const columns = fc
   .record({
-    // Of an import, of some days, and too far apart to be put in one number with a row.
+    // All at one instant, a few days apart, and too far apart to pack date and row into one number.
     instants: fc.constantFrom([5], [1_700_000_000_000, 1_700_000_000_001], [-8e15, 0, 8e15]),
     ids: fc.uniqueArray(fc.oneof(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 2 ** 52 })), {
       minLength: 1,
@@ -18,7 +18,7 @@ const columns = fc
     createdAt: Float64Array.from(ids, (id) => instants[(id + seed) % instants.length] ?? 0),
   }));
 
-test("newest first; of the same instant, the higher id first", () => {
+test("list order is newest first, and higher ids first among equals", () => {
   fc.assert(
     fc.property(columns, ({ ids, createdAt }) => {
       const rows = [...ids.keys()].sort(
@@ -30,7 +30,7 @@ test("newest first; of the same instant, the higher id first", () => {
   );
 });
 
-test("of the most rows that a segment has room for", () => {
+test("list order of a full segment", () => {
   const ids = Float64Array.from({ length: 4_096 }, (_, row) => (row * 2_731) % 4_096);
   const createdAt = Float64Array.from(ids, (id) => 1_700_000_000_000 + (id % 7));
   const order = listOrder({ ids, createdAt });

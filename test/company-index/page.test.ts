@@ -1,4 +1,4 @@
-/** Any page of any matches is the same stretch of the whole list in order. */
+/** Law: a page of any matches is the same slice of the whole sorted list. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
@@ -21,7 +21,7 @@ const row = (id: number, createdAt: number): IndexRow => ({
   phoneDigits: "",
 });
 
-/** Segments of these rows, of which only those with `isMatch` are found. */
+/** A segment of these rows, of which those with `isMatch` are matches. */
 function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, inOrder: boolean): SegmentMatches {
   const none = { values: [null], codes: new Uint16Array(rows.length) };
   const main = {
@@ -56,12 +56,12 @@ const listed = (rows: readonly IndexRow[]) =>
     .toSorted((a, b) => b.createdAt - a.createdAt || b.id - a.id)
     .map(({ id, version, createdAt }) => ({ id, version, createdAt }));
 
-test("of any length, at any offset, whatever was created at the same instant", () => {
+test("pages of any length at any offset, with rows of the same instant", () => {
   fc.assert(
     fc.property(
       fc.record({
         seed: fc.nat(),
-        // Enough to overflow what is kept beside the wanted ones.
+        // Enough rows to overflow the buffer of the selection.
         count: fc.oneof(fc.nat({ max: 40 }), fc.integer({ min: 4_000, max: 12_000 })),
         instants: fc.constantFrom(1, 3, 1_000_000),
         segments: fc.integer({ min: 1, max: 5 }),

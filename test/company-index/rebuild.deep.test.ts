@@ -1,7 +1,4 @@
-/**
- * A rebuild of the company index: exact at every moment, whatever is written, flushed or killed meanwhile. One file, over 250
- * lines: one law about the same few records, under each kind of disturbance.
- */
+/** Law: lists stay exact while the index is rebuilt, whatever is written, flushed or killed meanwhile. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -32,7 +29,7 @@ const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
 const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
   rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options });
 
-/** Nothing differs, and nothing will when all is flushed and merged. */
+/** Nothing differs, and nothing does after a flush and all merges. */
 async function expectExact(company: IndexedCompany): Promise<void> {
   await company.expectListsExact();
   await flushAll(company);
@@ -41,7 +38,7 @@ async function expectExact(company: IndexedCompany): Promise<void> {
 }
 
 describe("a rebuild", () => {
-  test("takes the place of all runs, and of what was unflushed", async () => {
+  test("replaces all runs and the unflushed entries", async () => {
     const company = newCompany();
     await company.stage(flushAll);
     expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, segments: 1, staying: 0 });
@@ -50,7 +47,7 @@ describe("a rebuild", () => {
     await expectExact(company);
   });
 
-  test("makes the index of a company that has none, prospects or not", async () => {
+  test("creates the index of a company without one, with or without prospects", async () => {
     const company = newCompany();
     expect(await rebuildOf(company)).toMatchObject({ prospects: 0, segments: 0, replaced: 0 });
     await expectExact(company);
@@ -83,7 +80,7 @@ describe("a rebuild", () => {
     },
   };
   const acts = Object.entries(meanwhile).map(([what, act], turn) => [what, turn, act] as const);
-  test.each(acts)("is exact when, at any of its calls, %s", { tags: "sized" }, async (_, turn, act) => {
+  test.each(acts)("is exact if, at any of its calls, %s", { tags: "sized" }, async (_, turn, act) => {
     for (const at of killPoints(turn)) {
       const company = newCompany();
       const staged = await company.stage(flushAll);
@@ -99,11 +96,11 @@ describe("a rebuild", () => {
 
   const faults: [string, Fault, RegExp][] = [
     ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
-    // After a read all is as it is before the next call.
+    // A read changes nothing, so that its lost reply equals a kill before the next call.
     ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
   ];
   test.each(faults)(
-    "killed %s leaves lists exact, and a later one does its work",
+    "killed %s leaves lists exact, and a later rebuild succeeds",
     { tags: "sized" },
     async (_, fault, operations) => {
       const undisturbed = newCompany();
@@ -128,20 +125,20 @@ describe("a rebuild", () => {
     },
   );
 
-  test("that never learns whether the head moved takes nothing away that the head may lead to", async () => {
+  test("that cannot learn whether the head moved removes nothing that the head may refer to", async () => {
     const company = newCompany();
     await company.stage(flushAll);
     let updates = 0;
     db.plan((operation) => {
       updates += operation === "UpdateItem" ? 1 : 0;
-      // Its turn began with the first; the second and its retries move the head.
+      // The first update takes the lock. The second one and its retries move the head.
       return operation === "UpdateItem" && updates > 1 && updates < 5 ? { kind: "lose reply" } : pass;
     });
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
     await expectExact(company);
   });
 
-  test("hides what a reader has in hand that began with the rebuild and is slower", async () => {
+  test("hides older entries of a slow reader that started with the rebuild", async () => {
     const company = newCompany();
     await company.stage(flushAll);
     let reader: Promise<void> | undefined;
@@ -161,7 +158,7 @@ describe("a rebuild", () => {
     await expectExact(company);
   });
 
-  test("leaves an entry that was seen before its row", async () => {
+  test("keeps an entry that was visible before its row", async () => {
     const company = newCompany();
     const { ids } = await company.stage(flushAll);
     const records = {
@@ -211,7 +208,7 @@ describe("a rebuild", () => {
 });
 
 describe("of two rebuilds", () => {
-  test("the second is refused while the first one's turn lasts", async () => {
+  test("the second is refused while the first holds the lock", async () => {
     const company = newCompany();
     await company.stage(flushAll);
     const second = async (): Promise<void> => {
@@ -222,7 +219,7 @@ describe("of two rebuilds", () => {
     await expectExact(company);
   });
 
-  test("the one that slept through its turn finds its runs replaced, changes nothing and leaves nothing", async () => {
+  test("the one that lost its lock finds its runs replaced, changes nothing and leaves nothing behind", async () => {
     for (let at = 3; at < 12; at += 2) {
       const company = newCompany();
       await company.stage(flushAll);
@@ -248,7 +245,7 @@ describe("of two rebuilds", () => {
 });
 
 describe("merges", () => {
-  test("rest while a rebuild is under way, and a minute after it was killed they go on", async () => {
+  test("stop during a rebuild, and resume a minute after it was killed", async () => {
     const company = newCompany();
     const runs = async (): Promise<number> => {
       const { head } = await readUnflushed(db.direct, company.id);
@@ -273,7 +270,7 @@ describe("merges", () => {
   });
 });
 
-/** Reads the entries at once, and the head after them only when it may. */
+/** Reads the entries at once, and the head only after `gate` opens. */
 const slowReader = (table: Table, gate: Promise<void>): Table => ({
   ...table,
   query: async function* (spec) {
@@ -286,5 +283,5 @@ const slowReader = (table: Table, gate: Promise<void>): Table => ({
   },
 });
 
-/** The process is gone: none of its calls arrives any more. */
+/** After the kill, no call reaches the table. */
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

@@ -1,4 +1,4 @@
-/** Law: a rebuilt run lists the versions of exactly those records that an entry or a staying run speaks of. */
+/** Law: a rebuilt run lists the versions of exactly those records that an entry or a newer run mentions. */
 import { expect, test } from "vitest";
 import { noRunOverrides } from "#shared/company-index/pieces.ts";
 import { overridesToList } from "#shared/company-index/repair/rebuild.ts";
@@ -13,7 +13,7 @@ const listed = (...ids: number[]) => ({ ids: Float64Array.from(ids), versions: F
 const known = { prospects: versions([1, 5], [2, 6], [3, 7], [4, 8]), notes: versions([11, 5], [12, 6], [13, 7]) };
 const note = (noteId: number, version: number) => ({ noteId, prospectId: 1, version, text: "DOG" });
 
-test("what was unflushed at the beginning, what is now, and what newer runs list", () => {
+test("lists records of entries from the start, of current entries, and of newer runs", () => {
   const others = {
     unflushed: [
       { entries: [{ id: 1, version: 4, deleted: true } as const], notes: [note(11, 1)] },
@@ -35,7 +35,7 @@ test("what was unflushed at the beginning, what is now, and what newer runs list
   });
 });
 
-test("a note that is gone is listed as its deletion was, after the newest that is said of it", () => {
+test("a deleted note is listed with the version after the newest one that is mentioned", () => {
   const others = { unflushed: [{ entries: [], notes: [note(21, 3), note(21, 2), note(22, 1)] }], runOverrides: [] };
   expect(overridesToList(known, others, new Set([21])).notes).toMatchObject([{ id: 21, version: 4 }]);
 });

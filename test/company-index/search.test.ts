@@ -1,4 +1,4 @@
-/** Laws of a search of several words: a note is found wherever it stands, and rows are kept each once. */
+/** Laws of a search for several words: it finds a note in whichever run it is stored, and keeps each row once. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Criteria, zoneOf } from "#shared/company-index/criteria.ts";
@@ -26,7 +26,7 @@ function segmentOf(entries: readonly RowWithNotes[]): LoadedSegment {
   return segment;
 }
 
-describe("a note that stands in an older run than its prospect's row", () => {
+describe("a note in an older run than its prospect's row", () => {
   const older = segmentOf([entryOf(1, 1, 7, "ANNA", ["DOG IN THE YARD"]), entryOf(2, 1, 7, "CLARA", ["CAT"])]);
   const newer = segmentOf([entryOf(1, 2, 8, "BERTA", [])]);
   const overrides = {
@@ -56,17 +56,17 @@ describe("a note that stands in an older run than its prospect's row", () => {
     ["the same the other way round", {}, ["DOG", "BERTA"], [1]],
     ["a word in its older row alone", {}, ["ANNA"], []],
     ["one of them in the older row", {}, ["ANNA", "DOG"], []],
-    ["the status of the newer row, which the older run knows nothing of", { statusIds: new Set([8]) }, ["DOG"], [1]],
+    ["the status of the newer row, which the older run does not have", { statusIds: new Set([8]) }, ["DOG"], [1]],
     ["the status of the older row", { statusIds: new Set([7]) }, ["DOG"], []],
     ["words of two prospects", {}, ["BERTA", "CAT"], []],
     ["a neighbour's two words", {}, ["CLARA", "CAT"], [2]],
   ])("is found by %s", (_, criteria, texts, ids) => {
-    // Before words are made of the texts, and by them.
+    // By plain texts, and then by word indexes.
     for (let i = 0; i < 3; i++) expect(found(criteria, ...texts)).toEqual(ids);
   });
 });
 
-test("rows that are added are kept each once, few of them or many", () => {
+test("a row set keeps each added row once, few or many", () => {
   const row = fc.oneof(fc.integer({ min: 0, max: 4_095 }), fc.integer({ min: 0, max: 40 }));
   fc.assert(
     fc.property(fc.array(row, { maxLength: 300, size: "max" }), fc.array(row), (added, asked) => {

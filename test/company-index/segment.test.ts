@@ -58,7 +58,7 @@ test("rows and notes come back as they were", () => {
 
 const sample = fc.sample(entry, { numRuns: 50, seed: 3 });
 
-test("a damaged byte anywhere is told, and never read as something else", () => {
+test("a damaged byte anywhere is an error, never other content", () => {
   const groups = encodeSegment(sample);
   for (const [group, decode] of Object.entries({ main: decodeMain, geo: decodeGeo, text: decodeText })) {
     const bytes = groups[group === "main" ? "main" : group === "geo" ? "geo" : "text"];
@@ -72,14 +72,14 @@ test("a damaged byte anywhere is told, and never read as something else", () => 
       } catch (error) {
         expect(error).toBeInstanceOf(IndexUnreadable);
       }
-      // A few bits of a frame's header mean nothing.
+      // A few bits of a frame's header have no meaning.
       expect(read).toEqual(good);
     }
     expect(() => decode(group, bytes.subarray(0, -1))).toThrow(IndexUnreadable);
   }
 });
 
-test("a stretch of rows is cut by their number and by the length of their texts", () => {
+test("rows are cut into segments by their number and by the length of their texts", () => {
   const [first] = sample;
   if (first === undefined) throw new Error("no sample");
   const rows = (count: number, text: string) =>

@@ -1,7 +1,4 @@
-/**
- * Every kind of damage to a company's index is found by a check, and mended by a rebuild. One file, over 250 lines: most of it
- * is the table of damages.
- */
+/** `verify` finds every kind of damage to a company's index, and a rebuild repairs it. */
 import { describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { prospectDelta, readUnflushed } from "#shared/company-index/delta.ts";
@@ -16,7 +13,15 @@ import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { indexEntry } from "#shared/prospects/indexed.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { corrupt, type IndexInHand, indexInHand, pieceOf, putManifest, rewriteAside, rewriteRows } from "./damage.ts";
+import {
+  corrupt,
+  type IndexInHand,
+  indexInHand,
+  pieceOf,
+  putManifest,
+  rewriteOverrides,
+  rewriteRows,
+} from "./damage.ts";
 import { IndexedCompany, type Staged } from "./indexed-company.ts";
 
 const db = faultyDynamoDb();
@@ -35,7 +40,7 @@ type Damage = [
   inflict: (index: IndexInHand, staged: Staged, company: IndexedCompany) => Promise<unknown>,
 ];
 
-/** What is damaged, how its fault is told (`{a}`: the id of the first prospect, and so on), and who does it. */
+/** The damage, a pattern of its fault (`{a}` is the id of the first prospect, and so on), and a function that does the damage. */
 const damages: Damage[] = [
   [
     "ids of a segment are missing",
@@ -59,17 +64,17 @@ const damages: Damage[] = [
     (i) => corrupt(i, keys.runManifest(i.companyId, i.newest.id), "fewOverrides"),
   ],
   [
-    "the sheet of a run is damaged",
+    "the manifest of a run is damaged",
     "the manifest of run \\S+ of company \\d+ is damaged",
     (i) => corrupt(i, keys.runManifest(i.companyId, i.oldest.id)),
   ],
   [
-    "the sheet of a run is missing",
+    "the manifest of a run is missing",
     "lacks the manifest of run",
     (i) => i.table.batchRemove([keys.runManifest(i.companyId, i.newest.id)]),
   ],
   [
-    "the sheet of a run has a format that is not known",
+    "the manifest of a run has an unknown format",
     "the manifest of run \\S+ of company \\d+ has format 9, and only format 1 is supported",
     (i) => i.table.batchPut([{ ...runManifestItem(i.companyId, runManifestOf(i.oldest, 0, [])), format: 9 }]),
   ],
@@ -90,7 +95,7 @@ const damages: Damage[] = [
     (i, { ids }) => rewriteRows(i, (rows) => rows.flatMap((one) => (one.row.id === ids[5] ? [one, one] : [one]))),
   ],
   [
-    "a row has another content",
+    "a row has different content",
     "prospect {f} has different content",
     (i, { ids }) =>
       rewriteRows(
@@ -124,10 +129,10 @@ const damages: Damage[] = [
     "a deleted prospect is live",
     "prospect {d} is deleted but still in the index",
     (i, { ids }) =>
-      rewriteAside(i, (aside) => ({ ...aside, prospects: aside.prospects.filter(({ id }) => id !== ids[3]) })),
+      rewriteOverrides(i, (stored) => ({ ...stored, prospects: stored.prospects.filter(({ id }) => id !== ids[3]) })),
   ],
   [
-    "a row that was never written stands in it",
+    "a row was never written",
     "prospect 77 has no row",
     (i, { ids }) =>
       rewriteRows(i, (rows) =>
@@ -143,15 +148,15 @@ const damages: Damage[] = [
     "a note is too many",
     "note 77 of prospect {e} has no row",
     (i, { ids }) =>
-      rewriteAside(i, (aside) => ({
-        ...aside,
-        looseNotes: [...aside.looseNotes, { prospectId: ids[4] ?? 0, noteId: 77, version: 1, text: "DOG" }],
+      rewriteOverrides(i, (stored) => ({
+        ...stored,
+        looseNotes: [...stored.looseNotes, { prospectId: ids[4] ?? 0, noteId: 77, version: 1, text: "DOG" }],
       })),
   ],
   [
     "a deleted note is live",
     "note \\d+ of prospect {b} has no row",
-    (i) => rewriteAside(i, (aside) => ({ ...aside, notes: [] })),
+    (i) => rewriteOverrides(i, (stored) => ({ ...stored, notes: [] })),
   ],
   [
     "a manifest counts wrong",
@@ -186,12 +191,12 @@ function zoneDamages(): Damage[] {
   ]);
 }
 
-/** The row of this prospect becomes another one. */
+/** Changes the row of this prospect. */
 const changed = (id: number | undefined, change: (row: IndexRow) => IndexRow) => (rows: RowWithNotes[]) =>
   rows.map((one) => (one.row.id === id ? { ...one, row: change(one.row) } : one));
 
 describe("a check", () => {
-  test("finds nothing in a sound index, and counts what it holds", async () => {
+  test("finds no fault in a sound index, and counts its records", async () => {
     const company = newCompany();
     await company.stage(flushAll);
     const counts = { prospects: 8, notes: 1, segments: 2, runs: 2, unflushed: 5 };
@@ -199,16 +204,16 @@ describe("a check", () => {
     expect(await verify(newCompany())).toMatchObject({ prospects: 0, runs: 0, faults: [] });
   });
 
-  test.each(damages)("finds that %s; a rebuild mends it, and flushes go on", async (_, fault, inflict) => {
+  test.each(damages)("finds that %s; a rebuild repairs it, and flushes continue", async (_, fault, inflict) => {
     const company = newCompany();
     const staged = await company.stage(flushAll);
     await inflict(await indexInHand(db.direct, company.id), staged, company);
     const { faults } = await verify(company);
-    const told = fault.replace(/\{(.)\}/g, (__, letter: string) => String(staged.ids[letter.charCodeAt(0) - 97]));
-    expect(faults).toContainEqual(expect.stringMatching(told));
+    const pattern = fault.replace(/\{(.)\}/g, (__, letter: string) => String(staged.ids[letter.charCodeAt(0) - 97]));
+    expect(faults).toContainEqual(expect.stringMatching(pattern));
     await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
     await company.expectListsExact();
-    // The damaged manifest goes too, when its time has come.
+    // Garbage collection removes the damaged run manifest later.
     clock.ms += RETIRED_MS + 1;
     await company.change(staged.ids[0] ?? 0, 70);
     await flushAll(company);
@@ -216,7 +221,7 @@ describe("a check", () => {
     await company.expectListsExact();
   });
 
-  test("finds that a deletion, or a change, was taken away before it was flushed", async () => {
+  test("finds that the entry of a deletion or a change was removed before it was flushed", async () => {
     const company = newCompany();
     const { ids } = await company.stage(flushAll);
     await flushAll(company);
@@ -235,7 +240,7 @@ describe("a check", () => {
     expect((await verify(company)).faults).toEqual([]);
   });
 
-  test("tells nothing of a record that is written anew during each of its looks", async () => {
+  test("reports no record that is written during each comparison", async () => {
     const company = newCompany();
     const { ids } = await company.stage(flushAll);
     let seed = 0;
@@ -246,7 +251,7 @@ describe("a check", () => {
         await write();
         yield* records.readAll(companyId);
       },
-      // Of each look's two, the second comes after a write.
+      // Each comparison reads the rows twice. A write comes before the second read.
       readSome: async (...asked) => {
         if (++reads % 2 === 0) await write();
         return records.readSome(...asked);
@@ -257,7 +262,7 @@ describe("a check", () => {
     expect(reads).toBe(6);
   });
 
-  test("tells nothing of what is written, flushed, merged and rebuilt meanwhile", async () => {
+  test("reports no record that is written, flushed, merged and rebuilt meanwhile", async () => {
     const company = newCompany();
     const { ids, noteOfA } = await company.stage(flushAll);
     let isOver = false;

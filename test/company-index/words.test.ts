@@ -1,4 +1,4 @@
-/** Laws of the search in a segment's texts: by their words it finds what a look into each text finds, whatever stands in them. */
+/** Laws of the word index: it finds exactly the texts that a search in each text finds. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
@@ -25,7 +25,7 @@ const foundBy = (words: PlainTexts | Words, wanted: string): number[] => {
 const including = (texts: readonly string[], wanted: string): number[] =>
   texts.flatMap((text, i) => (text.includes(wanted) ? [i] : []));
 
-/** Few letters, of one to four bytes; blanks that end a word here and such that do not. */
+/** Few letters, of one to four bytes each; blanks that end a word, and others that do not. */
 const letters = fc.constantFrom(..."AB1-É😀\u0000\t\u00a0", "E\u0301");
 const word = fc.string({ unit: letters, minLength: 1, maxLength: 6 });
 const texts = fc.array(
@@ -33,11 +33,11 @@ const texts = fc.array(
   { maxLength: 120, size: "max" },
 );
 
-test("each text in which a word stands, and no other", () => {
+test("a search finds each text that contains the word, and no other", () => {
   fc.assert(
     fc.property(texts, fc.array(word, { minLength: 5, maxLength: 5 }), fc.nat(), (given, wanted, at) => {
       const [stored, words] = [plain(given), new Words(plain(given))];
-      // And a piece of one that is there.
+      // Also a part of an existing word.
       const first = (given[at % given.length] ?? "").split(/[ \n]/)[0] ?? "";
       const some = [...first].slice(at % 3).join("");
       for (const each of some === "" ? wanted : [...wanted, some]) {
@@ -49,7 +49,7 @@ test("each text in which a word stands, and no other", () => {
   );
 });
 
-test("more texts than 16 bits can number, and more words than there was room for", () => {
+test("an index holds more texts than 16 bits can number, and more words than its first table", () => {
   const random = randomSequence(7);
   const name = (): string => Math.floor(random() * 40_000).toString(36);
   const given = Array.from(
@@ -62,7 +62,7 @@ test("more texts than 16 bits can number, and more words than there was room for
   }
 });
 
-test("all words of one long text", () => {
+test("an index holds all words of one long text", () => {
   const given = [Array.from({ length: 3_000 }, (_, i) => i.toString(36)).join(" "), "none of them"];
   const words = new Words(plain(given));
   for (let i = 0; i < 3_000; i++) expect(foundBy(words, i.toString(36))).toEqual(including(given, i.toString(36)));
@@ -77,7 +77,7 @@ const stored = ({ text, notes }: { text: string; notes: Omit<RowWithNotes["notes
   return { row, notes: notes.map((one) => ({ ...one, prospectId: 1 })) };
 };
 
-test("rows and notes are told apart, before the words are made and after", () => {
+test("a search distinguishes rows and notes, with and without a word index", () => {
   fc.assert(
     fc.property(entries, word, (given, wanted) => {
       const segment = new SegmentTexts(decodeText("text", encodeSegment(given.map(stored)).text));
@@ -104,7 +104,7 @@ test("rows and notes are told apart, before the words are made and after", () =>
   );
 });
 
-test.each(["", "A B", "A\nB", " A"])("%j is not one word, and nothing is looked for", (text) => {
+test.each(["", "A B", "A\nB", " A"])("%j is not one word, and is rejected", (text) => {
   const delta = { prospects: new Map(), notes: new Map() };
   const view = { segments: [], noteVersions: new NewestVersions(), looseNotes: [], delta };
   expect(() => findWord(view, { text, digits: "" })).toThrow(RangeError);

@@ -1,4 +1,4 @@
-/** Tests compare a company's index with its rows: reads of both that trust no cache and no zone map. */
+/** The oracle of the index tests: reads all rows and the whole index without cache and zone maps, and compares them. */
 import * as z from "zod/mini";
 import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
@@ -14,24 +14,24 @@ import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Partitions read at once. */
+/** Partitions that are read at once. */
 const PARALLEL = 16;
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 export interface CompanyProspects {
-  /** Those that are not deleted, in no order. */
+  /** Prospects that are not deleted, in no order. */
   readonly prospects: StoredProspect[];
-  /** All notes, in no order, those of deleted prospects included. */
+  /** All notes in no order, notes of deleted prospects included. */
   readonly notes: readonly StoredNote[];
 }
 
-/** A prospect's range is recorded before its row is written, so no row is missed. */
+/** Ranges are recorded before their rows are written, so that no row is missed. */
 export async function readAllProspects(table: Table, companyId: number): Promise<CompanyProspects> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // Of an import that is not completed: nothing of it is there yet.
+    // Ranges of an unfinished import have no visible rows.
     if (importId !== undefined) continue;
     for (let block = from; block <= to; block++) blocks.push(block);
   }
@@ -53,13 +53,13 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 }
 
 export interface Contents {
-  /** Live rows by prospect; more than one is a fault. */
+  /** Live rows by prospect. More than one is a fault. */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
-  /** Live notes by note; more than one is a fault. */
+  /** Live notes by note. More than one is a fault. */
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
 }
 
-/** Throws IndexUnreadable where a piece is missing or damaged. */
+/** Throws IndexUnreadable if a piece is missing or damaged. */
 export async function readContents(table: Table, companyId: number): Promise<Contents> {
   const unflushed = await readUnflushed(table, companyId);
   const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
@@ -102,14 +102,14 @@ export interface IndexFault {
   readonly fault: "missing" | "too many" | "different";
 }
 
-/** Empty when the index says exactly what the records say. Nothing may be written meanwhile. Throws IndexUnreadable. */
+/** Empty if the index equals the rows. Needs a company without concurrent writes. Throws IndexUnreadable. */
 export async function checkIndex(table: Table, companyId: number): Promise<IndexFault[]> {
   const [company, contents] = await Promise.all([readAllProspects(table, companyId), readContents(table, companyId)]);
   const rows = new Map(company.prospects.map((prospect) => [prospect.id, indexRow(prospect)]));
   const texts = new Map(
     company.notes.filter(({ prospectId }) => rows.has(prospectId)).map((note) => [note.id, indexNote(note)]),
   );
-  // A deleted prospect takes its notes along, at the latest when its runs are merged.
+  // Notes of a deleted prospect stay in the index until their runs are merged.
   const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
   return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
 }
@@ -129,5 +129,5 @@ function* differences<T extends IndexRow | NoteText>(
   }
 }
 
-/** Equal text for equal content: fields in one order. */
+/** Sorts the fields, so that equal records give equal text. */
 const canonical = (entry: IndexRow | NoteText): string => JSON.stringify(Object.entries(entry).sort());

@@ -172,7 +172,7 @@ function faultOf(
   if (times !== undefined) return `is in the index ${times} times`;
   if (typeof after !== "object") {
     if (entry === undefined) return "fine";
-    return after === "deleted" ? "is deleted but still in the index" : "is in the index but has no row";
+    return after === "deleted" ? "is deleted but still in the index" : "has no row but is in the index";
   }
   if (entry === undefined) return "is missing from the index";
   if (entry.version !== after.version)

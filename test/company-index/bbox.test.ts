@@ -1,4 +1,4 @@
-/** Laws of a map's window: its stretches of the curve hold all that lies in it and little else, and rows are found by them. */
+/** Laws of geohash ranges: they cover a bbox and little else, and find its rows. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Box, insideBox } from "#shared/company-index/criteria.ts";
@@ -7,7 +7,7 @@ import { BboxFilter } from "#shared/company-index/search/row-filter.ts";
 
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, -45, 0, 33.448, 45, 90));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, -90, 0, 90, 180));
-/** Any box, and small ones: west may lie east of east. */
+/** Any box, and small ones. West may be greater than east. */
 const box: fc.Arbitrary<Box> = fc.oneof(
   fc.tuple(lng, lat, lng, lat).map(([a, b, c, d]): Box => [a, Math.min(b, d), c, Math.max(b, d)]),
   fc
@@ -18,22 +18,22 @@ const box: fc.Arbitrary<Box> = fc.oneof(
 const isCovered = (ranges: ReturnType<typeof geohashRanges>, place: number): boolean =>
   ranges.some(({ from, to }) => from <= place && place < to);
 
-/** Points of a box, its corners among them. */
+/** Points of a box, corners included. */
 const within = ([minLng, minLat, maxLng, maxLat]: Box, x: number, y: number): [lat: number, lng: number] => {
   const width = minLng <= maxLng ? maxLng - minLng : maxLng - minLng + 360;
   const east = minLng + x * width;
   return [minLat + y * (maxLat - minLat), east > 180 ? east - 360 : east];
 };
 
-describe("stretches", () => {
+describe("geohash ranges", () => {
   const part = fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(0, 1));
-  test("hold every point of the box, in the order of the curve and apart from each other", () => {
+  test("cover every point of the box, sorted and disjoint", () => {
     fc.assert(
-      fc.property(box, fc.array(fc.tuple(part, part), { minLength: 20, maxLength: 20 }), (window, points) => {
-        const ranges = geohashRanges(window);
+      fc.property(box, fc.array(fc.tuple(part, part), { minLength: 20, maxLength: 20 }), (bbox, points) => {
+        const ranges = geohashRanges(bbox);
         for (const [x, y] of points) {
-          const [atLat, atLng] = within(window, x, y);
-          if (insideBox(window, atLat, atLng)) expect(isCovered(ranges, geohashAt(atLat, atLng))).toBe(true);
+          const [atLat, atLng] = within(bbox, x, y);
+          if (insideBox(bbox, atLat, atLng)) expect(isCovered(ranges, geohashAt(atLat, atLng))).toBe(true);
         }
         for (const [i, { from, to }] of ranges.entries()) {
           expect(from).toBeGreaterThan(ranges[i - 1]?.to ?? -1);
@@ -46,17 +46,17 @@ describe("stretches", () => {
     );
   });
 
-  test("hold little else: a sixth of the area of a window that is as wide as high", () => {
+  test("cover little else: a sixth of the area of a square bbox", () => {
     for (const [west, south, size] of [
       [-105.09, 39.639, 0.2],
       [-0.1, -0.1, 0.2],
       [12.3, 45.6, 5],
       [179.8, 10, 0.01],
     ] as const) {
-      const window: Box = [west, south, west + size, south + size];
-      const places = geohashRanges(window).reduce((sum, { from, to }) => sum + to - from, 0);
+      const bbox: Box = [west, south, west + size, south + size];
+      const covered = geohashRanges(bbox).reduce((sum, { from, to }) => sum + to - from, 0);
       const area = (size / 360) * (size / 180) * 2 ** GEOHASH_BITS;
-      expect(places / area, `${window}`).toBeLessThan(1 + 1 / 6);
+      expect(covered / area, `${bbox}`).toBeLessThan(1 + 1 / 6);
     }
   });
 });
@@ -66,15 +66,15 @@ const rows = fc.array(
   { minLength: 1, maxLength: 300, size: "max" },
 );
 
-test("rows in the box, no others, and few more than these are compared with it", () => {
+test("the bbox filter finds the rows in the box, and compares few others", () => {
   fc.assert(
-    fc.property(rows, box, (given, window) => {
+    fc.property(rows, box, (given, bbox) => {
       const sorted = given.toSorted((a, b) => atGeohash(a) - atGeohash(b));
       const geo = { lat: Float64Array.from(sorted, ([y]) => y), lng: Float64Array.from(sorted, ([, x]) => x) };
-      const ranges = geohashRanges(window);
-      const filter = new BboxFilter(geo, window, ranges);
+      const ranges = geohashRanges(bbox);
+      const filter = new BboxFilter(geo, bbox, ranges);
       const expected = sorted.flatMap(([y, x], row) =>
-        !Number.isNaN(y) && !Number.isNaN(x) && insideBox(window, y, x) ? [row] : [],
+        !Number.isNaN(y) && !Number.isNaN(x) && insideBox(bbox, y, x) ? [row] : [],
       );
       expect([...filter.rows()]).toEqual(expected);
       expect(filter.compared).toBe(filter.size);

@@ -1,4 +1,4 @@
-/** Budget 14: what hangs on prospects (notes, past statuses, appointments) costs the reads of lists nothing, however much there is of it. */
+/** Budget 14: attached rows of prospects (notes, past statuses, appointments) cost lists nothing, however many there are. */
 import { iso } from "#shared/clock.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/item.ts";
@@ -13,10 +13,10 @@ import type { Stage } from "./stage.ts";
 const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;
-/** One prospect gets notes of the greatest size. */
+/** One prospect gets notes of the maximum size. */
 const LONG_NOTES = 300;
 
-/** Of the first page of neighbours, whose rows are there. */
+/** Measures the first page of neighbours. */
 export async function attachedBudgets(stage: Stage): Promise<Budget[]> {
   const { context, caller, company } = stage;
   const query = listQuery(company, "everything");
