@@ -1,11 +1,11 @@
-/** An admin's command about one company's part of a table: `npm run … -- COMMAND --company N [--stack NAME]`. */
+/** The frame of an admin's command about one company: `npm run … -- COMMAND --company N [--stack NAME]`. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** Gives the exit code: 0 all is well, 1 faults. */
+/** Returns the exit code: 0 without faults, 1 with faults. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
@@ -16,7 +16,7 @@ const Input = z.object({
 
 class WrongUsage extends Error {}
 
-/** Ends the process with what the command gives, 2 for wrong usage or no such company, 3 for anything else that is thrown. */
+/** Sets the exit code of the process: the command's own, 2 for wrong usage or an unknown company, 3 for any other error. */
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
   try {
     const { work, company, stack } = readInput(usage, commands);
@@ -24,7 +24,7 @@ export async function companyCommand(usage: string, commands: Readonly<Record<st
     const { table, label } = inUse;
     const companyId = Number(company);
     if ((await table.get(keys.company(companyId))) === undefined) {
-      throw new WrongUsage(`there is no company ${companyId} on ${label}`);
+      throw new WrongUsage(`${label} has no company ${companyId}`);
     }
     process.exitCode = await work(table, companyId, inUse);
   } catch (error) {

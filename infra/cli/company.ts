@@ -1,4 +1,4 @@
-/** `npm run company -- create --name NAME --owner EMAIL`: the first company and its owner, on a deployed stack or the local service. */
+/** `npm run company -- create --name NAME --owner EMAIL`: creates a company and its owner, on a deployed stack or the local service. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { directoryOnly } from "#shared/auth/directory-only.ts";
@@ -18,7 +18,7 @@ import { deployedTable, type TableInUse, tableInUse } from "./table-in-use.ts";
 const usage = `npm run company -- create --name NAME --owner EMAIL
     [--first-name TEXT] [--last-name TEXT]
     [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
-    [--sub SUBJECT]  the owner's subject at an identity provider of your own`;
+    [--sub SUBJECT]  the owner's subject at an external identity provider`;
 
 const Input = z.object({
   name: text(limits.name, 1),
@@ -29,14 +29,14 @@ const Input = z.object({
   sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
 });
 
-/** Where the company is made: a table, and who gives its owner a subject. */
+/** The table of the new company, and the identity provider that gives its owner a subject. */
 interface Target {
   readonly label: string;
   readonly table: Table;
   readonly identities: IdentityProvider;
 }
 
-/** A subject is of use on a deployed stack alone: the local issuer signs in everybody whom the directory knows. */
+/** `--sub` implies a deployed stack: the local issuer signs in every user of the directory without a subject. */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {
     const identities = { ...directoryOnly, invite: async () => ({ sub }) };
@@ -50,7 +50,8 @@ const identitiesOf = ({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityPr
   isLocal ? directoryOnly : ownPool(userPoolId, dynamoDb);
 
 function ownPool(userPoolId: string | undefined, settings: ClientSettings): IdentityProvider {
-  if (userPoolId === undefined) throw new Error("this stack has an identity provider of its own: name --sub");
+  if (userPoolId === undefined)
+    throw new Error("this stack uses an external identity provider: name the owner's subject there by --sub");
   return userPool(userPoolId, cognitoClient(settings));
 }
 

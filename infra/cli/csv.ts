@@ -1,4 +1,4 @@
-/** `npm run csv -- import FILE | export FILE`: moves prospects in and out of a running service, and goes on where it was cut off. */
+/** `npm run csv -- import FILE | export FILE`: moves prospects in and out of a running service, and resumes what was interrupted. */
 import { exportFile } from "./csv/export.ts";
 import { CutOff, exitCodes, messageOf } from "./csv/fault.ts";
 import { importFile } from "./csv/import.ts";
@@ -6,26 +6,20 @@ import { readOptions } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
 
-/** Gives the exit code. */
-async function main(signal: AbortSignal): Promise<number> {
-  const options = readOptions(process.argv.slice(2), process.env);
-  const service = await openService(options, signal);
-  const progress = openProgress();
-  return options.command === "import" ? importFile(service, options, progress) : exportFile(service, options, progress);
-}
-
-/** The first Ctrl-C lets the command say how to go on, the second one ends it. */
-function interruption(): AbortSignal {
-  const controller = new AbortController();
-  for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => controller.abort());
-  return controller.signal;
-}
-
-const signal = interruption();
+// The first Ctrl-C lets the command explain how to resume; the second one kills it.
+const interrupt = new AbortController();
+for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => interrupt.abort());
+const { signal } = interrupt;
 try {
-  process.exitCode = await main(signal);
+  const options = readOptions(process.argv.slice(2), process.env);
+  const [service, progress] = [await openService(options, signal), openProgress()];
+  process.exitCode = await (options.command === "import"
+    ? importFile(service, options, progress)
+    : exportFile(service, options, progress));
 } catch (error) {
   const isCutOff = signal.aborted || error instanceof CutOff;
-  console.error(isCutOff && !(error instanceof CutOff) ? "cut off before anything was begun" : messageOf(error));
+  console.error(
+    isCutOff && !(error instanceof CutOff) ? "interrupted before the service did anything" : messageOf(error),
+  );
   process.exitCode = isCutOff ? exitCodes.cutOff : exitCodes.failed;
 }

@@ -1,25 +1,49 @@
-/** `npm run dead-letters -- list | redrive QUEUE`: what failed by the service's own fault, and doing it again once that is mended. */
+/** `npm run dead-letters -- list | redrive QUEUE`: counts the messages of the dead-letter queues and repeats their work after a fix. */
+import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
+import {
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  type SQSClient,
+} from "@aws-sdk/client-sqs";
+import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { clientConfig } from "#shared/aws/client-config.ts";
+import { openQueue } from "#shared/aws/queue.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
+import { systemClock } from "#shared/clock.ts";
+import { DELTA_TYPE } from "#shared/company-index/delta.ts";
+import { flushStream } from "#shared/company-index/write/flush.ts";
+import type { EventContext } from "#shared/context.ts";
+import { publishStream } from "#shared/webhooks/events/publish.ts";
+import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { STACK_NAME } from "../config.ts";
-import { redoings, stations } from "./dead-letter-queues.ts";
-import { countMessages, redrive } from "./redrive.ts";
-import { tableInUse } from "./table-in-use.ts";
+import { streamRecords } from "./stream-records.ts";
+import { type TableInUse, tableInUse } from "./table-in-use.ts";
+
+/** The stack outputs of each dead-letter queue: its URL, and its source queue or the consumer of the table's stream. */
+const queues = {
+  deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
+  imports: { url: "ImportsDeadLettersUrl", source: "ImportsUrl" },
+  exports: { url: "ExportsDeadLettersUrl", source: "ExportsUrl" },
+  "parked-records": { url: "ParkedRecordsUrl", consumer: "events" },
+  "unflushed-indexes": { url: "UnflushedIndexesUrl", consumer: "indexes" },
+} as const;
 
 const usage = `npm run dead-letters -- list
-    how many messages each queue of dead letters holds
+    prints the number of messages in each dead-letter queue
 npm run dead-letters -- redrive QUEUE
-    does again what they say; what fails once more stays there, with the reason on stderr
-    QUEUE is one of ${Object.keys(stations).join(", ")}
+    repeats the work of each message; a message that fails again stays in the queue, with the reason on stderr
+    QUEUE is one of ${Object.keys(queues).join(", ")}
     [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
-exit code 0: done, 1: some messages failed again, 2: wrong usage, 3: anything else`;
+exit code 0: done, 1: some messages failed again, 2: wrong usage, 3: any other error`;
 
 const Command = z.union([
   z.tuple([z.literal("list")]),
-  z.tuple([z.literal("redrive"), z.string().check(z.refine((name) => Object.hasOwn(stations, name)))]),
+  z.tuple([z.literal("redrive"), z.string().check(z.refine((name) => Object.hasOwn(queues, name)))]),
 ]);
 
 async function main(): Promise<number> {
@@ -31,21 +55,21 @@ async function main(): Promise<number> {
   const { stack, queue } = input;
   const inUse = await tableInUse(stack);
   const sqs = sqsClient(inUse.sqs);
-  const redo = redoings(inUse, sqs, new DynamoDBStreamsClient(clientConfig(inUse.dynamoDb)));
+  const redrives = redrivesOf(inUse, sqs, new DynamoDBStreamsClient(clientConfig(inUse.dynamoDb)));
   if (queue === undefined) {
-    for (const { name, url } of Object.values(redo)) {
+    for (const { name, url } of redrives) {
       console.log(`${name.padEnd(20)}${String(await countMessages(sqs, url)).padStart(9)}`);
     }
     return 0;
   }
-  const { url, work } = redo[queue] ?? {};
-  if (url === undefined || work === undefined) throw new Error(`${queue} is not in use on ${inUse.label}`);
-  const { done, failed } = await redrive(sqs, url, work);
+  const one = redrives.find(({ name }) => name === queue);
+  if (one === undefined) throw new Error(`${inUse.label} has no queue ${queue}`);
+  const { done, failed } = await redrive(sqs, one);
   console.log(`${queue} on ${inUse.label}: ${done} done again, ${failed} failed`);
   return failed === 0 ? 0 : 1;
 }
 
-/** Undefined: wrong usage. */
+/** Undefined for wrong usage. */
 function readInput(): { queue: string | undefined; stack: string | undefined } | undefined {
   try {
     const { positionals, values } = parseArgs({ allowPositionals: true, options: { stack: { type: "string" } } });
@@ -54,6 +78,118 @@ function readInput(): { queue: string | undefined; stack: string | undefined } |
   } catch {
     return undefined;
   }
+}
+
+const Message = z.object({
+  MessageId: z.string(),
+  ReceiptHandle: z.string(),
+  Body: z.string(),
+  Attributes: z.object({ SentTimestamp: z.string(), MessageGroupId: z.optional(z.string()) }),
+});
+type Message = z.infer<typeof Message>;
+
+interface Redrive {
+  readonly name: string;
+  readonly url: string;
+  readonly work: (message: Message) => Promise<void>;
+}
+
+type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
+
+/** A message with a source queue is sent back to it. A stream record is passed to its consumer in this process. */
+function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
+  const output = (name: string): string => z.parse(z.string(), outputs[name]);
+  const publishing: EventContext = {
+    table,
+    secrets: { open: () => Promise.reject(new Error("publishing signs nothing")) },
+    clock: systemClock,
+    wait: (ms) => wait(ms),
+    queue: openQueue(output("DeliveriesUrl"), sqs),
+    timeScale: Number(output("TimeScale")),
+    senders: 0,
+    post: () => Promise.reject(new Error("publishing posts nothing")),
+    park: (_, reason) => Promise.reject(new Error(`the record cannot be published: ${reason}`)),
+  };
+  const consumers: Record<"events" | "indexes", StreamConsumer> = {
+    events: publishStream(() => publishing),
+    indexes: flushStream(() => ({ table, clock: systemClock })),
+  };
+  async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
+    const found = await streamRecords(streams, output("TableName"), Body);
+    // The table still holds the rows that a flush missed: the next write of the company flushes them.
+    if (found === undefined && consumer === "indexes") return;
+    if (found === undefined) {
+      throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
+    }
+    const types: readonly string[] = consumer === "events" ? publishedTypes : [DELTA_TYPE];
+    const Records = found.filter(({ dynamodb }) => types.includes(dynamodb?.NewImage?.type?.S ?? ""));
+    const { batchItemFailures } = await consumers[consumer]({ Records });
+    if (batchItemFailures.length > 0) throw new Error("the work failed again: see the log above");
+  }
+  return Object.entries(queues).map(([name, queue]) => {
+    const work =
+      "source" in queue ? sendBack(sqs, output(queue.source)) : (message: Message) => consume(queue.consumer, message);
+    return { name, url: output(queue.url), work };
+  });
+}
+
+const sendBack =
+  (sqs: SQSClient, QueueUrl: string) =>
+  async ({ Body, Attributes }: Message): Promise<void> => {
+    const { MessageGroupId } = Attributes;
+    await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
+  };
+
+/** The largest batch of SQS. */
+const BATCH = 10;
+/** Long polling asks all servers of the queue; short polling may miss messages. */
+const POLL_SECONDS = 1;
+/** Hides a message from other consumers. A failed message is visible again after this time. */
+const VISIBILITY_SECONDS = 120;
+
+/**
+ * Repeats the work of all messages that were sent before now: a message that fails and returns at once is not repeated for ever.
+ * A message whose deletion fails is processed twice, which all consumers tolerate.
+ */
+async function redrive(sqs: SQSClient, { url, work }: Redrive): Promise<{ done: number; failed: number }> {
+  const begun = Date.now();
+  const total = { done: 0, failed: 0 };
+  for (;;) {
+    const messages = (await receive(sqs, url)).filter(({ Attributes }) => Number(Attributes.SentTimestamp) <= begun);
+    if (messages.length === 0) return total;
+    for (const message of messages) {
+      try {
+        await work(message);
+        await sqs.send(new DeleteMessageCommand({ QueueUrl: url, ReceiptHandle: message.ReceiptHandle }));
+        total.done += 1;
+      } catch (error) {
+        console.error(`message ${message.MessageId}: ${error instanceof Error ? error.message : String(error)}`);
+        total.failed += 1;
+      }
+    }
+  }
+}
+
+async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Message[]> {
+  const command = new ReceiveMessageCommand({
+    QueueUrl,
+    MaxNumberOfMessages: BATCH,
+    WaitTimeSeconds: POLL_SECONDS,
+    VisibilityTimeout: VISIBILITY_SECONDS,
+    MessageSystemAttributeNames: ["SentTimestamp", "MessageGroupId"],
+  });
+  return z.array(Message).parse((await sqs.send(command)).Messages ?? []);
+}
+
+/** SQS gives an estimate. It includes messages that have just failed again. */
+async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
+  const { Attributes = {} } = await sqs.send(
+    new GetQueueAttributesCommand({
+      QueueUrl,
+      AttributeNames: ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+    }),
+  );
+  return Object.values(Attributes).reduce((sum, count) => sum + Number(count), 0);
 }
 
 process.exitCode = await main().catch((error: unknown) => {

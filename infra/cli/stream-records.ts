@@ -1,4 +1,4 @@
-/** The stream records that a message means: the parked one itself, or those at the positions that Lambda leaves behind. */
+/** Reads the stream records of a dead letter: a poison record itself, or the records at the positions that Lambda reports. */
 import {
   type AttributeValue,
   type DynamoDBStreamsClient,
@@ -12,10 +12,10 @@ import {
 import type { DynamoDBRecord, AttributeValue as StreamValue } from "aws-lambda";
 import * as z from "zod/mini";
 
-/** As shared/webhooks/events/poison-records.ts writes it. */
+/** The message that the publisher writes for a poison record. */
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const Parked = z.object({ v: z.literal(1), record: AnyRecord });
-/** As Lambda writes what a function did not answer to. */
+/** The message of Lambda's on-failure destination. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
     shardId: z.string(),
@@ -25,16 +25,16 @@ const Positions = z.object({
 });
 const Body = z.union([Parked, Positions]);
 
-/** Undefined where the stream has forgotten one of them: it does after 24 hours. */
+/** Undefined if the stream no longer holds one of them: it keeps records for 24 hours. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,
   body: string,
 ): Promise<DynamoDBRecord[] | undefined> {
-  const meant = z.parse(Body, JSON.parse(body));
-  if ("record" in meant) return [meant.record];
+  const message = z.parse(Body, JSON.parse(body));
+  if ("record" in message) return [message.record];
   try {
-    return await readPositions(streams, tableName, meant.DDBStreamBatchInfo);
+    return await readPositions(streams, tableName, message.DDBStreamBatchInfo);
   } catch (error) {
     if (error instanceof TrimmedDataAccessException || error instanceof ResourceNotFoundException) return undefined;
     throw error;
@@ -70,7 +70,7 @@ async function readPositions(
   return found;
 }
 
-/** The record as Lambda hands it to a function: binary values are base64 text there. */
+/** Converts a record to the form in which Lambda passes it to a function, with binary values as base64. */
 export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
   return {
     dynamodb: {

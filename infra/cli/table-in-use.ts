@@ -1,4 +1,4 @@
-/** The table that an admin's command works on: that of the running local service, or of a deployed stack. */
+/** Finds the table for an admin's command: the running local service's, or a deployed stack's. */
 import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
@@ -11,18 +11,18 @@ import { STACK_NAME } from "../config.ts";
 import { serviceUrl } from "../local/address.ts";
 
 export interface TableInUse {
-  /** For people. */
+  /** For messages to the user. */
   readonly label: string;
   readonly table: Table;
-  /** Of the stack. */
+  /** The outputs of the stack. */
   readonly outputs: Readonly<Record<string, unknown>>;
-  /** For calls of the same deployment. */
+  /** The client settings for the same deployment. */
   readonly dynamoDb: ClientSettings;
   readonly sqs: ClientSettings;
-  /** For what runs on its secrets. */
+  /** Opens the secrets of webhooks. */
   readonly secrets: () => Secrets;
   readonly isLocal: boolean;
-  /** Of the stack's own user pool, if it has one. */
+  /** Undefined for an external identity provider. */
   readonly userPoolId: string | undefined;
 }
 
@@ -31,10 +31,10 @@ const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() 
 const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
-/** Nobody waits for one answer of an admin's command, and many calls at once may be slow. */
+/** A command can wait, and its many concurrent calls may be slow. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/** Without a name it is the local service's, or where none runs that of the default stack. */
+/** Without a name, finds the local service, or else the default stack. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
@@ -45,10 +45,10 @@ export async function tableInUse(stackName: string | undefined): Promise<TableIn
   }
 }
 
-/** Of the local servers. */
+/** The credentials that the local servers accept. */
 const operator = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } } as const;
 
-/** Undefined where no local service runs. */
+/** Undefined if no local service runs. */
 async function localTable(): Promise<TableInUse | undefined> {
   const base = serviceUrl();
   const answer = await fetch(`${base}/local/outputs`).catch(() => undefined);
@@ -71,7 +71,7 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
-  // The profile or variables that were found for the one are for all.
+  // All clients use the credentials that the first one found.
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };
@@ -89,11 +89,11 @@ async function describe(cloud: CloudFormationClient, StackName: string): Promise
   } catch (error) {
     const missing = error instanceof Error ? missingOf(error) : undefined;
     if (missing === undefined) throw error;
-    throw new NoWayToAws(`the stack ${StackName} cannot be looked for without ${missing}`, { cause: error });
+    throw new NoWayToAws(`the stack ${StackName} cannot be found without ${missing}`, { cause: error });
   }
 }
 
-/** The words of the SDK tell neither what it is needed for nor what to do. */
+/** Replaces the SDK's error texts, which do not say what to do. */
 function missingOf({ name, message }: Error): string | undefined {
   if (message === "Region is missing") return "an AWS region: set AWS_REGION";
   if (name !== "CredentialsProviderError") return undefined;

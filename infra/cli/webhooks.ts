@@ -1,4 +1,4 @@
-/** `npm run webhooks -- COMMAND --company N`: proves that every delivery of a company is where the books say it is; encrypts secrets of before. */
+/** `npm run webhooks -- reconcile | encrypt-secrets --company N`: checks that no delivery is lost, and encrypts old secrets. */
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -9,31 +9,31 @@ import { companyCommand, showFaults } from "./company-command.ts";
 import type { TableInUse } from "./table-in-use.ts";
 
 const usage = `npm run webhooks -- reconcile --company N
-    compares the ledger, the deliveries, their attempts, the due index and the gates, while all are in use
+    compares the expected deliveries with the stored ones, their attempts, the due index and the limiters, while all are in use
 npm run webhooks -- encrypt-secrets --company N
-    encrypts the secrets of webhooks that were stored before there was encryption; done again, it does nothing more
+    encrypts webhook secrets that were stored as plain text; safe to repeat
     [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
-exit code 0: the books balance or all is encrypted, 1: faults, 2: wrong usage or no such company, 3: anything else`;
+exit code 0: no faults, 1: faults, 2: wrong usage or no such company, 3: any other error`;
 
-/** What is at fault is looked at so often again: what is only changing is then over. */
+/** Checks a fault again so many times: a change in progress only looks like a fault at first. */
 const RECHECKS = 3;
-const BETWEEN_LOOKS_MS = 3_000;
+const BETWEEN_CHECKS_MS = 3_000;
 
-async function balance(table: Table, companyId: number): Promise<number> {
-  const looks = { again: RECHECKS, wait: () => wait(BETWEEN_LOOKS_MS) };
-  const books = await reconcile({ table, clock: systemClock }, companyId, looks);
-  tell(companyId, books);
-  return books.faults.length === 0 ? 0 : 1;
+async function reconcileCompany(table: Table, companyId: number): Promise<number> {
+  const looks = { again: RECHECKS, wait: () => wait(BETWEEN_CHECKS_MS) };
+  const reconciliation = await reconcile({ table, clock: systemClock }, companyId, looks);
+  print(companyId, reconciliation);
+  return reconciliation.faults.length === 0 ? 0 : 1;
 }
 
-function tell(companyId: number, { faults, ...counts }: Reconciliation): void {
+function print(companyId: number, { faults, ...counts }: Reconciliation): void {
   showFaults(faults);
   const rows: [string, number][] = [
     ["matched", counts.matched],
     ["= delivered", counts.delivered],
     ["+ waiting", counts.waiting],
-    ["    kept by a paused webhook", counts.paused],
-    ["    at a gate", counts.throttled],
+    ["    in the paused backlog", counts.paused],
+    ["    in the throttled backlog", counts.throttled],
     ["+ exhausted", counts.exhausted],
     ["+ cancelled", counts.cancelled],
     ["attempts", counts.attempts],
@@ -46,8 +46,8 @@ function tell(companyId: number, { faults, ...counts }: Reconciliation): void {
 
 async function encrypt(table: Table, companyId: number, { secrets }: TableInUse): Promise<number> {
   const { webhooks, encrypted } = await encryptSecrets(table, secrets(), companyId);
-  console.log(`company ${companyId}: ${webhooks} webhooks, secrets of ${encrypted} encrypted now`);
+  console.log(`company ${companyId}: ${webhooks} webhooks, secrets of ${encrypted} encrypted`);
   return 0;
 }
 
-await companyCommand(usage, { reconcile: balance, "encrypt-secrets": encrypt });
+await companyCommand(usage, { reconcile: reconcileCompany, "encrypt-secrets": encrypt });

@@ -9,7 +9,7 @@ import { type FaultyDynamoDb, patient, TABLE } from "../harness/faulty-dynamodb.
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { startThrottledDynamoDb, type ThrottledDynamoDb } from "../harness/throttled-dynamodb.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { jobScene } from "../jobs/job-scene.ts";
+import { faultyJobs } from "../jobs/faulty-jobs.ts";
 
 /** The time of one run of the job on Lambda. */
 const RUN_MS = 900_000;
@@ -33,7 +33,7 @@ export async function importThrottled(
   { rows, partitions, rate }: Throttled,
 ): Promise<{ runs: number; refusedCalls: number }> {
   const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-  const scene = jobScene(db, now);
+  const scene = faultyJobs(db, now);
   const company = await newCompany(scene.sound());
   const lines = Array.from({ length: rows }, (_, i) => `n${i},39.7,${(-104 - i / 20_000).toFixed(5)}`);
   const job = await scene.uploaded(company.caller, Buffer.from(`name,lat,lng\n${lines.join("\n")}\n`));

@@ -1,15 +1,15 @@
-/** `npm run csv` as a process of its own, as an admin starts it. */
+/** Runs `npm run csv` in a process, like an admin. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
 export interface Ended {
-  /** Null: by a signal. */
+  /** Null if a signal ended the process. */
   readonly code: number | null;
-  readonly said: string;
-  /** Progress and what went wrong. */
-  readonly told: string;
+  readonly stdout: string;
+  /** Progress and errors. */
+  readonly stderr: string;
 }
 
 export interface Running {
@@ -19,7 +19,7 @@ export interface Running {
 
 export const startCsv = (...args: readonly string[]): Running => startCsvWith(":", ...args);
 
-/** After a command of the shell, such as one that sets a limit. */
+/** Runs a shell command first, such as one that sets a limit. */
 export function startCsvWith(first: string, ...args: readonly string[]): Running {
   const command = [process.execPath, join(import.meta.dirname, "../../infra/cli/csv.ts"), ...args];
   const child = spawn("sh", ["-c", `${first}; exec "$0" "$@"`, ...command], {
@@ -27,7 +27,7 @@ export function startCsvWith(first: string, ...args: readonly string[]): Running
     env: { ...process.env, TOKEN: undefined },
   });
   const ended = Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]).then(
-    ([[code], said, told]): Ended => ({ code: typeof code === "number" ? code : null, said, told }),
+    ([[code], stdout, stderr]): Ended => ({ code: typeof code === "number" ? code : null, stdout, stderr }),
   );
   return { child, ended };
 }

@@ -1,4 +1,4 @@
-/** A form with one CSV file, as browsers send it. */
+/** Builds a multipart form with one CSV file, like a browser. */
 
 export function csvForm(text: string | Uint8Array<ArrayBuffer>, field = "file", fileName = "prospects.csv"): FormData {
   const form = new FormData();

@@ -1,4 +1,4 @@
-/** A company of 100 000 prospects moves in and out of a running `npm start` by the command-line client, byte for byte. */
+/** The CSV command imports 100 000 prospects into a running `npm start` and exports them again, byte for byte. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -43,7 +43,7 @@ const HEADER =
   "id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt";
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 
-/** As an export writes them, without what an import decides anew: id, maker and time. */
+/** A line as an export writes it, without the columns that an import ignores: id, author and time. */
 function lineAt(at: number): string {
   const place = [(39 + (at + 1) / 1e6).toFixed(6), (-105 - (at + 1) / 1e6).toFixed(6)].map(Number);
   const home = at % 3 === 0 ? [`${at} Main St`, "Apt 2", "Denver", "CO", "80202"] : ["", "", "", "", ""];
@@ -78,11 +78,14 @@ test("100 000 rows in and out: nothing lost, nothing twice, nothing changed", { 
   const as = ["--base", base, "--as", "owner@acme.test"] as const;
   expect(await csv("export", before, ...as)).toMatchObject({ code: 0 });
   const moved = await csv("import", file, ...as);
-  expect(moved, moved.told).toMatchObject({ code: 0, said: expect.stringContaining("100,000 imported, 0 skipped") });
+  expect(moved, moved.stderr).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("100,000 imported, 0 skipped"),
+  });
   const again = await csv("import", file, ...as);
-  expect(again).toMatchObject({ code: 0, said: expect.stringContaining("imported before") });
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("imported before") });
   const out = await csv("export", after, ...as);
-  expect(out, out.told).toMatchObject({ code: 0 });
+  expect(out, out.stderr).toMatchObject({ code: 0 });
   const known = new Set(readFileSync(before, "utf8").split("\r\n"));
   const lines = readFileSync(after, "utf8")
     .split("\r\n")

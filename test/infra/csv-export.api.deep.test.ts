@@ -1,4 +1,4 @@
-/** The command-line client over poor lines: an exported file is whole or not there, whatever breaks. */
+/** The CSV command on a faulty connection: an exported file is whole or absent, whatever breaks. */
 import { execFileSync } from "node:child_process";
 import {
   existsSync,
@@ -16,23 +16,22 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { baseUrl } from "../harness/client.ts";
 import { csv, startCsv, startCsvWith } from "../harness/csv-command.ts";
-import { startPoorLine } from "../harness/poor-line.ts";
+import { startFaultyProxy } from "../harness/faulty-proxy.ts";
 import { uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
-const line = await startPoorLine(baseUrl());
+const proxy = await startFaultyProxy(baseUrl());
 const folder = mkdtempSync(join(tmpdir(), "canvassing-csv-"));
 afterAll(() => {
-  line.stop();
+  proxy.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Kilobytes when it is gzipped. */
+/** A few kilobytes when gzipped. */
 const ROWS = 600;
-const STREAM = "GET /api/prospects/export";
-const JOB = "POST /api/prospects/exports";
-const JOB_STATE = "GET /api/prospects/exports/";
+const BEGIN = "POST /api/prospects/exports";
+const STATE = "GET /api/prospects/exports/";
 const DOWNLOAD = "GET /exports";
 
 let whole = "";
@@ -43,120 +42,103 @@ beforeAll(async () => {
     (_, i) => `"He said ""${i}""\n,",${39 + i / 1e4},-105,${i % 3 === 0 ? "Denver" : "Golden"}\r\n`,
   );
   writeFileSync(file, `name,lat,lng,city\r\n${rows.join("")}`);
-  expect(await csv("import", file, "--base", line.url, "--as", as.owner.email)).toMatchObject({ code: 0 });
+  expect(await csv("import", file, "--base", proxy.url, "--as", as.owner.email)).toMatchObject({ code: 0 });
   whole = (await as.owner("GET", "/api/prospects/export")).text;
 });
 
 const newFile = (): string => join(mkdtempSync(join(folder, "to-")), `${uniqueName()}.csv`);
-const args = (file: string, more: readonly string[]) => [file, "--base", line.url, "--as", as.owner.email, ...more];
+const args = (file: string, more: readonly string[]) => [file, "--base", proxy.url, "--as", as.owner.email, ...more];
 const run = (file: string, ...more: readonly string[]) => csv("export", ...args(file, more));
 const start = (file: string, ...more: readonly string[]) => startCsv("export", ...args(file, more));
-/** What stands beside the file. */
-const beside = (file: string): string[] => readdirSync(join(file, "..")).filter((name) => !file.endsWith(name));
+/** The other files in the file's folder. */
+const siblings = (file: string): string[] => readdirSync(join(file, "..")).filter((name) => !file.endsWith(name));
 
-test.each([["--stream"], ["--job"]])(
-  "%s: the file of the interface, byte for byte, in place of an older one",
-  async (way) => {
-    const file = newFile();
-    writeFileSync(file, "old");
-    const { code, said, told } = await run(file, way);
-    expect(code, told).toBe(0);
-    expect(said).toBe(`${file}: 600 prospects\n`);
-    expect(readFileSync(file, "utf8")).toBe(whole);
-    expect(beside(file)).toEqual([]);
-  },
-);
-
-test.each([["--stream"], ["--job"]])("%s: filters are those of the list", async (way) => {
+test("writes the bytes of the streamed export in place of an older file", async () => {
   const file = newFile();
-  expect(await run(file, way, "--city", "denver", "--bbox=-106,39.01,-104,40")).toMatchObject({ code: 0 });
-  const filter = "?city=Denver&bbox=-106,39.01,-104,40";
-  const { text } = await as.owner("GET", `/api/prospects/export${filter}`);
+  writeFileSync(file, "old");
+  const { code, stdout, stderr } = await run(file);
+  expect(code, stderr).toBe(0);
+  expect(stdout).toBe(`${file}: 600 prospects\n`);
+  expect(readFileSync(file, "utf8")).toBe(whole);
+  expect(siblings(file)).toEqual([]);
+});
+
+test("takes the filters of the list", async () => {
+  const file = newFile();
+  expect(await run(file, "--city", "denver", "--bbox=-106,39.01,-104,40")).toMatchObject({ code: 0 });
+  const { text } = await as.owner("GET", "/api/prospects/export?city=Denver&bbox=-106,39.01,-104,40");
   expect(readFileSync(file, "utf8")).toBe(text);
   expect(text.length).toBeLessThan(whole.length / 2);
 });
 
-test("a streamed answer that breaks is begun anew, one that only looks whole is not taken", async () => {
+test("resumes a broken download at the byte where it broke", async () => {
   const file = newFile();
-  line.trouble(STREAM, { cut: "answer", after: 2_000 }, { shorten: 3_000 });
-  const { code, told } = await run(file);
-  expect(code, told).toBe(0);
-  expect(told.match(/nothing of it is kept/g)).toHaveLength(2);
-  expect(readFileSync(file, "utf8")).toBe(whole);
-});
-
-test("one that always breaks is left to the service to make; where that is not wanted, the old file stays", async () => {
-  const file = newFile();
-  const cuts = Array.from({ length: 3 }, () => ({ cut: "answer", after: 2_000 }) as const);
-  line.trouble(STREAM, ...cuts);
-  const made = line.calls.filter((call) => call === JOB).length;
-  expect(await run(file)).toMatchObject({ code: 0 });
-  expect(line.calls.filter((call) => call === JOB)).toHaveLength(made + 1);
-  expect(readFileSync(file, "utf8")).toBe(whole);
-  writeFileSync(file, "old");
-  line.trouble(STREAM, ...cuts);
-  expect(await run(file, "--stream")).toMatchObject({ code: 3 });
-  expect(readFileSync(file, "utf8")).toBe("old");
-  expect(beside(file)).toEqual([]);
-});
-
-test("a download that breaks goes on where it was", async () => {
-  const file = newFile();
-  line.trouble(
+  proxy.fail(
     DOWNLOAD,
     { answer: 503 },
     { cut: "answer", after: 1_000 },
     { lose: "answer" },
     { cut: "answer", after: 1_000 },
   );
-  const { code, told } = await run(file, "--job");
-  expect(code, told).toBe(0);
+  const { code, stderr } = await run(file);
+  expect(code, stderr).toBe(0);
   expect(readFileSync(file, "utf8")).toBe(whole);
 });
 
-test("a file that the bucket does not have any more is told; the same command has another one made", async () => {
+test("an answer that only looks whole is not taken", async () => {
   const file = newFile();
-  line.trouble(DOWNLOAD, { answer: 404 });
-  expect(await run(file, "--job")).toMatchObject({ code: 2, told: expect.stringContaining("not kept any more") });
-  expect(beside(file)).toEqual([]);
-  expect(await run(file, "--job")).toMatchObject({ code: 0 });
+  proxy.fail(DOWNLOAD, { shorten: 1_000 }, { shorten: 0 });
+  const { code, stderr } = await run(file);
+  expect(code, stderr).toBe(0);
   expect(readFileSync(file, "utf8")).toBe(whole);
 });
 
-test("killed while it waits, and stopped while it receives: the same command goes on with the same export", async () => {
+test("reports that the bucket has lost the file; the same command makes a new export", async () => {
   const file = newFile();
-  const count = (): number => line.calls.filter((call) => call === JOB).length;
+  proxy.fail(DOWNLOAD, { answer: 404 });
+  expect(await run(file)).toMatchObject({ code: 2, stderr: expect.stringContaining("no longer has the file") });
+  expect(siblings(file)).toEqual([]);
+  expect(await run(file)).toMatchObject({ code: 0 });
+  expect(readFileSync(file, "utf8")).toBe(whole);
+});
+
+test("killed while it waits and interrupted while it receives: the same command resumes the same export", async () => {
+  const file = newFile();
+  const count = (): number => proxy.calls.filter((call) => call === BEGIN).length;
   const before = count();
-  line.trouble(JOB_STATE, { hold: "request" });
-  const waiting = start(file, "--job");
-  await line.came(JOB_STATE);
+  proxy.fail(STATE, { hold: "request" });
+  const waiting = start(file);
+  await proxy.received(STATE);
   waiting.child.kill("SIGKILL");
   await waiting.ended;
-  line.trouble(DOWNLOAD, { hold: "request" });
+  proxy.fail(DOWNLOAD, { hold: "request" });
   const receiving = start(file);
-  await line.came(DOWNLOAD);
+  await proxy.received(DOWNLOAD);
   receiving.child.kill("SIGINT");
-  expect(await receiving.ended).toMatchObject({ code: 3, told: expect.stringContaining("the same command goes on") });
+  expect(await receiving.ended).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining("run the same command to resume"),
+  });
   expect(existsSync(file)).toBe(false);
   expect(await run(file)).toMatchObject({ code: 0 });
   expect(count()).toBe(before + 1);
   expect(readFileSync(file, "utf8")).toBe(whole);
-  expect(beside(file)).toEqual([]);
+  expect(siblings(file)).toEqual([]);
 });
 
-test("an answer of nothing but the header is whole; a filter that is wrong is told", async () => {
+test("a file may hold nothing but the header; a wrong filter is reported", async () => {
   const file = newFile();
-  expect(await run(file, "--city", "Nowhere")).toMatchObject({ code: 0, said: `${file}: 0 prospects\n` });
+  expect(await run(file, "--city", "Nowhere")).toMatchObject({ code: 0, stdout: `${file}: 0 prospects\n` });
   expect(readFileSync(file, "utf8")).toBe(whole.slice(0, whole.indexOf("\r\n") + 2));
   const wrong = newFile();
   expect(await run(wrong, "--bbox=5")).toMatchObject({
     code: 2,
-    told: expect.stringContaining("bbox must be four numbers"),
+    stderr: expect.stringContaining("bbox must be four numbers"),
   });
   expect(existsSync(wrong)).toBe(false);
 });
 
-test("a link goes on leading to its file, which nobody else may read afterwards either; what is no file stays what it is", async () => {
+test("a link keeps its target and the target its mode; a device or folder is not replaced", async () => {
   const file = newFile();
   const link = `${file}.link`;
   writeFileSync(file, "old", { mode: 0o600 });
@@ -168,27 +150,25 @@ test("a link goes on leading to its file, which nobody else may read afterwards 
   const pipe = `${file}.pipe`;
   execFileSync("mkfifo", [pipe]);
   for (const other of [pipe, folder]) {
-    expect(await run(other)).toMatchObject({
-      code: 2,
-      told: `${other} is no regular file, and none can take its place\n`,
-    });
+    const stderr = `${other} is not a regular file and cannot be replaced\n`;
+    expect(await run(other)).toMatchObject({ code: 2, stderr });
   }
   expect(statSync(pipe).isFIFO()).toBe(true);
 });
 
-test("what this machine refuses is told at once, and the service is asked for nothing more", async () => {
+test("a local error ends the command at once, without another export", async () => {
   const file = newFile();
-  const asked = (): number => line.calls.filter((call) => call === STREAM || call === JOB).length;
-  const before = asked();
+  const begun = (): number => proxy.calls.filter((call) => call === BEGIN).length;
+  const before = begun();
   expect(await run(join(file, "..", "nowhere", "x.csv"))).toMatchObject({
     code: 2,
-    told: expect.stringContaining("ENOENT"),
+    stderr: expect.stringContaining("ENOENT"),
   });
-  expect(asked()).toBe(before);
-  // A kilobyte at most, as on a disk that is full.
+  expect(begun()).toBe(before);
+  // Files may have a kilobyte, as on a full disk. The export's journal is smaller.
   const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
-  expect(await full.ended).toMatchObject({ code: 2, told: expect.stringContaining("EFBIG") });
-  expect(asked()).toBe(before + 1);
+  expect(await full.ended).toMatchObject({ code: 2, stderr: expect.stringContaining("EFBIG") });
+  expect(begun()).toBe(before + 1);
   expect(existsSync(file)).toBe(false);
-  expect(beside(file)).toEqual([]);
+  expect(siblings(file)).toEqual([`${file.split("/").at(-1)}.export.json`]);
 });

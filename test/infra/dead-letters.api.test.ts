@@ -1,4 +1,4 @@
-/** `npm run dead-letters` as an operator starts it: what failed by the service's own fault is done again, once it is mended. */
+/** `npm run dead-letters` as an operator starts it: it repeats failed work after the fault has been fixed. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import {
@@ -48,17 +48,17 @@ afterAll(async () => {
 
 interface Ended {
   readonly code: number;
-  readonly said: string;
-  readonly told: string;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
-/** The command as a process of its own. */
+/** Runs the command in a process. */
 function deadLetters(...args: readonly string[]): Promise<Ended> {
   const { hostname: HOST, port: PORT } = new URL(baseUrl());
   const file = join(import.meta.dirname, "../../infra/cli/dead-letters.ts");
   return new Promise((resolve) => {
-    execFile(process.execPath, [file, ...args], { env: { ...process.env, HOST, PORT } }, (error, said, told) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, said, told });
+    execFile(process.execPath, [file, ...args], { env: { ...process.env, HOST, PORT } }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
     });
   });
 }
@@ -71,7 +71,7 @@ async function listen(delayMinutes: number): Promise<{ receiver: Receiver; webho
   return { receiver, webhook: dataOf(await as.admin.POST("/api/webhooks", { body }), 201) };
 }
 
-/** Its row's place in the stream, and the record there. */
+/** Finds the prospect's record in the stream. */
 async function inStream(id: number): Promise<{ shardId: string; record: DynamoDBRecord }> {
   const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: outputs.TableName }));
   const StreamArn = present(Streams[0]?.StreamArn);
@@ -94,24 +94,24 @@ async function inStream(id: number): Promise<{ shardId: string; record: DynamoDB
 const send = (QueueUrl: string, body: object) =>
   sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: "1" }));
 
-test("changes that were parked, whole or by their positions, become events; what cannot become one stays", async () => {
+test("poison records become events, whether the message holds the record or its position; an unreadable message stays", async () => {
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
   const { shardId, record } = await inStream(id);
   const position = present(record.dynamodb?.SequenceNumber);
-  // Whoever registers now has not been told of it.
+  // A new webhook has not received the event.
   const first = await listen(0);
   await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record });
   await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
   const one = await deadLetters("redrive", "parked-records");
-  expect(one, one.told).toMatchObject({ code: 1 });
-  // Of all that the work logs, nothing is among the command's own output.
-  expect(one.said).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
+  expect(one, one.stderr).toMatchObject({ code: 1 });
+  // The logs of the work do not appear on stdout.
+  expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
   await first.receiver.until(1);
   const second = await listen(0);
   const between = { shardId, startSequenceNumber: position, endSequenceNumber: position, batchSize: 1 };
   await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
   const two = await deadLetters("redrive", "parked-records");
-  expect(two, two.told).toMatchObject({ code: 0 });
+  expect(two, two.stderr).toMatchObject({ code: 0 });
   await second.receiver.until(1);
   for (const { receiver } of [first, second]) {
     expect(receiver.receipts.map(({ event }) => event)).toMatchObject([
@@ -120,7 +120,7 @@ test("changes that were parked, whole or by their positions, become events; what
   }
 });
 
-test("a delivery whose message died goes on; nothing comes twice", async () => {
+test("a delivery whose message failed is sent, and only once", async () => {
   const { receiver, webhook } = await listen(60);
   dataOf(await as.rep.POST("/api/prospects", { body: { name: "Bob" } }), 201);
   const path = { params: { path: { id: webhook.id } } };
@@ -129,25 +129,25 @@ test("a delivery whose message died goes on; nothing comes twice", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // Due, and nothing but its message knows of it any more.
+  // The delivery is due, and only its message leads to it.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));
   const before = await deadLetters("list");
-  expect(before.said).toMatch(/^deliveries +2$/m);
-  const { code, said, told } = await deadLetters("redrive", "deliveries");
-  expect({ code, told }).toEqual({ code: 0, told: "" });
-  expect(said).toMatch(/2 done again, 0 failed/);
+  expect(before.stdout).toMatch(/^deliveries +2$/m);
+  const { code, stdout, stderr } = await deadLetters("redrive", "deliveries");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/2 done again, 0 failed/);
   await receiver.until(1);
   const state = async () => dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", path)).items[0]?.status;
   await expect.poll(state, { timeout: 20_000 }).toBe("delivered");
-  expect((await deadLetters("list")).said).toMatch(/^deliveries +0$/m);
+  expect((await deadLetters("list")).stdout).toMatch(/^deliveries +0$/m);
   expect(receiver.receipts).toHaveLength(1);
 });
 
-test("a command that it does not know is told what there is", async () => {
-  const { code, told } = await deadLetters("redrive", "everything");
+test("an unknown queue gets the usage with all queues", async () => {
+  const { code, stderr } = await deadLetters("redrive", "everything");
   expect(code).toBe(2);
-  expect(told).toMatch(/deliveries, imports, exports, parked-records, unflushed-indexes/);
+  expect(stderr).toMatch(/deliveries, imports, exports, parked-records, unflushed-indexes/);
 });

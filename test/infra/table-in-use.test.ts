@@ -1,4 +1,4 @@
-/** Admins' commands where neither a local service runs nor AWS can be asked: one sentence of what is missing and what to do. */
+/** The commands of admins when neither a local service nor AWS can be reached: one sentence says what is missing and what to do. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -16,9 +16,9 @@ const run = (command: string, env: NodeJS.ProcessEnv) =>
   spawnSync(process.execPath, command.split(" "), { cwd: root, encoding: "utf8", env: { ...nowhere, ...env } });
 
 const NOT_HERE = "no local service answers at http://127.0.0.1:9: start it with npm start; and ";
-const NO_REGION = "cannot be looked for without an AWS region: set AWS_REGION\n";
+const NO_REGION = "cannot be found without an AWS region: set AWS_REGION\n";
 const NO_CREDENTIALS =
-  "cannot be looked for without AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n";
+  "cannot be found without AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n";
 
 test.each([
   ["infra/cli/company-index.ts verify --company 1", {}, 3, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],

@@ -1,4 +1,4 @@
-/** Exports into files, on a table and a bucket that fail: whatever dies, the file is the one that would have been streamed. */
+/** Export jobs on a table and a bucket with faults: whatever is killed, the file equals the streamed export. */
 import { gunzipSync } from "node:zlib";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -20,21 +20,21 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
-import { type JobScene, jobScene } from "./job-scene.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
-let scene: JobScene;
+let harness: FaultyJobs;
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 beforeEach(() => {
-  scene = jobScene(db, now);
+  harness = faultyJobs(db, now);
 });
 
-/** Tests of the same work strike at other calls. */
+/** Varies the kill points between the tests. */
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {
   const { id } = await beginExport(
-    scene.sound(),
+    harness.sound(),
     { send: async () => undefined, returnIn: async () => undefined },
     caller,
     filter,
@@ -42,19 +42,19 @@ async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage
   return { kind: "export", companyId: caller.companyId, id };
 }
 const stored = async ({ companyId, id }: JobMessage) =>
-  StoredExport.parse(await scene.sound().table.get(keys.export(companyId, id)));
-const fileOf = ({ companyId, id }: JobMessage) => scene.bucket.files.get(exportKeys.file(companyId, id));
+  StoredExport.parse(await harness.sound().table.get(keys.export(companyId, id)));
+const fileOf = ({ companyId, id }: JobMessage) => harness.bucket.files.get(exportKeys.file(companyId, id));
 
 async function streamed({ caller }: Pick<Company, "caller">, query: Record<string, string> = {}): Promise<string> {
   let text = "";
-  for await (const piece of await exportProspects(scene.sound(), caller, ProspectFilter.parse(query))) text += piece;
+  for await (const piece of await exportProspects(harness.sound(), caller, ProspectFilter.parse(query))) text += piece;
   return text;
 }
 
-/** A company of prospects with names that do not pack. */
+/** A company with so many prospects. */
 async function newFilled(count: number): Promise<Company> {
-  const company = await newCompany(scene.sound());
-  const context = scene.sound();
+  const company = await newCompany(harness.sound());
+  const context = harness.sound();
   for (let i = 0; i < count; i++)
     await createProspect(context, company.caller, {
       name: `n${i}`,
@@ -68,20 +68,20 @@ async function expectWhole(company: Company, job: JobMessage): Promise<void> {
   expect(gunzipSync(fileOf(job) ?? Buffer.alloc(0)).toString()).toBe(await streamed(company));
 }
 
-test("a bucket that refuses every call for hours ends no export", async () => {
+test("an export survives a bucket that refuses every call for hours", async () => {
   const company = await newFilled(6);
   const job = await begun(company.caller);
-  scene.bucket.plan = () => "before";
+  harness.bucket.plan = () => "before";
   for (let run = 0; run < 25; run++) {
     now.ms += LEASE_MS + 300_000;
-    expect(await scene.run(scene.sound(), job)).toBe(false);
+    expect(await harness.run(harness.sound(), job)).toBe(false);
   }
-  scene.bucket.plan = () => undefined;
-  await scene.settle();
+  harness.bucket.plan = () => undefined;
+  await harness.settle();
   await expectWhole(company, job);
 });
 
-test("parts of a gzip file, each packed for itself, are one member", async () => {
+test("gzip parts that are compressed on their own form one member", async () => {
   let state = gzipBegin;
   const parts: Buffer[] = [];
   const texts = ["one\r\n".repeat(10_000), "", "two é\r\n", "three"];
@@ -93,7 +93,7 @@ test("parts of a gzip file, each packed for itself, are one member", async () =>
   }
   const whole = Buffer.concat(parts);
   expect(gunzipSync(whole).toString()).toBe(texts.join(""));
-  // A second member would begin so.
+  // The magic bytes of a second member.
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
 
@@ -101,7 +101,7 @@ test.each([
   ["before", serverError],
   ["after", { kind: "lose reply" }],
 ] satisfies [string, Fault][])(
-  "killed %s each call of the table takes effect: the whole file after the next run",
+  "killed %s any call of the table takes effect: the next run completes the file",
   { tags: "sized" },
   async (_, death) => {
     const company = await newFilled(12);
@@ -110,88 +110,88 @@ test.each([
       all++;
       return pass;
     });
-    await scene.run(scene.faulty(), await begun(company.caller));
+    await harness.run(harness.faulty(), await begun(company.caller));
     expect(all).toBeGreaterThan(6);
     for (const last of killPointsOf(all, turn++)) {
       const job = await begun(company.caller);
       db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
-      await scene.run(scene.faulty(), job);
+      await harness.run(harness.faulty(), job);
       db.plan(() => pass);
       if (fileOf(job) === undefined) expect(await stored(job)).toMatchObject({ state: "running" });
-      await scene.settle();
+      await harness.settle();
       await expectWhole(company, job);
     }
   },
 );
 
 test.each(["before", "after"] as const)(
-  "killed %s each call of the bucket takes effect: the whole file after the next run",
+  "killed %s any call of the bucket takes effect: the next run completes the file",
   { tags: "sized" },
   async (death) => {
     const company = await newFilled(12);
-    const before = scene.bucket.calls;
-    await scene.run(scene.sound(), await begun(company.caller));
-    const all = scene.bucket.calls - before;
+    const before = harness.bucket.calls;
+    await harness.run(harness.sound(), await begun(company.caller));
+    const all = harness.bucket.calls - before;
     expect(all).toBeGreaterThan(4);
     for (const last of killPointsOf(all, turn++)) {
       const job = await begun(company.caller);
-      const from = scene.bucket.calls;
-      scene.bucket.plan = (number) => (number - from < last ? undefined : number - from === last ? death : "before");
-      await scene.run(scene.sound(), job);
-      await scene.settle();
+      const from = harness.bucket.calls;
+      harness.bucket.plan = (number) => (number - from < last ? undefined : number - from === last ? death : "before");
+      await harness.run(harness.sound(), job);
+      await harness.settle();
       expect(await stored(job), `killed at call ${last}`).toMatchObject({ state: "completed" });
       expect(gunzipSync(fileOf(job) ?? Buffer.alloc(0)).toString()).toBe(await streamed(company));
     }
   },
 );
 
-test("what the bucket kept between two runs is lost, all of it or the order alone: the file is made anew", async () => {
+test("an export starts over if the bucket loses the order, or the order and the parts, between two runs", async () => {
   const company = await newFilled(6);
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
-    const from = scene.bucket.calls;
-    // Dead when it has decided what is in the file, and begun it.
-    scene.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
-    await scene.run(scene.sound(), job);
-    scene.bucket.plan = () => undefined;
-    for (const key of scene.bucket.files.keys()) if (isLost(key)) scene.bucket.files.delete(key);
-    if (isLost("")) scene.bucket.uploads.clear();
-    await scene.settle();
+    const from = harness.bucket.calls;
+    // The run dies after it has stored the order and begun the file.
+    harness.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
+    await harness.run(harness.sound(), job);
+    harness.bucket.plan = () => undefined;
+    for (const key of harness.bucket.files.keys()) if (isLost(key)) harness.bucket.files.delete(key);
+    if (isLost("")) harness.bucket.uploads.clear();
+    await harness.settle();
     expect(await stored(job)).toMatchObject({ state: "completed", total: 6 });
     expect(gunzipSync(fileOf(job) ?? Buffer.alloc(0)).toString()).toBe(await streamed(company));
-    expect(scene.bucket.uploads.size).toBe(0);
+    expect(harness.bucket.uploads.size).toBe(0);
   }
 });
 
-test("a rep's file holds what the rep sees; who sees less by the time of the work gets none", async () => {
+test("a rep's file holds what the rep may see; a user who may see less by then gets none", async () => {
   const company = await newFilled(6);
   const rep: Caller = { companyId: company.caller.companyId, userId: company.repId, role: "sales", permissions: [] };
   const own = await begun(rep);
   const viewer = { ...rep, permissions: ["canViewAllProspects" as const] };
   const all = await begun(viewer);
-  await scene.run(scene.sound(), own);
-  await scene.run(scene.sound(), all);
+  await harness.run(harness.sound(), own);
+  await harness.run(harness.sound(), all);
   expect(gunzipSync(fileOf(own) ?? Buffer.alloc(0)).toString()).toBe(await streamed({ caller: rep }));
   expect((await stored(own)).total).toBe(3);
-  // The directory does not know of the permission.
+  // The directory does not grant the permission.
   expect(await stored(all)).toMatchObject({ state: "failed" });
   expect(fileOf(all)).toBeUndefined();
   const late = await begun(rep);
-  await updateUser(scene.sound(), company.caller, company.repId, { isActive: false });
-  await scene.run(scene.sound(), late);
+  await updateUser(harness.sound(), company.caller, company.repId, { isActive: false });
+  await harness.run(harness.sound(), late);
   expect(await stored(late)).toMatchObject({ state: "failed" });
 });
 
-test("run after run that has time for one part alone, each by a message of the one before: the whole file", async () => {
-  const company = await newCompany(scene.sound());
+test("runs with time for one part each hand over by a message until the file is whole", async () => {
+  const company = await newCompany(harness.sound());
   const { companyId } = company.caller;
   const rows = Array.from({ length: 1_700 }, (_, i) => `n${i},39.${i},-104.${i}`);
-  await importFile(scene.sound(), company.caller, Buffer.from(`name,lat,lng\n${rows.join("\n")}\n`));
+  await importFile(harness.sound(), company.caller, Buffer.from(`name,lat,lng\n${rows.join("\n")}\n`));
   const job = await begun(company.caller);
   let runs = 0;
-  for (scene.queue.push(job); scene.queue.length > 0; runs++) {
-    scene.queue.length = 0;
-    await runExport(scene.sound(), { companyId, id: job.id }, () => 1_000, 0);
+  for (harness.queue.push(job); harness.queue.length > 0; runs++) {
+    harness.queue.length = 0;
+    await runExport(harness.sound(), { companyId, id: job.id }, () => 1_000, 0);
   }
   expect(runs).toBeGreaterThan(3);
   expect((await stored(job)).parts?.tags).toHaveLength(5);

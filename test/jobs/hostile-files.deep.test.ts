@@ -1,4 +1,4 @@
-/** Files that mean harm, as they would come through an upload: refused early, with a reason, in memory that does not grow. */
+/** Malicious files are refused early, with a reason, in bounded memory. */
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
@@ -9,7 +9,7 @@ const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(
 
 const MB = 1_000_000;
 
-/** How far a reading comes, and how much memory it holds meanwhile at most, above what it began with. */
+/** Reads a file and reports rows, bytes taken and the peak of additional memory. */
 async function read(bytes: Iterable<Uint8Array>) {
   let rows = 0;
   let taken = 0;
@@ -37,7 +37,7 @@ function memory(): number {
   return heapUsed + external;
 }
 
-/** `total` bytes of this, a megabyte at a time. */
+/** Yields `total` bytes of the piece, a megabyte at a time. */
 function* many(piece: string, total: number, first = ""): Generator<Uint8Array> {
   if (first !== "") yield Buffer.from(first);
   const chunk = Buffer.from(piece.repeat(Math.ceil(MB / piece.length)));
@@ -70,14 +70,14 @@ test.each([
   expect(peak).toBeLessThan(256 * MB);
 });
 
-test("160 000 rows take no more memory than a few", async () => {
+test("160 000 rows take no more memory than a few rows", async () => {
   const { rows, peak, failure } = await read(many("n,39.5,-105\n", 2 * MB, header));
   expect(failure).toBeUndefined();
   expect(rows).toBeGreaterThan(160_000);
   expect(peak).toBeLessThan(256 * MB);
 });
 
-test("a blank line after each row is no harm", async () => {
+test("a blank line after each row is accepted", async () => {
   const { rows, failure } = await read(many("n,39.5,-105\n\n", 2 * MB, header));
   expect(failure).toBeUndefined();
   expect(rows).toBeGreaterThan(150_000);

@@ -1,17 +1,17 @@
-/** The largest line that an upload is read for, and one of a gigabyte: memory is that of a small file. */
+/** Files of one line, as long as a file may be and of a gigabyte, take no more memory than a small file. */
 import { expect, test } from "vitest";
-import { HEAP_MB, importOneLine } from "./uploaded-line.ts";
+import { HEAP_MB, importOneLine } from "./one-line-import.ts";
 
 const MB = 2 ** 20;
 
 test.each([
   ["as long as a file may be", 199, "characters"],
   ["of a gigabyte", 1_000, "bytes"],
-])("one line %s: the import fails and says why, and nothing of it is left", async (_, megabytes, reason) => {
-  const { told, left, failed, peakBytes } = await importOneLine(megabytes);
-  expect(told).toMatchObject({ state: "failed", imported: 0, written: 0 });
-  expect(told.failure).toContain(reason);
-  expect(left).toEqual([]);
+])("the import of one line %s fails with a reason and leaves nothing", async (_, megabytes, reason) => {
+  const { summary, leftovers, failed, peakBytes } = await importOneLine(megabytes);
+  expect(summary).toMatchObject({ state: "failed", imported: 0, written: 0 });
+  expect(summary.failure).toContain(reason);
+  expect(leftovers).toEqual([]);
   expect(failed).toBe(0);
   expect(peakBytes).toBeLessThan(HEAP_MB * MB);
 });

@@ -1,4 +1,4 @@
-/** Imports by an upload, over HTTP: the link and what it refuses, progress, errors, cancelling, dry runs and mappings; and files of exports. */
+/** Imports by upload over HTTP: link, progress, errors, cancel, dry run and mapping; and exports into files. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -24,25 +24,25 @@ const sent = async ({ upload }: Job, file: string | Uint8Array<ArrayBuffer>, hea
   return (await fetch(url, { method, headers: { ...upload?.headers, ...headers }, body: file })).status;
 };
 
-/** Until it is over. */
-async function over({ id }: { id: number }) {
+/** Polls the import until it has ended. */
+async function ended({ id }: { id: number }) {
   for (;;) {
-    const told = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
-    if (told.state !== "running" && told.state !== "awaiting_upload") return told;
+    const summary = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
+    if (summary.state !== "running" && summary.state !== "awaiting_upload") return summary;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 const search = async (text: string) =>
   dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: text, pageSize: 500 } } }));
 
-test("what is uploaded becomes prospects; with more than a hundred errors a file tells all of them", async () => {
+test("an uploaded file becomes prospects; a report lists all errors if there are more than a hundred", async () => {
   const name = uniqueName();
   const rows = Array.from({ length: 130 }, (_, i) => (i < 5 ? `${name} ${i},39.5,-105` : `${name} ${i},x,`));
   const job = await newJob({ mapping: { "FULL name ": "name" } });
   expect(job).toMatchObject({ state: "awaiting_upload", dryRun: false, processed: 0, errors: [], errorReport: null });
   expect(await sent(job, `Full name,lat,lng\n${rows.join("\n")}\n`)).toBe(200);
-  const told = await over(job);
-  expect(told).toMatchObject({
+  const summary = await ended(job);
+  expect(summary).toMatchObject({
     state: "completed",
     processed: 130,
     written: 5,
@@ -50,8 +50,8 @@ test("what is uploaded becomes prospects; with more than a hundred errors a file
     skipped: 125,
     upload: null,
   });
-  expect(told.errors).toHaveLength(100);
-  const report = await (await fetch(present(told.errorReport ?? undefined).url)).text();
+  expect(summary.errors).toHaveLength(100);
+  const report = await (await fetch(present(summary.errorReport ?? undefined).url)).text();
   expect(report.trimEnd().split("\r\n")).toHaveLength(126);
   expect((await search(name)).items.map((item) => item.name)).toEqual([0, 1, 2, 3, 4].map((i) => `${name} ${i}`));
   const listed = dataOf(await as.owner.GET("/api/prospects/imports", { params: { query: { limit: 1 } } }));
@@ -59,7 +59,7 @@ test("what is uploaded becomes prospects; with more than a hundred errors a file
   problemOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)), 409, "conflict");
 });
 
-test("a link takes one file, of the length and the bytes that were told, and no other request", async () => {
+test("a link takes one file of the announced length and digest, and no other request", async () => {
   const file = `name,lat,lng\n${uniqueName()},1,2\n`;
   const sha256 = createHash("sha256").update(file).digest("base64");
   const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
@@ -74,22 +74,22 @@ test("a link takes one file, of the length and the bytes that were told, and no 
   ).toBe(403);
   expect(await sent(job, file)).toBe(200);
   expect(await sent(job, file)).toBe(412);
-  expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+  expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });
 });
 
-describe("pages of other origins", () => {
+describe("cross-origin requests", () => {
   const origin = "https://app.example.com";
   const asked = (url: string, from: string, method: string, names: readonly string[]) => {
     const headers = { "Access-Control-Request-Method": method, "Access-Control-Request-Headers": names.join(", ") };
     return fetch(url, { method: "OPTIONS", headers: { Origin: from, ...headers } });
   };
 
-  test("of an allowed one may send the file, with the headers of the link; of any other may not", async () => {
+  test("an allowed origin may send the file with the headers of the link, any other origin may not", async () => {
     const file = `name,lat,lng\n${uniqueName()},1,2\n`;
     const sha256 = createHash("sha256").update(file).digest("base64");
     const job = await newJob({ bytes: Buffer.byteLength(file), sha256 });
     const { url, headers } = present(job.upload ?? undefined);
-    // A browser sets the length itself, and does not ask.
+    // A browser sets the length itself, without a preflight.
     const names = Object.keys(headers).filter((name) => name !== "content-length");
     expect(names).toHaveLength(3);
     const allowed = await asked(url, origin, "PUT", names);
@@ -109,10 +109,10 @@ describe("pages of other origins", () => {
     const taken = await fetch(url, sending);
     expect([taken.status, taken.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
     expect(taken.headers.get("access-control-expose-headers")).toContain("ETag");
-    // Its page has to be told so.
+    // The page must be able to read the error.
     const again = await fetch(url, sending);
     expect([again.status, again.headers.get("access-control-allow-origin")]).toEqual([412, origin]);
-    expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+    expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });
   });
 
   test("of an allowed one may fetch the file of an export; to any other it does not say so", async () => {
@@ -137,25 +137,25 @@ test.each([
 ])("%s: fails, says why, and makes nothing", async (_, file) => {
   const job = await newJob({});
   expect(await sent(job, file)).toBe(200);
-  expect(await over(job)).toMatchObject({ state: "failed", imported: 0, failure: expect.stringMatching(/./) });
+  expect(await ended(job)).toMatchObject({ state: "failed", imported: 0, failure: expect.stringMatching(/./) });
 });
 
-test("cancelled before the file comes: the file is not imported", async () => {
+test("a file that is uploaded after a cancel is not imported", async () => {
   const name = uniqueName();
   const job = await newJob({});
-  const told = dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
-  expect(told).toMatchObject({ id: job.id, state: "cancelled" });
+  const summary = dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
+  expect(summary).toMatchObject({ id: job.id, state: "cancelled" });
   expect(await sent(job, `name,lat,lng\n${name},1,2\n`)).toBe(200);
   dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
   expect((await search(name)).total).toBe(0);
 });
 
-test("a dry run tells what would become of the file, on both paths, and makes nothing", async () => {
+test("a dry run reports the result and writes nothing, within a request and by upload", async () => {
   const [name, tag] = [uniqueName(), uniqueName()];
   const file = `Voller Name,lat,lng,tags\n${name},1,2,${tag}\n${name},,,\n`;
   const job = await newJob({ dryRun: true, mapping: { "voller name": "name" } });
   await sent(job, file);
-  expect(await over(job)).toMatchObject({ state: "completed", dryRun: true, imported: 1, skipped: 1, written: 0 });
+  expect(await ended(job)).toMatchObject({ state: "completed", dryRun: true, imported: 1, skipped: 1, written: 0 });
   const path = `/api/prospects/import?dryRun=true&mapping=${encodeURIComponent('{"voller name":"name"}')}`;
   const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
   const Result = z.object({ id: z.null(), dryRun: z.literal(true), imported: z.literal(1), skipped: z.literal(1) });
@@ -164,7 +164,7 @@ test("a dry run tells what would become of the file, on both paths, and makes no
   expect(dataOf(await as.owner.GET("/api/tags")).filter(({ value }) => value === tag)).toEqual([]);
 });
 
-test("a job is one event when it is completed, and a dry run is none", async () => {
+test("a completed job emits one event, and a dry run none", async () => {
   const receiver = await startReceiver();
   const registrations = ["prospect.import_completed", "prospect.created"].map((event) => ({ event }));
   const body = { name: "J", url: receiver.url, registrations };
@@ -174,16 +174,16 @@ test("a job is one event when it is completed, and a dry run is none", async () 
   for (const dryRun of [true, false, true]) {
     const job = await newJob({ dryRun });
     expect(await sent(job, file)).toBe(200);
-    expect(await over(job)).toMatchObject({ state: "completed", imported: 1 });
+    expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });
     jobs.push(job);
   }
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(2);
-  // What comes now is told later than all of that.
+  // The event of this prospect comes after all events above.
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(3);
-  const told = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;
-  expect(told.map(({ event }) => event).toSorted()).toEqual([
+  const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;
+  expect(summary.map(({ event }) => event).toSorted()).toEqual([
     "prospect.created",
     "prospect.created",
     "prospect.import_completed",
@@ -195,23 +195,23 @@ test("a job is one event when it is completed, and a dry run is none", async () 
 });
 
 test.each([
-  ["a column that is none", { mapping: { x: "nam" } }],
-  ["no length", { bytes: 0 }],
-  ["no digest", { sha256: "abc" }],
+  ["an unknown column in the mapping", { mapping: { x: "nam" } }],
+  ["a length of 0", { bytes: 0 }],
+  ["a malformed digest", { sha256: "abc" }],
 ])("%s is refused", async (_, body) => {
   const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Content-Type": "application/json" };
   const answer = await send("POST", "/api/prospects/imports", { body: JSON.stringify(body), headers });
   expect(answer.status).toBe(400);
 });
 
-test("a file that is too long, and a mapped column that is not there, are refused", async () => {
+test("refuses a file that is too long, and a mapping of a missing header", async () => {
   problemOf(await as.owner.POST("/api/prospects/imports", { body: { bytes: 200_000_001 } }), 413, "payload_too_large");
   const path = `/api/prospects/import?mapping=${encodeURIComponent('{"y":"name"}')}`;
   const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
   expect((await send("POST", path, { body: csvForm("x,lat,lng\na,1,2\n"), headers })).status).toBe(400);
 });
 
-test("a file of an export holds the bytes of the streamed one, and what its maker may see", async () => {
+test("an exported file equals the streamed export, and holds what its user may see", async () => {
   const name = uniqueName();
   const me = dataOf(await as.rep.GET("/api/me"));
   for (const assignedToUserId of [me.user.id, null]) {

@@ -1,4 +1,4 @@
-/** Imports by an upload, on a table and a bucket that fail: after any death and a new run each row is there once, and before none is. */
+/** Imports by upload on a table and a bucket with faults: after any kill and a new run, each row exists once, and none is visible before. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/job-queue.ts";
@@ -21,7 +21,7 @@ import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPoints, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
-import { type JobScene, jobScene } from "./job-scene.ts";
+import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 
 async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
   const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
@@ -29,17 +29,17 @@ async function addressesOf(context: ApiContext, companyId: number): Promise<read
 }
 
 const db = faultyDynamoDb();
-let scene: JobScene;
+let harness: FaultyJobs;
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 beforeEach(() => {
-  scene = jobScene(db, now);
+  harness = faultyJobs(db, now);
 });
 
-/** Tests of the same work strike at other calls. */
+/** Varies the kill points between the tests. */
 let turn = 0;
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/** With an address each, a status and two tags; every third with a note. */
+/** Each row has an address, a status and two tags; every third has a note. */
 const fileOf = (count: number, faults = 0): Buffer =>
   Buffer.from(
     csvText([
@@ -54,10 +54,10 @@ const fileOf = (count: number, faults = 0): Buffer =>
 
 const list = (context: ApiContext, { caller }: Company) =>
   listProspects(context, caller, ListQuery.parse({ pageSize: "500" }));
-const told = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(scene.sound(), companyId, id));
+const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
 
 async function expectOnce(company: Company, count: number): Promise<void> {
-  const context = scene.sound();
+  const context = harness.sound();
   const { companyId } = company.caller;
   const { items, total } = await list(context, company);
   expect(total).toBe(count);
@@ -68,35 +68,35 @@ async function expectOnce(company: Company, count: number): Promise<void> {
 }
 
 async function expectNothing(company: Company): Promise<void> {
-  const context = scene.sound();
+  const context = harness.sound();
   const { companyId } = company.caller;
   expect((await list(context, company)).total).toBe(0);
   expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);
   expect(await addressesOf(context, companyId)).toEqual([]);
 }
 
-/** Everything of a company but its reference data, its imports' own rows and unused leases. */
+/** All rows of a company but reference data, rows of imports, and unused leases of ids. */
 async function left({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
   return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|XM|X|[PA]R) /.test(key));
 }
 
-/** More than a batch, which has 2 048. */
+/** More than one batch of 2 048. */
 const MANY = sized({ short: 2_500, wide: 5_000 });
 
-test(`${MANY} rows become prospects in their order, within 1.1 write units each and one for each note`, {
+test(`${MANY} rows become prospects in their order, for 1.1 write units each and one for each note`, {
   tags: "sized",
 }, async () => {
-  const company = await newCompany(scene.sound());
-  const job = await scene.uploaded(company.caller, fileOf(MANY, 150));
-  const { usage } = await metered(() => scene.run(scene.sound(), job));
-  expect(await told(job)).toMatchObject({ state: "completed", processed: MANY + 150, imported: MANY, skipped: 150 });
+  const company = await newCompany(harness.sound());
+  const job = await harness.uploaded(company.caller, fileOf(MANY, 150));
+  const { usage } = await metered(() => harness.run(harness.sound(), job));
+  expect(await summary(job)).toMatchObject({ state: "completed", processed: MANY + 150, imported: MANY, skipped: 150 });
   await expectOnce(company, MANY);
   expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * MANY + Math.ceil(MANY / 3));
-  const report = Buffer.from(scene.bucket.files.get(importKeys.report(job.companyId, job.id)) ?? []).toString();
+  const report = Buffer.from(harness.bucket.files.get(importKeys.report(job.companyId, job.id)) ?? []).toString();
   expect(report.split("\r\n")).toHaveLength(152);
   expect(report).toContain(`${MANY + 2},`);
-  expect([...scene.bucket.files.keys()].filter((key) => key.includes("rows-"))).toEqual([]);
+  expect([...harness.bucket.files.keys()].filter((key) => key.includes("rows-"))).toEqual([]);
 });
 
 describe("killed", () => {
@@ -107,30 +107,30 @@ describe("killed", () => {
   ] satisfies [string, Fault][];
 
   test.each(deaths)(
-    "%s each call of the table takes effect: no row before it is completed, each once after the next run",
+    "%s any call of the table takes effect: no row is visible before completion, and the next run completes each once",
     { tags: "sized" },
     async (_, death) => {
-      const counting = await newCompany(scene.sound());
-      const first = await scene.uploaded(counting.caller, fileOf(COUNT, 120));
+      const counting = await newCompany(harness.sound());
+      const first = await harness.uploaded(counting.caller, fileOf(COUNT, 120));
       let all = 0;
       db.plan(() => {
         all++;
         return pass;
       });
-      await scene.run(scene.faulty(), first);
+      await harness.run(harness.faulty(), first);
       const pure = await left(counting);
       expect(all).toBeGreaterThan(15);
       for (const last of killPointsOf(all, turn++)) {
-        const company = await newCompany(scene.sound());
-        const job = await scene.uploaded(company.caller, fileOf(COUNT, 120));
+        const company = await newCompany(harness.sound());
+        const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
         // Dead from then on: nothing that it sends arrives any more.
         db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
-        await scene.run(scene.faulty(), job);
+        await harness.run(harness.faulty(), job);
         db.plan(() => pass);
-        if ((await told(job)).state === "completed") await expectOnce(company, COUNT);
+        if ((await summary(job)).state === "completed") await expectOnce(company, COUNT);
         else await expectNothing(company);
-        await scene.settle();
-        expect(await told(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
+        await harness.settle();
+        expect(await summary(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
         await expectOnce(company, COUNT);
         expect((await left(company)).length, `killed at call ${last}`).toBe(pure.length);
       }
@@ -138,25 +138,26 @@ describe("killed", () => {
   );
 
   test.each(["before", "after"] as const)(
-    "%s each call of the bucket takes effect: no row before it is completed, each once after the next run",
+    "%s any call of the bucket takes effect: no row is visible before completion, and the next run completes each once",
     { tags: "sized" },
     async (death) => {
-      const counting = await newCompany(scene.sound());
-      const first = await scene.uploaded(counting.caller, fileOf(COUNT, 120));
-      const before = scene.bucket.calls;
-      await scene.run(scene.sound(), first);
-      const all = scene.bucket.calls - before;
+      const counting = await newCompany(harness.sound());
+      const first = await harness.uploaded(counting.caller, fileOf(COUNT, 120));
+      const before = harness.bucket.calls;
+      await harness.run(harness.sound(), first);
+      const all = harness.bucket.calls - before;
       const pure = await left(counting);
       expect(all).toBeGreaterThan(6);
       for (const last of killPointsOf(all, turn++)) {
-        const company = await newCompany(scene.sound());
-        const job = await scene.uploaded(company.caller, fileOf(COUNT, 120));
-        const from = scene.bucket.calls;
-        scene.bucket.plan = (number) => (number - from < last ? undefined : number - from === last ? death : "before");
-        await scene.run(scene.sound(), job);
-        scene.bucket.plan = () => undefined;
+        const company = await newCompany(harness.sound());
+        const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
+        const from = harness.bucket.calls;
+        harness.bucket.plan = (number) =>
+          number - from < last ? undefined : number - from === last ? death : "before";
+        await harness.run(harness.sound(), job);
+        harness.bucket.plan = () => undefined;
         if ((await told(job)).state !== "completed") await expectNothing(company);
-        await scene.settle();
+        await harness.settle();
         expect(await told(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
         await expectOnce(company, COUNT);
         expect((await left(company)).length, `killed at call ${last}`).toBe(pure.length);
@@ -165,39 +166,39 @@ describe("killed", () => {
   );
 });
 
-test("a bucket that refuses every call for hours ends no import and removes no upload", async () => {
-  const company = await newCompany(scene.sound());
-  const job = await scene.uploaded(company.caller, fileOf(40));
-  scene.bucket.plan = () => "before";
+test("an import and its upload survive a bucket that refuses every call for hours", async () => {
+  const company = await newCompany(harness.sound());
+  const job = await harness.uploaded(company.caller, fileOf(40));
+  harness.bucket.plan = () => "before";
   for (let run = 0; run < 25; run++) {
     now.ms += LEASE_MS + 300_000;
-    expect(await scene.run(scene.sound(), job)).toBe(false);
+    expect(await harness.run(harness.sound(), job)).toBe(false);
   }
-  scene.bucket.plan = () => undefined;
-  expect(scene.bucket.files.has(importKeys.uploaded(job.companyId, job.id))).toBe(true);
-  await scene.settle();
-  expect(await told(job)).toMatchObject({ state: "completed", imported: 40 });
+  harness.bucket.plan = () => undefined;
+  expect(harness.bucket.files.has(importKeys.uploaded(job.companyId, job.id))).toBe(true);
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({ state: "completed", imported: 40 });
   await expectOnce(company, 40);
 });
 
 describe("hand-over", () => {
-  test("run after run that has time for one batch alone: each row once, in the order of the file", {
+  test("runs with time for one batch each write every row once, in the order of the file", {
     tags: "sized",
   }, async () => {
     const count = sized({ short: 2_400, wide: 4_500 });
-    const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, fileOf(count, 130));
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, fileOf(count, 130));
     let runs = 0;
-    for (scene.queue.push(job); scene.queue.length > 0; runs++) {
-      const [message = job] = scene.queue.splice(0, 1);
-      // Late from the first look at the clock on, but for the last step, which needs time for all of it.
-      const { job: at } = await findImport(scene.sound(), job.companyId, job.id);
+    for (harness.queue.push(job); harness.queue.length > 0; runs++) {
+      const [message = job] = harness.queue.splice(0, 1);
+      // Every run is late from its beginning, but for the last step, which is not divided.
+      const { job: at } = await findImport(harness.sound(), job.companyId, job.id);
       const isLast = at?.progress.step === "publish";
-      expect(await scene.run(scene.sound(), message, () => (isLast ? 900_000 : 1_000))).toBe(true);
+      expect(await harness.run(harness.sound(), message, () => (isLast ? 900_000 : 1_000))).toBe(true);
       expect(runs).toBeLessThan(20);
     }
     expect(runs).toBeGreaterThan(sized({ short: 5, wide: 7 }));
-    expect(await told(job)).toMatchObject({
+    expect(await summary(job)).toMatchObject({
       state: "completed",
       processed: count + 130,
       imported: count,
@@ -208,86 +209,90 @@ describe("hand-over", () => {
     expect(notes).toHaveLength(count / 3);
     for (const { sk } of notes.filter((_, i) => i % 50 === 0)) {
       const id = Number(sk.split("#").at(-1));
-      expect(await getNote(scene.sound(), company.caller, id)).toMatchObject({ id });
+      expect(await getNote(harness.sound(), company.caller, id)).toMatchObject({ id });
     }
-    const report = Buffer.from(scene.bucket.files.get(importKeys.report(job.companyId, job.id)) ?? []).toString();
+    const report = Buffer.from(harness.bucket.files.get(importKeys.report(job.companyId, job.id)) ?? []).toString();
     expect(new Set(report.split("\r\n")).size).toBe(132);
   });
 
-  test("a message that is lost is sent by the sweeper", async () => {
-    const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, fileOf(10));
-    await scene.run(scene.sound(), job, () => 1_000);
-    scene.queue.length = 0;
-    await scene.settle();
+  test("the sweep replaces a lost message", async () => {
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, fileOf(10));
+    await harness.run(harness.sound(), job, () => 1_000);
+    harness.queue.length = 0;
+    await harness.settle();
     await expectOnce(company, 10);
   });
 });
 
-test("a run that dies far into a slow file, when it has told how far it is: each row counts once", async () => {
-  const company = await newCompany(scene.sound());
-  const job = await scene.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
-  const context = scene.sound();
+test("a run that dies after it reported progress: the next run counts each row once", async () => {
+  const company = await newCompany(harness.sound());
+  const job = await harness.uploaded(company.caller, fileOf(5_000, 150), { dryRun: true });
+  const context = harness.sound();
   const breaking = async function* (key: string, etag: string): AsyncGenerator<Uint8Array> {
     let pieces = 0;
-    for await (const piece of scene.bucket.read(key, etag)) {
+    for await (const piece of harness.bucket.read(key, etag)) {
       now.ms += 21_000;
       if (++pieces === 5) throw new BucketUnavailable("as planned");
       yield piece;
     }
   };
-  expect(await scene.run({ ...context, objects: { ...scene.bucket, read: breaking } }, job)).toBe(false);
-  expect((await told(job)).processed).toBeGreaterThan(2_000);
-  await scene.settle();
-  expect(await told(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });
+  expect(await harness.run({ ...context, objects: { ...harness.bucket, read: breaking } }, job)).toBe(false);
+  expect((await summary(job)).processed).toBeGreaterThan(2_000);
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });
 });
 
-test("the run of an upload dies before it has written anything, and its message with it: another one comes by the sweeper", async () => {
-  const company = await newCompany(scene.sound());
-  const job = await scene.uploaded(company.caller, fileOf(10));
-  const sweep = () => sweepJobs(scene.sound());
+test("the sweep starts another run if the first one dies before it has written anything", async () => {
+  const company = await newCompany(harness.sound());
+  const job = await harness.uploaded(company.caller, fileOf(10));
+  const sweep = () => sweepJobs(harness.sound());
   db.plan(() => serverError);
-  expect(await scene.run(scene.faulty(), job)).toBe(false);
+  expect(await harness.run(harness.faulty(), job)).toBe(false);
   db.plan(() => pass);
-  scene.queue.length = 0;
+  harness.queue.length = 0;
   expect(await sweep()).toBe(0);
   now.ms += LOOK_MS + 60_000;
   await sweep();
-  expect(scene.queue).toContainEqual(job);
-  await scene.run(scene.sound(), job);
+  expect(harness.queue).toContainEqual(job);
+  await harness.run(harness.sound(), job);
   await expectOnce(company, 10);
 });
 
-test("an upload that takes its time is asked after now and then, and taken whenever it comes", async () => {
-  const company = await newCompany(scene.sound());
-  const job = await scene.uploaded(company.caller, fileOf(10));
+test("the sweep looks for a slow upload until it comes", async () => {
+  const company = await newCompany(harness.sound());
+  const job = await harness.uploaded(company.caller, fileOf(10));
   const file = importKeys.uploaded(job.companyId, job.id);
-  const bytes = scene.bucket.files.get(file) ?? Buffer.alloc(0);
-  scene.bucket.files.delete(file);
+  const bytes = harness.bucket.files.get(file) ?? Buffer.alloc(0);
+  harness.bucket.files.delete(file);
   for (let look = 0; look < 3; look++) {
     now.ms += 7 * 60_000;
-    await sweepJobs(scene.sound());
-    expect(scene.queue.splice(0)).toContainEqual(job);
-    await scene.run(scene.sound(), job);
-    expect(await told(job)).toMatchObject({ state: "awaiting_upload" });
+    await sweepJobs(harness.sound());
+    expect(harness.queue.splice(0)).toContainEqual(job);
+    await harness.run(harness.sound(), job);
+    expect(await summary(job)).toMatchObject({ state: "awaiting_upload" });
   }
-  scene.bucket.files.set(file, bytes);
-  await scene.settle();
+  harness.bucket.files.set(file, bytes);
+  await harness.settle();
   await expectOnce(company, 10);
 });
 
-describe("events that come twice, late or for nobody", () => {
+describe("duplicate, late and unknown events", () => {
   test("two runs at once import the file once", async () => {
-    const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, fileOf(300));
-    await Promise.all([scene.run(scene.sound(), job), scene.run(scene.sound(), job), scene.run(scene.sound(), job)]);
-    await scene.settle();
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, fileOf(300));
+    await Promise.all([
+      harness.run(harness.sound(), job),
+      harness.run(harness.sound(), job),
+      harness.run(harness.sound(), job),
+    ]);
+    await harness.settle();
     await expectOnce(company, 300);
   });
 
-  test("after it is completed, and a run that was thought dead, change nothing", async () => {
-    const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, fileOf(30));
+  test("an event after completion and a run that outlived its lease change nothing", async () => {
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, fileOf(30));
     let stalled = false;
     db.plan((operation) => {
       if (operation !== "BatchWriteItem" || stalled) return pass;
@@ -296,107 +301,107 @@ describe("events that come twice, late or for nobody", () => {
         kind: "late",
         meanwhile: async () => {
           now.ms += LEASE_MS + 1;
-          await scene.run(scene.sound(), job);
+          await harness.run(harness.sound(), job);
         },
       };
     });
-    await scene.run(scene.faulty(), job);
+    await harness.run(harness.faulty(), job);
     db.plan(() => pass);
     expect(stalled).toBe(true);
     await expectOnce(company, 30);
-    await scene.run(scene.sound(), job);
+    await harness.run(harness.sound(), job);
     await expectOnce(company, 30);
   });
 
-  test("before there is a file, and of an import that is not there", async () => {
-    const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, fileOf(3));
+  test("an event before the upload and one for an unknown import change nothing", async () => {
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, fileOf(3));
     const file = importKeys.uploaded(job.companyId, job.id);
-    const bytes = scene.bucket.files.get(file) ?? Buffer.alloc(0);
-    scene.bucket.files.delete(file);
-    await scene.run(scene.sound(), job);
-    expect(await told(job)).toMatchObject({ state: "awaiting_upload" });
-    expect(await scene.run(scene.sound(), { ...job, id: job.id + 1 })).toBe(true);
-    scene.bucket.files.set(file, bytes);
-    await scene.run(scene.sound(), job);
+    const bytes = harness.bucket.files.get(file) ?? Buffer.alloc(0);
+    harness.bucket.files.delete(file);
+    await harness.run(harness.sound(), job);
+    expect(await summary(job)).toMatchObject({ state: "awaiting_upload" });
+    expect(await harness.run(harness.sound(), { ...job, id: job.id + 1 })).toBe(true);
+    harness.bucket.files.set(file, bytes);
+    await harness.run(harness.sound(), job);
     await expectOnce(company, 3);
   });
 });
 
-describe("an import that comes to nothing", () => {
+describe("a failed or cancelled import", () => {
   test.each([
-    ["is no text", Buffer.from([0xff, 0x00, 0xe9])],
+    ["is not text", Buffer.from([0xff, 0x00, 0xe9])],
     ["ends within quotes, after good rows", Buffer.concat([fileOf(10), Buffer.from('"x')])],
     ["names no column", Buffer.from("a,b\n1,2\n")],
     ["is empty", Buffer.from("")],
-  ])("for its file %s: says why, and leaves nothing", async (_, bytes) => {
-    const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, bytes);
-    await scene.run(scene.sound(), job);
-    expect(await told(job)).toMatchObject({ state: "failed", imported: 0, written: 0, failure: expect.any(String) });
+  ])("reports why and leaves nothing if its file %s", async (_, bytes) => {
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, bytes);
+    await harness.run(harness.sound(), job);
+    expect(await summary(job)).toMatchObject({ state: "failed", imported: 0, written: 0, failure: expect.any(String) });
     await expectNothing(company);
     expect(await left(company)).toEqual([]);
-    expect([...scene.bucket.files.keys()].filter((key) => key.includes(`/${job.id}`))).toEqual([]);
+    expect([...harness.bucket.files.keys()].filter((key) => key.includes(`/${job.id}`))).toEqual([]);
   });
 
-  test("for nobody sends a file, or it is gone", async () => {
-    const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, fileOf(3));
-    scene.bucket.files.delete(importKeys.uploaded(job.companyId, job.id));
+  test("fails if no file is uploaded in time", async () => {
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, fileOf(3));
+    harness.bucket.files.delete(importKeys.uploaded(job.companyId, job.id));
     now.ms += 2 * 3_600_000;
-    await scene.settle();
-    expect(await told(job)).toMatchObject({ state: "failed", failure: "The file was not uploaded in time." });
+    await harness.settle();
+    expect(await summary(job)).toMatchObject({ state: "failed", failure: "The file was not uploaded in time." });
     expect(await left(company)).toEqual([]);
   });
 
-  test("for whoever began it may not import any more, or is disabled, when the file comes", async () => {
-    const company = await newCompany(scene.sound());
+  test("fails if its user lost the permission or was disabled before the upload", async () => {
+    const company = await newCompany(harness.sound());
     const { companyId } = company.caller;
     const permissions = ["canManageProspects" as const];
     const rep: Caller = { companyId, userId: company.repId, role: "sales", permissions };
     const change = (to: Parameters<typeof updateUser>[3]) =>
-      updateUser(scene.sound(), company.caller, company.repId, to);
+      updateUser(harness.sound(), company.caller, company.repId, to);
     await change({ permissions });
-    const good = await scene.uploaded(rep, Buffer.from("name,lat,lng\nn0,1,2\n"));
-    await scene.run(scene.sound(), good);
-    expect(await told(good)).toMatchObject({ state: "completed", imported: 1 });
+    const good = await harness.uploaded(rep, Buffer.from("name,lat,lng\nn0,1,2\n"));
+    await harness.run(harness.sound(), good);
+    expect(await summary(good)).toMatchObject({ state: "completed", imported: 1 });
     for (const to of [{ permissions: [] }, { permissions, isActive: false }]) {
-      const job = await scene.uploaded(rep, fileOf(3));
+      const job = await harness.uploaded(rep, fileOf(3));
       await change(to);
-      await scene.run(scene.sound(), job);
-      expect(await told(job)).toMatchObject({
+      await harness.run(harness.sound(), job);
+      expect(await summary(job)).toMatchObject({
         state: "failed",
         failure: expect.stringContaining("may no longer import"),
       });
-      expect((await list(scene.sound(), company)).total).toBe(1);
-      expect([...scene.bucket.files.keys()].filter((key) => key.includes(`/${job.id}`))).toEqual([]);
+      expect((await list(harness.sound(), company)).total).toBe(1);
+      expect([...harness.bucket.files.keys()].filter((key) => key.includes(`/${job.id}`))).toEqual([]);
     }
   });
 
   test("cancelled at any call: a moment later nothing is left, and nothing was seen", { tags: "sized" }, async () => {
     for (const last of killPoints(turn++)) {
-      const company = await newCompany(scene.sound());
-      const job = await scene.uploaded(company.caller, fileOf(40));
+      const company = await newCompany(harness.sound());
+      const job = await harness.uploaded(company.caller, fileOf(40));
       let isCancelled = false;
       db.plan((_operation, number) => {
         if (number !== last) return pass;
         return {
           kind: "late",
           meanwhile: async () => {
-            isCancelled = await cancelImport(scene.sound(), job.companyId, job.id).then(
+            isCancelled = await cancelImport(harness.sound(), job.companyId, job.id).then(
               () => true,
               () => false,
             );
           },
         };
       });
-      await scene.run(scene.faulty(), job);
+      await harness.run(harness.faulty(), job);
       const calls = db.calls.length;
       db.plan(() => pass);
       if (isCancelled) {
-        expect(await told(job), `cancelled at call ${last}`).toMatchObject({ state: "cancelled", imported: 0 });
+        expect(await summary(job), `cancelled at call ${last}`).toMatchObject({ state: "cancelled", imported: 0 });
         await expectNothing(company);
-        await scene.settle();
+        await harness.settle();
         await expectNothing(company);
         expect(await left(company), `cancelled at call ${last}`).toEqual([]);
       } else await expectOnce(company, 40);
@@ -404,30 +409,36 @@ describe("an import that comes to nothing", () => {
     }
   });
 
-  test("within one request, and nobody imports after it: the sweeper has it removed", async () => {
+  test("the sweep removes a dead import within one request", async () => {
     let most = 0;
     for (const last of [9, 11, 13, 15, 17]) {
-      const company = await newCompany(scene.sound());
+      const company = await newCompany(harness.sound());
       db.plan((_operation, number) => (number < last ? pass : serverError));
-      await importFile(scene.faulty(), company.caller, fileOf(40)).catch(() => undefined);
+      await importFile(harness.faulty(), company.caller, fileOf(40)).catch(() => undefined);
       db.plan(() => pass);
       const { length } = await left(company);
       if (length === 0) continue;
       most = Math.max(most, length);
-      await scene.settle();
+      await harness.settle();
       await expectNothing(company);
       expect(await left(company), `killed at call ${last}`).toEqual([]);
     }
     expect(most).toBeGreaterThan(40);
   });
 
-  test("a dry run tells what would be, and writes nothing", async () => {
-    const company = await newCompany(scene.sound());
-    const job = await scene.uploaded(company.caller, fileOf(40, 2), { dryRun: true });
-    await scene.run(scene.sound(), job);
-    expect(await told(job)).toMatchObject({ state: "completed", dryRun: true, imported: 40, skipped: 2, written: 0 });
+  test("a dry run reports its result and writes nothing", async () => {
+    const company = await newCompany(harness.sound());
+    const job = await harness.uploaded(company.caller, fileOf(40, 2), { dryRun: true });
+    await harness.run(harness.sound(), job);
+    expect(await summary(job)).toMatchObject({
+      state: "completed",
+      dryRun: true,
+      imported: 40,
+      skipped: 2,
+      written: 0,
+    });
     await expectNothing(company);
     expect(await left(company)).toEqual([]);
-    expect((await scene.sound().table.get(keys.import(job.companyId, job.id)))?.dueAt).toBeUndefined();
+    expect((await harness.sound().table.get(keys.import(job.companyId, job.id)))?.dueAt).toBeUndefined();
   });
 });

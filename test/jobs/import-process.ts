@@ -1,4 +1,4 @@
-/** A process of its own that is called as the function of imports is, by S3's message of one upload, and tells how much memory it took. */
+/** A process that calls the import function with S3's message of one upload and prints its peak memory. */
 import type { Context } from "aws-lambda";
 import { handler } from "../../functions/jobs/import.ts";
 
@@ -6,7 +6,7 @@ const [key = ""] = process.argv.slice(2);
 const RUN_MS = 900_000;
 const ends = Date.now() + RUN_MS;
 
-// What the system calls the greatest of a process counts that of its parent, which it was at first.
+// The maximum that the system reports includes the parent process before the fork.
 let peakBytes = 0;
 const watch = setInterval(() => {
   peakBytes = Math.max(peakBytes, process.memoryUsage.rss());

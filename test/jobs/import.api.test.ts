@@ -1,4 +1,4 @@
-/** The CSV import over HTTP: what becomes of rows, who may, what is refused, and that a repeated request is one import. */
+/** The CSV import within one request, over HTTP: rows, permissions, refused files, and idempotency. */
 import { randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -58,10 +58,10 @@ test("a row becomes a prospect with address, status and its history, assignee, t
   ]);
   expect(detail.notes).toMatchObject([{ body: "first\nsecond", createdBy: { email: as.owner.email } }]);
   expect((await list("second", as.rep)).items.map((item) => item.id)).toEqual([made.id]);
-  const told = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
-  expect(told).toMatchObject({ id, state: "completed", processed: 1, ...result });
+  const stored = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
+  expect(stored).toMatchObject({ id, state: "completed", processed: 1, ...result });
 
-  // What came with the import is as good as what was made by hand.
+  // Imported records behave like others.
   const addressId = present(made.address).id;
   expect(dataOf(await as.owner.GET("/api/addresses/{id}", at(addressId)))).toMatchObject(address);
   expect(dataOf(await as.owner.GET("/api/addresses")).filter((entry) => entry.id === addressId)).toHaveLength(1);
@@ -85,7 +85,7 @@ test("a row becomes a prospect with address, status and its history, assignee, t
   expect(dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id))).statusHistory).toHaveLength(2);
 });
 
-test("each row is either imported or has one error, under the number that a spreadsheet shows", async () => {
+test("each row is imported or has one error, with its number in a spreadsheet", async () => {
   const name = uniqueName();
   const rows = [
     "name,email,lat,lng,status",
@@ -104,25 +104,25 @@ test("each row is either imported or has one error, under the number that a spre
   expect((await list(name)).items.map((item) => item.name)).toEqual([`${name} 1`, `${name}\n5`]);
 });
 
-test("a header alone is no error and no prospect", async () => {
+test("a file of a header alone imports nothing, without an error", async () => {
   const { id, ...result } = await imported("name,lat,lng\r\n");
   expect(result).toEqual({ imported: 0, skipped: 0, errors: [] });
   expect(dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id))).state).toBe("completed");
 });
 
-test("a rep who sees own prospects alone gets those that nobody is assigned to", async () => {
+test("unassigned rows are assigned to a rep who may see own prospects only", async () => {
   const name = uniqueName();
   await imported(`name,lat,lng\n${name},1,2\n`, as.importer);
   expect((await list(name, as.importer)).items).toMatchObject([{ assignedTo: { email: as.importer.email } }]);
   expect((await list(name, as.rep)).items).toEqual([]);
 });
 
-test("without the permission the body is not even looked at", async () => {
+test("the permission is checked before the body", async () => {
   problemOf(await post(csvForm("nonsense"), as.rep), 403, "permission_denied");
   problemOf(await post("nonsense", as.viewer), 403, "permission_denied");
 });
 
-test("the same key is one import, whatever boundary the form has; another file is a mistake", async () => {
+test("the same key is one import, whatever the form's boundary; another file under the key is refused", async () => {
   const [name, key] = [uniqueName(), randomUUID()];
   const text = `name,lat,lng\n${name},1,2\n`;
   const headers = { "Idempotency-Key": key };
@@ -134,7 +134,7 @@ test("the same key is one import, whatever boundary the form has; another file i
   expect((await list(name)).total).toBe(1);
 });
 
-test("10 000 rows with an error each are told and kept, one more is too many", async () => {
+test("10 000 rows with an error each are reported; one row more is refused", async () => {
   const rows = (count: number) => `name,status\n${"x,A status that nobody has ever heard of\n".repeat(count)}`;
   const key = { "Idempotency-Key": randomUUID() };
   const result = bodyOf(await post(csvForm(rows(10_000)), as.owner, key), 200, Result);
@@ -145,7 +145,7 @@ test("10 000 rows with an error each are told and kept, one more is too many", a
   expect(answer.text).toContain("POST /api/prospects/imports");
 });
 
-test("rows with fifty faults each: the answer arrives, and the same answer again under its key", async () => {
+test("rows with fifty faults each fit into the answer and its stored copy", async () => {
   const name = uniqueName();
   const tags = Array.from({ length: 50 }, (_, i) => `${i},`).join(";");
   const file = ["name,lat,lng,tags", `${name},1,2,`, ...Array.from({ length: 9_999 }, () => `x,1,2,"${tags}"`)].join(
@@ -164,7 +164,7 @@ test("rows with fifty faults each: the answer arrives, and the same answer again
   expect((await list(name)).total).toBe(1);
 });
 
-test("is one event, told once it is completed, and none for each row", async () => {
+test("emits one event after completion, and none for each row", async () => {
   const receiver = await startReceiver();
   const events = ["prospect.import_completed", "prospect.created", "note.created"].map((event) => ({ event }));
   const webhook = await as.otherOwner.POST("/api/webhooks", {
@@ -176,13 +176,13 @@ test("is one event, told once it is completed, and none for each row", async () 
   await receiver.until(2);
   await as.otherOwner.DELETE("/api/webhooks/{id}", at(webhookId));
   await receiver.close();
-  const told = new Map(receiver.receipts.map(({ event }) => [event.event, event.data]));
-  expect(told.get("prospect.import_completed")).toEqual(result);
-  expect(told.get("prospect.created")).toMatchObject({ prospect: { id: made.id } });
+  const stored = new Map(receiver.receipts.map(({ event }) => [event.event, event.data]));
+  expect(stored.get("prospect.import_completed")).toEqual(result);
+  expect(stored.get("prospect.created")).toMatchObject({ prospect: { id: made.id } });
   expect(receiver.receipts).toHaveLength(2);
 });
 
-describe("refused whole, with nothing written", () => {
+describe("refuses the whole file and writes nothing", () => {
   const crlf = (...lines: string[]) => lines.join("\r\n");
   const part = (name: string, content: string) =>
     crlf("--b", `Content-Disposition: form-data; name="${name}"; filename="../../etc/x.csv"`, "", content, "");
@@ -192,7 +192,7 @@ describe("refused whole, with nothing written", () => {
 
   const raw: readonly [string, string, string?][] = [
     ["a form without an end", part("file", good)],
-    ["a form that is none", "nonsense"],
+    ["a body that is not a form", "nonsense"],
     ["ten thousand parts", `${part("file", good).repeat(10_000)}--b--`],
     ["a header of a megabyte", crlf("--b", `X: ${"x".repeat(1_000_000)}`, "", good, "--b--", "")],
     ["no boundary", part("file", good), "multipart/form-data"],
@@ -225,20 +225,23 @@ describe("refused whole, with nothing written", () => {
     problemOf(await post("{}", as.owner, { "Content-Type": "application/json" }), 415, "unsupported_media_type");
   });
 
-  // The function sees the first; of the others the gateway or Lambda refuses the event, which holds the form as base64.
-  test.each([4_000_000, 4_600_000, 9_900_000, 11_000_000])("a file above %d bytes, with the way out", async (bytes) => {
-    const answer = await post(csvForm(`${good}${"never,1,2\n".repeat(bytes / 10)}`));
-    problemOf(answer, 413, "payload_too_large");
-    expect(answer.text).toContain("import job: POST /api/prospects/imports");
-  });
+  // The function refuses the first file. The gateway or Lambda refuses the others, as events in base64.
+  test.each([4_000_000, 4_600_000, 9_900_000, 11_000_000])(
+    "a file above %d bytes, and names the job as the alternative",
+    async (bytes) => {
+      const answer = await post(csvForm(`${good}${"never,1,2\n".repeat(bytes / 10)}`));
+      problemOf(answer, 413, "payload_too_large");
+      expect(answer.text).toContain("import job: POST /api/prospects/imports");
+    },
+  );
 
-  test.each([1_000_001, 5_900_000, 7_000_000])("JSON of %d bytes on any route, with the limit", async (bytes) => {
+  test.each([1_000_001, 5_900_000, 7_000_000])("JSON of %d bytes on any route, and names the limit", async (bytes) => {
     const answer = await as.owner("POST", "/api/prospects", { name: "x".repeat(bytes) });
     problemOf(answer, 413, "payload_too_large");
     expect(answer.text).toContain("at most 1000000 bytes");
   });
 
-  test("nothing of them is there", async () => {
+  test("none of these files left a prospect", async () => {
     expect((await list("never")).total).toBe(0);
   });
 });

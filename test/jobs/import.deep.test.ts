@@ -1,4 +1,4 @@
-/** The import on a table that fails, and what it costs: after any death and a retry each row is there once, and before none is. */
+/** The import within one request on a table with faults, and its cost: after any kill and a retry each row exists once, and none is visible before. */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -40,7 +40,7 @@ const db = faultyDynamoDb();
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
 
-/** The bucket: what it was given, and a refusal when that is wanted. */
+/** A bucket in memory that refuses files on demand. */
 const bucket = { files: new Map<string, Uint8Array>(), refuses: false };
 const objects: ImportContext["objects"] = {
   put: async (key, bytes) => {
@@ -52,7 +52,7 @@ const newFunction = (): ImportContext => ({ ...warmFunction(db, clock), objects 
 const faultyFunction = (): ImportContext => ({ ...contextOn(db.table, clock), objects });
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/** With an address each, a status and two tags; every third with a note. */
+/** Each row has an address, a status and two tags; every third has a note. */
 const fileOf = (count: number, name = "n"): Buffer =>
   Buffer.from(
     csvText([
@@ -67,7 +67,7 @@ const fileOf = (count: number, name = "n"): Buffer =>
 const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
   listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
 
-/** As the endpoint does it under an idempotency key. */
+/** Imports like the endpoint, under an idempotency key. */
 const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
   const request = {
     requestId: "r",
@@ -83,7 +83,7 @@ const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
   return idempotently(context, caller, request, (own) => importFile({ ...own, objects }, caller, bytes));
 };
 
-/** Everything of a company but its reference data, its idempotency keys and the journal of its imports. */
+/** All rows of a company but reference data, idempotency keys and rows of imports. */
 async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
   const found = await db.keysOf(`C#${companyId}#`);
   return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML) /.test(key));
@@ -108,7 +108,7 @@ describe("killed", () => {
   ] satisfies [string, number, Fault][];
 
   test.each(deaths)(
-    "%s each call of the table takes effect: no row before, each once after the retry",
+    "%s any call of the table takes effect: no row is visible before the retry, and each once after it",
     { tags: "sized" },
     async (_, turn, death) => {
       let calls = 0;
@@ -133,7 +133,7 @@ describe("killed", () => {
           await posted(newFunction(), company.caller, fileOf(COUNT));
         }
         await expectOnce(company, COUNT);
-        // What the dead one left is gone as well: blocks that were leased and not used yet are all that may remain.
+        // The retry removes the rows of the dead run. Only leases of unused ids may remain.
         const left = (await rowsOf(company)).filter((key) => !/#[PA]R R/.test(key));
         const pure = (await rowsOf(counting)).filter((key) => !/#[PA]R R/.test(key));
         expect(left.length, `killed at call ${last}`).toBe(pure.length);
@@ -160,7 +160,7 @@ describe("killed", () => {
     }
   }
 
-  test("by the bucket, it has written nothing", async () => {
+  test("by the bucket, it writes nothing", async () => {
     const company = await newCompany(newFunction());
     bucket.refuses = true;
     await expect(importFile(newFunction(), company.caller, fileOf(3))).rejects.toThrow(BucketUnavailable);
@@ -168,7 +168,7 @@ describe("killed", () => {
     expect(await rowsOf(company)).toEqual([]);
   });
 
-  test("and thought dead, it cannot be completed any more", async () => {
+  test("after its lease by another import, it cannot complete", async () => {
     const company = await newCompany(newFunction());
     let later: Promise<unknown> | undefined;
     db.plan((operation) => {
@@ -191,7 +191,7 @@ describe("killed", () => {
   });
 });
 
-test("others write and flush meanwhile, and the file is kept", async () => {
+test("other writes and flushes during an import lose nothing, and the bucket keeps the file", async () => {
   const company = await newCompany(newFunction());
   const { companyId } = company.caller;
   const others = newFunction();
@@ -223,14 +223,14 @@ test("others write and flush meanwhile, and the file is kept", async () => {
   expect(bucket.files.get(`imports/${companyId}/${id}.csv`)).toEqual(fileOf(200, "imported"));
 });
 
-test("2 000 rows cost at most 1.1 write units each and one for each note", async () => {
+test("2 000 rows cost at most 1.1 write units each, plus one for each note", async () => {
   const company = await newCompany(newFunction());
   const { usage, result } = await metered(() => importFile(newFunction(), company.caller, fileOf(2_000)));
   expect(result).toMatchObject({ imported: 2_000, skipped: 0 });
   expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * 2_000 + Math.ceil(2_000 / 3));
 });
 
-/** The columns of a file that an import does not decide anew. */
+/** The rows of a file without the columns that an import ignores. */
 function contentOf(text: string): Record<string, string>[] {
   const rows: Record<string, string>[] = parse(text, { columns: true, record_delimiter: "\r\n" });
   return rows.map(({ id: _, createdBy: __, createdAt: ___, ...row }) => row);
@@ -242,7 +242,7 @@ async function exportOf(context: ApiContext, { caller }: Company): Promise<strin
   return text;
 }
 
-/** What names things in one company does so in the other. */
+/** Copies the users, so that names resolve in both companies. */
 async function copyNames(from: Company, to: Company): Promise<void> {
   const users: Item[] = [];
   for await (const item of db.direct.query(keys.reference(from.caller.companyId)))
@@ -251,7 +251,7 @@ async function copyNames(from: Company, to: Company): Promise<void> {
   await db.direct.batchPut(users.map((user) => ({ ...user, pk, sk: String(user.sk) })));
 }
 
-test("what is exported from one company and imported into an empty one is the same, in the same order", {
+test("an export that is imported into an empty company has the same content in the same order", {
   tags: "sized",
 }, async () => {
   const awkward = (max: number) =>

@@ -1,4 +1,4 @@
-/** What came by an import, within a request or by an upload, can be read and changed by every endpoint as what was made one by one. */
+/** Every endpoint reads and changes imported records like records that were created one by one. */
 import { expect, test } from "vitest";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
@@ -31,8 +31,8 @@ async function byUpload(owner: Client, name: string): Promise<void> {
 test.each([
   { way: "a request", bring: byRequest },
   { way: "an upload", bring: byUpload },
-])("a prospect that came by $way", async ({ bring }) => {
-  // The first import of a company leases its first ids.
+])("a prospect from $way", async ({ bring }) => {
+  // A new company has no leased ids yet.
   const { owner } = await newTeam();
   const name = uniqueName();
   await bring(owner, name);
@@ -65,10 +65,10 @@ test.each([
   dataOf(await owner.POST("/api/webhooks", { body: hook }), 201);
   const [action] = dataOf(await owner.GET("/api/prospects/{id}/actions", at(id)));
   const { registrationId } = present(action);
-  const pressed = await owner.POST("/api/prospects/{id}/actions/{registrationId}", {
+  const triggered = await owner.POST("/api/prospects/{id}/actions/{registrationId}", {
     params: { path: { id, registrationId } },
   });
-  dataOf(pressed, 202);
+  dataOf(triggered, 202);
 
   dataOf(await owner.PUT("/api/prospects/{id}/tags", { ...at(id), body: { tagIds: [] } }));
   const elsewhere = { address1: "3 Main St", city: "Denver", state: "CO", zip: "80202" };
@@ -77,7 +77,7 @@ test.each([
   expect(dataOf(await owner.DELETE("/api/prospects/{id}", at(id)))).toEqual({ id });
 });
 
-test("a company's first prospect may bring the company's first address", async () => {
+test("a company's first address may come with a change of its first prospect", async () => {
   const { owner } = await newTeam();
   const { id } = bodyOf(await owner("POST", "/api/prospects", { name: "First" }), 201, Identified);
   const address = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };

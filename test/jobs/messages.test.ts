@@ -1,4 +1,4 @@
-/** What the queues of imports and exports may hold, and which jobs it names. */
+/** The messages of the import and export queues, and the jobs that they name. */
 import { expect, test } from "vitest";
 import { ExportMessage } from "#shared/jobs/export/job.ts";
 import { ImportMessage } from "#shared/jobs/import/job.ts";
@@ -7,7 +7,7 @@ const uploaded = (...keys: string[]) => ({
   Records: keys.map((key) => ({ eventSource: "aws:s3", eventName: "ObjectCreated:Put", s3: { object: { key } } })),
 });
 
-test("a queue takes messages of its own kind alone", () => {
+test("a queue accepts only messages of its own kind", () => {
   const place = { companyId: 7, id: 9 };
   expect(ImportMessage.parse({ kind: "import", ...place })).toEqual([place]);
   expect(ExportMessage.parse({ kind: "export", ...place })).toEqual([place]);
@@ -16,7 +16,7 @@ test("a queue takes messages of its own kind alone", () => {
   expect(ExportMessage.safeParse(uploaded("uploads/7/9.csv")).success).toBe(false);
 });
 
-test("S3 tells of uploads by their keys, as a form writes them; files of nobody's name no import", () => {
+test("a notification of S3 names imports by form-encoded keys; a key of no import names none", () => {
   expect(ImportMessage.parse(uploaded("uploads/7/9.csv", "uploads%2F7%2F10.csv"))).toEqual([
     { companyId: 7, id: 9 },
     { companyId: 7, id: 10 },
@@ -24,7 +24,7 @@ test("S3 tells of uploads by their keys, as a form writes them; files of nobody'
   expect(ImportMessage.parse(uploaded("uploads/7/my+file.csv", "exports/7/9.csv"))).toEqual([]);
 });
 
-test("S3's greeting names no import; anything else is not ours", () => {
+test("the test event of S3 names no import; any other message is invalid", () => {
   expect(ImportMessage.parse({ Service: "Amazon S3", Event: "s3:TestEvent", Bucket: "b" })).toEqual([]);
   for (const other of [{}, { Event: "s3:Other" }, { kind: "import", companyId: "7", id: 9 }]) {
     expect(ImportMessage.safeParse(other).success).toBe(false);

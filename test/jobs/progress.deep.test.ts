@@ -1,4 +1,4 @@
-/** Work on a file says every few seconds how far it is, long before a place is reached from which another run could go on. */
+/** Jobs report their progress every few seconds, between two checkpoints too. */
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { JobContext } from "#shared/context.ts";
@@ -12,18 +12,18 @@ import { summaryOf } from "#shared/jobs/import/requests.ts";
 import { StoredImport } from "#shared/jobs/import/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { jobScene } from "./job-scene.ts";
+import { faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
 
-/** What each batch of rows takes, to be written or read. */
+/** The time that each batch takes to be written or read. */
 const BATCH_MS = 4_000;
 
 const fileOf = (count: number): Buffer =>
   Buffer.from(`name,lat,lng\n${Array.from({ length: count }, (_, i) => `n${i},39.${i},-104.${i}\n`).join("")}`);
 
-/** Slow at everything that takes long, and tells of each state in which a client may see the work. */
-function slowly(context: JobContext, now: { ms: number }, tell: (item: Item | undefined) => void): JobContext {
+/** Advances the clock with each slow call, and reports each state that a client may see. */
+function slowly(context: JobContext, now: { ms: number }, report: (item: Item | undefined) => void): JobContext {
   const { table, objects } = context;
   return {
     ...context,
@@ -39,7 +39,7 @@ function slowly(context: JobContext, now: { ms: number }, tell: (item: Item | un
       },
       write: async (entry) => {
         const item = await table.write(entry);
-        tell(item);
+        report(item);
         return item;
       },
     },
@@ -58,57 +58,57 @@ function slowly(context: JobContext, now: { ms: number }, tell: (item: Item | un
 const isRising = (numbers: readonly number[]): boolean =>
   numbers.every((n, i) => i === 0 || n >= (numbers[i - 1] ?? 0));
 
-test("an import tells of batches that are checked, and of each that is written", async () => {
+test("an import reports checked batches and every written batch", async () => {
   const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-  const scene = jobScene(db, now);
-  const { caller } = await newCompany(scene.sound());
-  const job = await scene.uploaded(caller, fileOf(7_000));
+  const harness = faultyJobs(db, now);
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf(7_000));
   const seen: { processed: number; written: number }[] = [];
-  const context = slowly(scene.sound(), now, (item) => {
+  const context = slowly(harness.sound(), now, (item) => {
     if (item?.type === "import") seen.push(summaryOf(StoredImport.parse(item)));
   });
-  expect(await scene.run(context, job)).toBe(true);
-  // How far the file is read ahead of its rows is for the streams to say: it tells of most batches, if not of each.
+  expect(await harness.run(context, job)).toBe(true);
+  // The streams read ahead by an amount of their own, so not every batch may be reported.
   expect(new Set(seen.map(({ processed }) => processed)).size).toBeGreaterThan(3);
   expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
   expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
   expect(isRising(seen.map(({ written }) => written))).toBe(true);
-  // One write of its row for each, beside those of beginning, steps and end.
+  // One write to the row for each batch, plus those of the beginning, the steps and the end.
   expect(seen.length).toBeLessThan(16);
 });
 
-test("an export tells of rows that it has read, though no part of the file is full", async () => {
+test("an export reports the rows that it has read before a part of the file is full", async () => {
   const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-  const scene = jobScene(db, now);
-  const { caller } = await newCompany(scene.sound());
-  await importFile(scene.sound(), caller, fileOf(1_700));
-  const { id } = await beginExport(scene.sound(), scene.sound().jobs, caller, {});
+  const harness = faultyJobs(db, now);
+  const { caller } = await newCompany(harness.sound());
+  await importFile(harness.sound(), caller, fileOf(1_700));
+  const { id } = await beginExport(harness.sound(), harness.sound().jobs, caller, {});
   const seen: number[] = [];
-  const context = slowly(scene.sound(), now, (item) => {
+  const context = slowly(harness.sound(), now, (item) => {
     if (item?.type === "export") seen.push(presentExport(StoredExport.parse(item), null).processed);
   });
-  expect(await scene.run(context, { kind: "export", companyId: caller.companyId, id })).toBe(true);
+  expect(await harness.run(context, { kind: "export", companyId: caller.companyId, id })).toBe(true);
   expect(new Set(seen)).toEqual(new Set([0, 500, 1_000, 1_500, 1_700]));
   expect(isRising(seen)).toBe(true);
   const stored = StoredExport.parse(await context.table.get(keys.export(caller.companyId, id)));
   expect(stored).toMatchObject({ state: "completed", processed: 1_700 });
 });
 
-test("a run that fails while rows are on their way to the table ends when they have arrived", async () => {
-  const scene = jobScene(db, { ms: Date.parse("2030-01-01T00:00:00.000Z") });
-  const { caller } = await newCompany(scene.sound());
-  const job = await scene.uploaded(caller, fileOf(7_000));
-  const { table, objects, ...context } = scene.sound();
-  let underWay = 0;
+test("a failing run waits for its pending writes before it ends", async () => {
+  const harness = faultyJobs(db, { ms: Date.parse("2030-01-01T00:00:00.000Z") });
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf(7_000));
+  const { table, objects, ...context } = harness.sound();
+  let pending = 0;
   let batches = 0;
   const batchPut: JobContext["table"]["batchPut"] = async (items) => {
     batches++;
-    underWay++;
+    pending++;
     await table.batchPut(items);
     await setTimeout(100);
-    underWay--;
+    pending--;
   };
-  /** Breaks off within the second batch, when the file is read to be written. */
+  /** Fails inside the second batch of the second reading. */
   let readings = 0;
   const read: JobContext["objects"]["read"] = async function* (key, etag) {
     const isSecond = ++readings === 2;
@@ -117,9 +117,9 @@ test("a run that fails while rows are on their way to the table ends when they h
       if (isSecond && batches > 0) throw new BucketUnavailable("as planned");
     }
   };
-  expect(await scene.run({ ...context, table: { ...table, batchPut }, objects: { ...objects, read } }, job)).toBe(
+  expect(await harness.run({ ...context, table: { ...table, batchPut }, objects: { ...objects, read } }, job)).toBe(
     false,
   );
   expect(batches).toBeGreaterThan(0);
-  expect(underWay).toBe(0);
+  expect(pending).toBe(0);
 });

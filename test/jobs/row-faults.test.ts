@@ -1,4 +1,4 @@
-/** Faults of imported rows stay small, whatever is in the file: one answer carries them, and one row of the table keeps them. */
+/** The faults of imported rows fit into one answer and one row of the table, whatever the file holds. */
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -9,13 +9,13 @@ import { limits } from "#shared/limits.ts";
 import { importColumns } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-const nobody: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
+const empty: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 const fileOf = (rows: readonly (readonly string[])[]): Uint8Array =>
   Buffer.from([importColumns, ...rows].map((cells) => cells.map(quoted).join(",")).join("\n"));
 
-test("a fault is short, and repeats nothing of the cells", async () => {
+test("a fault is short and repeats no cell", async () => {
   const cell = fc.oneof(
     fc.string({ unit: "binary", maxLength: 300 }),
     fc.constantFrom("", "1e999", "-91", "x".repeat(300), '"'.repeat(300), "\\", "\u0001", "=1+1", "a,b;c,d"),
@@ -24,17 +24,17 @@ test("a fault is short, and repeats nothing of the cells", async () => {
   const row = fc.array(cell, { minLength: 1, maxLength: importColumns.length + 1 });
   await fc.assert(
     fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 5 }), async (rows) => {
-      const { faults: errors } = await readFile(fileOf(rows), nobody);
+      const { faults: errors } = await readFile(fileOf(rows), empty);
       for (const { message } of errors) {
         expect(message.length).toBeLessThanOrEqual(limits.rowFault);
-        // A byte each, and none that JSON escapes.
+        // Each character takes one byte, and JSON escapes none.
         expect(message).toMatch(/^[ !#-[\]-~]+$/);
       }
     }),
   );
 });
 
-test("of more faults than fit, each once, it says how many more there are", async () => {
+test("a row with too many faults counts those that do not fit", async () => {
   const long = "x".repeat(300);
   const tags = Array.from({ length: 2_000 }, (_, i) => `${i},`).join(";");
   const cells: Partial<Record<string, string>> = {
@@ -48,16 +48,16 @@ test("of more faults than fit, each once, it says how many more there are", asyn
     tags,
     source: long,
   };
-  const { faults: errors } = await readFile(fileOf([importColumns.map((column) => cells[column] ?? "")]), nobody);
+  const { faults: errors } = await readFile(fileOf([importColumns.map((column) => cells[column] ?? "")]), empty);
   const [{ message } = expect.fail("no error")] = errors;
-  const told = message.split("; ");
-  const more = Number(/^and (\d+) more$/.exec(told.at(-1) ?? "")?.[1]);
-  expect(new Set(told).size).toBe(told.length);
-  // Nine columns are at fault, and the row has neither an address nor coordinates.
-  expect(told.length - 1 + more).toBe(10);
+  const parts = message.split("; ");
+  const more = Number(/^and (\d+) more$/.exec(parts.at(-1) ?? "")?.[1]);
+  expect(new Set(parts).size).toBe(parts.length);
+  // Nine columns are faulty, and the row has neither an address nor coordinates.
+  expect(parts.length - 1 + more).toBe(10);
 });
 
-/** Numbers of a fixed sequence, so that the sizes are those of one file. */
+/** A fixed pseudo-random sequence, so that each run tests the same file. */
 function sequence(): () => number {
   let state = 1;
   return () => {
@@ -66,7 +66,7 @@ function sequence(): () => number {
   };
 }
 
-test("faults of as many rows as there may be, as varied as a file of 4 MB makes them, fit an answer and a row of the table", async () => {
+test("the most varied faults of the most rows fit into an answer and a row of the table", async () => {
   const next = sequence();
   const pick = <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)] ?? expect.fail("no value");
   const bad: Partial<Record<string, readonly string[]>> = {
@@ -85,12 +85,12 @@ test("faults of as many rows as there may be, as varied as a file of 4 MB makes 
       ? ",".repeat(Math.floor(next() * 1_000))
       : importColumns.map((column) => (next() < 0.6 ? quoted(pick(bad[column] ?? [""])) : "")).join(","),
   );
-  // Blank lines make the numbers of the rows longer and less alike.
+  // Blank lines make the row numbers longer and less regular.
   const file = Buffer.from(
     [importColumns.join(","), ...rows].map((row) => row + "\n".repeat(1 + Math.floor(next() * 9))).join(""),
   );
   expect(file.length).toBeLessThanOrEqual(limits.importBytes);
-  const { faults: errors } = await readFile(file, nobody);
+  const { faults: errors } = await readFile(file, empty);
   expect(errors).toHaveLength(limits.importRows);
   const TABLE_ROW_BYTES = 400 * 1024;
   expect(packed(errors).length).toBeLessThan(TABLE_ROW_BYTES / 2);

@@ -1,4 +1,4 @@
-/** Laws of CSV: what is written is read back as it was, nothing is a formula, and what is no CSV is told so in little memory. */
+/** Laws of CSV: a written file reads back unchanged, no cell is a formula, and a file that is not CSV is refused in little memory. */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import Papa from "papaparse";
@@ -17,7 +17,7 @@ async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): 
 const read = async (text: string): Promise<string[][]> =>
   (await rowsOf([Buffer.from(text)])).map(({ cells }) => [...cells]);
 
-/** Every text that has ever broken a CSV file, and any other. */
+/** Texts that often break CSV files, and random ones. */
 const awkward = fc.oneof(
   fc.constantFrom(
     ...[
@@ -60,7 +60,7 @@ const table = (width: number) => fc.array(fc.array(awkward, { minLength: width, 
 
 const head = ["id", "name", "notes"];
 
-test("what is written is read back as it was, however its bytes are cut", async () => {
+test("a written file reads back unchanged, wherever its bytes are cut", async () => {
   const whole = async (rows: string[][], cuts: number): Promise<void> => {
     const bytes = Buffer.from(csvText([head, ...rows]));
     const size = Math.ceil(bytes.length / cuts);
@@ -71,7 +71,7 @@ test("what is written is read back as it was, however its bytes are cut", async 
   await fc.assert(fc.asyncProperty(table(3), fc.integer({ min: 1, max: 100 }), whole), { numRuns: 300 });
 });
 
-test("no cell begins as a formula, whichever parser reads it, and plain numbers and phones stay", () => {
+test("no cell begins a formula in either parser, and plain numbers and phones stay", () => {
   const holds = (rows: string[][]): void => {
     const text = csvText([head, ...rows]);
     const byPapa = Papa.parse<string[]>(text.replace(/\r\n$/, ""), { delimiter: ",", newline: "\r\n" }).data;
@@ -87,7 +87,7 @@ test("no cell begins as a formula, whichever parser reads it, and plain numbers 
   for (const empty of ["-", "+", "- -", "+()", "--"]) expect(guarded(empty)).toBe(`'${empty}`);
 });
 
-test("the guard is taken off exactly, and from no text that does not need one", () => {
+test("removing the guard restores the text, and changes no unguarded text", () => {
   fc.assert(
     fc.property(awkward, (text) => {
       expect(unguarded(guarded(text))).toBe(text);
@@ -97,7 +97,7 @@ test("the guard is taken off exactly, and from no text that does not need one", 
   expect(unguarded("'tis")).toBe("'tis");
 });
 
-test("numbers are written without an exponent and read as the same number", () => {
+test("numbers are written without an exponent and read back unchanged", () => {
   const degrees = fc.double({ min: -180, max: 180, noNaN: true }).filter((value) => Math.abs(value) >= 1e-9);
   fc.assert(
     fc.property(degrees, (value) => {
@@ -127,7 +127,7 @@ describe("reading", () => {
     ["tabs", Buffer.from(text.replaceAll(",", "\t"))],
     ["line feeds alone", Buffer.from(text.replaceAll("\r\n", "\n"))],
     ["mixed ends of lines", Buffer.from(text.replace("\r\n", "\n"))],
-  ])("%s; blank lines count and are no rows", async (_, bytes) => {
+  ])("%s; blank lines count but are not rows", async (_, bytes) => {
     expect(await rowsOf([bytes])).toEqual(rows);
     expect(await rowsOf([...bytes].map((byte) => Buffer.of(byte)))).toEqual(rows);
   });
@@ -141,14 +141,14 @@ describe("reading", () => {
     expect(delimiterOf(header)).toBe(delimiter);
   });
 
-  test("a quotation mark within a cell is text", async () => {
+  test("a quotation mark inside an unquoted cell is text", async () => {
     expect(await read('a,b\n6" pipe,x\n')).toEqual([
       ["a", "b"],
       ['6" pipe', "x"],
     ]);
   });
 
-  test("rows of any width, and blank lines, are read without an error made for each", async () => {
+  test("rows of any width and blank lines create no error objects", async () => {
     const made = vi.spyOn(Error, "captureStackTrace");
     onTestFinished(() => made.mockRestore());
     expect(await rowsOf([Buffer.from(`a,b\n${"\n".repeat(100)}${"x\n1,2,3\n".repeat(100)}`)])).toHaveLength(201);
@@ -162,7 +162,7 @@ describe("reading", () => {
     ["zip", Buffer.from("504b03041400000008006ba1d8cc8f", "hex")],
     ["gzip", Buffer.from("1f8b0800000000000003ab", "hex")],
     ["quotes that do not end", Buffer.from('name,city\n"Bo,Denver\nEve,Boulder\n')],
-  ])("%s is no CSV", async (_, bytes) => {
+  ])("%s is not CSV", async (_, bytes) => {
     await expect(rowsOf([bytes])).rejects.toBeInstanceOf(BadFile);
   });
 });
@@ -171,7 +171,7 @@ test.each([
   ["a line without an end", "", "x"],
   ["a quoted cell without an end", 'name\n"', "x\n"],
   ["a million columns", "name", ","],
-])("%s is refused long before a gigabyte of it is read", async (_, beginning, unit) => {
+])("%s is refused long before a gigabyte is read", async (_, beginning, unit) => {
   const piece = Buffer.from(unit.repeat(65_536 / unit.length));
   let taken = 0;
   function* file(): Generator<Buffer> {
@@ -203,7 +203,7 @@ describe("a row", () => {
     return draftOf(cells, header, names);
   };
 
-  test("is what its cells say", () => {
+  test("becomes a draft of its cells", () => {
     expect(draft([8, " GO back "], [9, "Ravi@Example.com "], [1, " bo@example.com"])).toMatchObject({
       name: "Bo",
       emailAddress: "bo@example.com",
@@ -216,7 +216,7 @@ describe("a row", () => {
     });
   });
 
-  test("stands by its address alone, and by half an address with coordinates", () => {
+  test("needs only an address; an incomplete one needs coordinates", () => {
     const address = [4, 5, 6, 7].map((place): [number, string] => [place, "x"]);
     expect(draft([2, ""], [3, ""], ...address)).toMatchObject({ lat: null, address: { address1: "x", zip: "x" } });
     expect(draft([5, "Denver"])).toMatchObject({ address: null, lat: 39.7 });
@@ -239,7 +239,7 @@ describe("a row", () => {
       ],
       "lat: must be a number; status: must be the value of an active status",
     ],
-  ] satisfies [[number, string][], string][])("with %j says why it cannot be", (changes, fault) => {
+  ] satisfies [[number, string][], string][])("with %j reports its faults", (changes, fault) => {
     expect(draft(...changes)).toEqual({ fault });
   });
 
@@ -248,7 +248,7 @@ describe("a row", () => {
     expect(draftOf(cells, header, names)).toEqual({ fault: `must have 10 cells like the header, but has ${count}` });
   });
 
-  test("takes the assignee's e-mail address from its own column where that is filled", () => {
+  test("takes the assignee's e-mail address from its own column if that is filled", () => {
     const wide = readHeader([...exportColumns]);
     const cells = exportColumns.map((column) =>
       column === "assignedTo"
@@ -263,6 +263,6 @@ describe("a row", () => {
   });
 });
 
-test.each([[["x", "y"]], [["name", "NAME "]], [["id", "createdAt"]]])("%j is no header", (cells) => {
+test.each([[["x", "y"]], [["name", "NAME "]], [["id", "createdAt"]]])("%j is not a header", (cells) => {
   expect(() => readHeader(cells)).toThrow(BadFile);
 });

@@ -1,4 +1,4 @@
-/** The CSV export over HTTP: its columns, its filters, what each caller gets of it, and how it is sent. */
+/** The CSV export over HTTP: columns, filters, visibility and transfer. */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { parse } from "csv-parse/sync";
@@ -12,7 +12,7 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 const me = dataOf(await as.rep.GET("/api/me"));
 
-/** The rows of the file by column, after its head was as it has to be. */
+/** Checks the headers and the first row, and returns the rows by column. */
 async function exported(query: string, client: Client = as.owner): Promise<Record<string, string>[]> {
   const answer = await client("GET", `/api/prospects/export${query}`);
   expect(answer.status, answer.text).toBe(200);
@@ -26,7 +26,7 @@ async function exported(query: string, client: Client = as.owner): Promise<Recor
   return parse(answer.text, { columns: true, record_delimiter: "\r\n" });
 }
 
-test("each column says what it is called, and a formula is none", async () => {
+test("each column holds its field, and no cell is a formula", async () => {
   const city = uniqueName();
   const status = present(dataOf(await as.rep.GET("/api/statuses"))[0]);
   const tags = await Promise.all(
@@ -76,7 +76,7 @@ test("each column says what it is called, and a formula is none", async () => {
   });
 });
 
-test("rows are those of the list, in its order, under each filter and for each caller", async () => {
+test("the rows are those of the list in its order, for each filter and caller", async () => {
   const name = uniqueName();
   const other = dataOf(await as.rep2.GET("/api/me")).user.id;
   for (let i = 0; i < 12; i++) {
@@ -109,7 +109,7 @@ test("a company without prospects gets the header", async () => {
   expect(await exported("", (await newTeam()).owner)).toEqual([]);
 });
 
-test("a wrong filter is a problem before the first byte", async () => {
+test("a wrong filter is a problem answer", async () => {
   problemOf(await as.owner("GET", "/api/prospects/export?bbox=1,2,3"), 400, "validation_failed");
 });
 

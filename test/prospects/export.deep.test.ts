@@ -1,4 +1,4 @@
-/** The export on a table that others write meanwhile, whose copies are behind, and that fails: whole or broken off, never short. */
+/** The export on a table with concurrent writes, stale replicas and failures: the stream is whole or breaks, and is never silently short. */
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import { addImported } from "#shared/company-index/write/publish.ts";
@@ -22,7 +22,7 @@ const db = faultyDynamoDb();
 const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
 const newFunction = (): ApiContext => warmFunction(db, clock);
 
-/** What a file holds, by column. `meanwhile` runs once, after its first piece. */
+/** Exports and returns the rows by column. Calls `meanwhile` once, after the first piece. */
 async function exported(
   context: ApiContext,
   { caller }: Pick<Company, "caller">,
@@ -41,7 +41,7 @@ async function exported(
 
 const names = (rows: readonly Record<string, string>[]) => rows.map(({ name }) => name);
 
-/** A company with as many invented prospects, the ids of which it gives in list order. */
+/** A company with so many demo prospects. Their ids are in list order. */
 async function demoCompany(
   count: number,
 ): Promise<Company & { readonly ids: readonly number[]; readonly bytes: number }> {
@@ -71,10 +71,10 @@ async function demoCompany(
 }
 
 describe("a whole company", () => {
-  test("is read once, at the price of its bytes, in list order", async () => {
+  test("is read once, for the price of its bytes, in list order", async () => {
     const company = await demoCompany(3_000);
     const context = newFunction();
-    // The names and the index are in memory.
+    // Loads the names and the index into memory.
     await exported(context, company, { dateFrom: "2031-01-01" });
     const { result, usage } = await metered(() => exported(context, company));
     expect(result.map(({ id }) => Number(id))).toEqual(company.ids);
@@ -82,7 +82,7 @@ describe("a whole company", () => {
     expect(usage.readUnits - index).toBeLessThanOrEqual((1.05 * company.bytes) / 8_192);
   });
 
-  test("a few of it are read one by one", async () => {
+  test("a few prospects are read one by one", async () => {
     const company = await demoCompany(1_000);
     const context = newFunction();
     const { result, usage } = await metered(() => exported(context, company, { search: "alvarez" }));
@@ -94,7 +94,7 @@ describe("a whole company", () => {
   test.each([
     ["in blocks", 600],
     ["one by one", 20],
-  ])("%s: the newest note of each, whatever copy is asked first", async (_, count) => {
+  ])("%s: exports the newest rows and notes although eventual reads are stale", async (_, count) => {
     const company = await demoCompany(count);
     const context = newFunction();
     const [first = 0, second = 0] = company.ids;
@@ -109,14 +109,14 @@ describe("a whole company", () => {
   });
 });
 
-/** Eventual reads find no prospect, as in a copy of the table that has not heard of them. */
+/** Eventual reads find no prospect, like a replica that is behind. */
 const behind: FaultPlan = (_, __, body) => {
   const asked = JSON.stringify(body);
   if (!asked.includes('"ConsistentRead":false')) return pass;
   return { kind: "ask", change: (sent) => JSON.parse(JSON.stringify(sent).replaceAll(/#P#\d+"/g, '#P#x"')) };
 };
 
-test("what others write meanwhile is written as it is then, and left out where it is gone or out of sight", async () => {
+test("changes during the export appear, and deleted or invisible prospects are left out", async () => {
   const company = await demoCompany(2_000);
   const context = newFunction();
   const others = newFunction();
@@ -137,7 +137,7 @@ test("what others write meanwhile is written as it is then, and left out where i
   expect(names(rows)).not.toContain("too late");
 });
 
-test("a table that fails for good breaks the file off, at whatever call", { tags: "sized" }, async () => {
+test("a table that fails for good at any call breaks the stream", { tags: "sized" }, async () => {
   const company = await demoCompany(1_500);
   const context = contextOn(db.table, clock);
   const whole = await exported(context, company);

@@ -1,162 +1,113 @@
-/** `export FILE`: all prospects that the filters mean, in a file that is there only when nothing is missing. */
+/** `export FILE`: lets the service write all matching prospects into a file, downloads it, and replaces FILE once it is whole. */
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
-import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
+import { rm } from "node:fs/promises";
+import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import * as z from "zod/mini";
 import type { Export } from "../../../docs/client/api.ts";
-import { placeOf, writeWhole } from "./complete-file.ts";
-import { openDownload } from "./download.ts";
-import { CutOff, exitCodes, Failed, Gone, reasonOf } from "./fault.ts";
+import { CutOff, exitCodes, Failed, Gone } from "./fault.ts";
+import { readJson, targetOf, writeJson, writeWhole } from "./files.ts";
 import type { ExportOptions } from "./options.ts";
 import { digits, type Progress } from "./progress.ts";
-import { forgetExport, type KeptExport, keepExport, keptExport } from "./resume-journal.ts";
-import { RowCounter } from "./rows.ts";
-import { answered, problemText, type Service, waitAfter } from "./service.ts";
-import { receive } from "./transfer.ts";
+import { answered, found, polled, type Service } from "./service.ts";
+import { download } from "./transfer.ts";
 
-/** More are made into a file first: a streamed answer cannot be gone on with where it broke, and ends at 200 MB. */
-const STREAMED_ROWS = 50_000;
-const STREAM_TRIES = 3;
-const FIRST_LOOK_MS = 100;
-const LOOK_EVERY_MS = 2_000;
+/** The resume journal, FILE.export.json: the export that the service writes for this file. */
+const Journal = z.object({
+  base: z.string(),
+  companyId: z.int(),
+  filter: z.string(),
+  id: z.int(),
+  createdAt: z.string(),
+});
 
-/** Gives the exit code. Throws Failed and CutOff. */
+/** Returns the exit code. Throws Failed and CutOff. */
 export async function exportFile(service: Service, options: ExportOptions, progress: Progress): Promise<number> {
-  const { client } = service;
-  await placeOf(options.file);
-  const query = { ...options.filter, pageSize: 1 };
-  const { total } = await answered(service, () => client.GET("/api/prospects", { params: { query } }));
-  const kept = await keptFor(service, options);
-  const way = options.way ?? (kept !== undefined || total > STREAMED_ROWS ? "job" : "stream");
+  const { file } = options;
+  const journal = `${file}.export.json`;
+  await targetOf(file);
   try {
-    const rows = await (way === "job" ? byJob : byStream)(service, options, progress, total);
+    const job = await completed(service, options, journal, progress);
+    const link = async (): Promise<string> => (await exportNow(service, job.id)).file?.url ?? gone(job.id);
+    const rows = await save(file, download(link, service.signal, progress.say), job, progress);
+    await rm(journal, { force: true });
     progress.end();
-    console.log(`${options.file}: ${digits(rows)} prospects`);
+    console.log(`${file}: ${digits(rows)} prospects`);
     return exitCodes.done;
   } catch (error) {
     progress.end();
+    // Without its journal, the same command begins a new export.
+    if (error instanceof Gone) await rm(journal, { force: true });
     if (!service.signal.aborted) throw error;
-    throw new CutOff(`${options.file} is as it was; the same command ${way === "job" ? "goes on" : "begins anew"}`);
+    throw new CutOff(`${file} is unchanged: run the same command to resume`);
   }
 }
-
-type Way = (service: Service, options: ExportOptions, progress: Progress, total: number) => Promise<number>;
-
-/** What breaks is begun anew: nobody could say where in it the same prospects would come again. */
-const byStream: Way = async (service, options, progress, total) => {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const answer = await streamed(service, options);
-      return await save(service, options.file, answer, answer.headers["content-encoding"] === "gzip", progress, total);
-    } catch (error) {
-      service.signal.throwIfAborted();
-      if (error instanceof Failed) throw error;
-      progress.say(`${reasonOf(error)}: nothing of it is kept`);
-      if (attempt === STREAM_TRIES) {
-        if (options.way === "stream")
-          throw new CutOff("the answer breaks each time: without --stream the service makes a file");
-        return byJob(service, options, progress, total);
-      }
-    }
-    await sleep(waitAfter(attempt), undefined, { signal: service.signal });
-  }
-};
-
-async function streamed({ base, token, signal }: Service, { filter }: ExportOptions): Promise<IncomingMessage> {
-  const query = new URLSearchParams(filter).toString();
-  const url = `${base}/api/prospects/export${query === "" ? "" : `?${query}`}`;
-  const answer = await receive(url, { authorization: `Bearer ${await token()}` }, signal);
-  const { statusCode: status = 0 } = answer;
-  if (status === 200) return answer;
-  const problem = problemText(status, parsed(await text(answer)));
-  throw status >= 500 || status === 429 ? new Error(problem) : new Failed(problem);
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-}
-
-const byJob: Way = async (service, options, progress, total) => {
-  const job = await exported(service, options, progress);
-  const link = async (): Promise<string> => (await exportNow(service, job.id)).file?.url ?? gone(job.id);
-  try {
-    const { isGzipped, bytes } = await openDownload({ link, signal: service.signal, onBreak: progress.say });
-    const rows = await save(service, options.file, bytes, isGzipped, progress, job.total ?? total);
-    await forgetExport(options.file);
-    return rows;
-  } catch (error) {
-    if (!(error instanceof Gone)) throw error;
-    // Else the same command would look for the same file for ever.
-    await forgetExport(options.file);
-    return gone(job.id);
-  }
-};
 
 function gone(id: number): never {
-  throw new Gone(`the file of export ${id} is not kept any more: the same command has another one made`);
+  throw new Gone(`the service no longer has the file of export ${id}: run the same command to make a new one`);
 }
 
-/** The export of an earlier command, where one was cut off, or a new one; completed. */
-async function exported(service: Service, options: ExportOptions, progress: Progress): Promise<Export> {
-  const kept = await keptFor(service, options);
-  const old = kept === undefined ? undefined : await exportOf(service, kept);
-  if (old !== undefined) progress.say(`export ${old.id} goes on`);
-  let job = old ?? (await begin(service, options));
-  for (let waitMs = FIRST_LOOK_MS; job.state === "running"; waitMs = Math.min(LOOK_EVERY_MS, waitMs * 1.5)) {
-    progress.show({ name: "writing", done: job.processed, total: job.total ?? undefined, unit: "rows" });
-    await sleep(waitMs, undefined, { signal: service.signal });
-    job = await exportNow(service, job.id);
-  }
-  if (job.state === "completed") return job;
-  await forgetExport(options.file);
-  throw new Failed(`export ${job.id} failed: ${job.failure ?? "for no reason that is told"}`);
-}
-
-async function begin(service: Service, { file, filter }: ExportOptions): Promise<Export> {
-  const { base, companyId, client } = service;
-  const header = { "Idempotency-Key": randomUUID() };
-  const made = await answered(service, () =>
-    client.POST("/api/prospects/exports", { params: { header }, body: { ...filter } }),
-  );
-  await keepExport(file, { base, companyId, filter: JSON.stringify(filter), id: made.id, createdAt: made.createdAt });
-  return made;
-}
-
-async function keptFor({ base, companyId }: Service, { file, filter }: ExportOptions): Promise<KeptExport | undefined> {
-  const kept = await keptExport(file);
-  const isIt = kept?.base === base && kept.companyId === companyId && kept.filter === JSON.stringify(filter);
-  return isIt ? kept : undefined;
-}
-
-/** Undefined where nothing will come of it. */
-async function exportOf(service: Service, { id, createdAt }: KeptExport): Promise<Export | undefined> {
-  const found = await answered(service, async () => {
-    const answer = await service.client.GET("/api/prospects/exports/{id}", { params: { path: { id } } });
-    return answer.response.status === 404 ? { data: null, response: answer.response } : answer;
+/** Resumes the export of the journal or begins one, and waits for its end. */
+async function completed(service: Service, options: ExportOptions, journal: string, progress: Progress) {
+  const old = await resumable(service, options, journal);
+  if (old !== undefined) progress.say(`export ${old.id} resumed`);
+  const { id } = old ?? (await begin(service, options, journal));
+  const job = await polled(service, async () => {
+    const now = await exportNow(service, id);
+    if (now.state !== "running") return now;
+    progress.show({ name: "writing", done: now.processed, total: now.total ?? undefined, unit: "rows" });
+    return undefined;
   });
-  if (found === null || found.createdAt !== createdAt || found.state === "failed") return undefined;
-  return found.state === "completed" && found.file === null ? undefined : found;
+  if (job.state === "completed") return job;
+  await rm(journal, { force: true });
+  throw new Failed(`export ${id} failed: ${job.failure}`);
+}
+
+async function begin(service: Service, { filter }: ExportOptions, journal: string): Promise<Export> {
+  const { base, companyId, client } = service;
+  const params = { header: { "Idempotency-Key": randomUUID() } };
+  const job = await answered(service, () => client.POST("/api/prospects/exports", { params, body: { ...filter } }));
+  const entry = { base, companyId, filter: JSON.stringify(filter), id: job.id, createdAt: job.createdAt };
+  await writeJson(journal, entry satisfies z.infer<typeof Journal>);
+  return job;
+}
+
+/** Undefined unless the journal names an export with the same filter that has a file or will have one. */
+async function resumable(service: Service, { filter }: ExportOptions, journal: string): Promise<Export | undefined> {
+  const { base, companyId } = service;
+  const entry = await readJson(journal, Journal);
+  if (entry?.base !== base || entry.companyId !== companyId || entry.filter !== JSON.stringify(filter))
+    return undefined;
+  const params = { path: { id: entry.id } };
+  const job = await found(service, () => service.client.GET("/api/prospects/exports/{id}", { params }));
+  // A service that was set up anew has other exports under these ids.
+  if (job === undefined || job.createdAt !== entry.createdAt || job.state === "failed") return undefined;
+  return job.state === "completed" && job.file === null ? undefined : job;
 }
 
 const exportNow = (service: Service, id: number): Promise<Export> =>
   answered(service, () => service.client.GET("/api/prospects/exports/{id}", { params: { path: { id } } }));
 
-/** Gives the rows of the file. */
-async function save(
-  { signal }: Service,
-  file: string,
-  bytes: AsyncIterable<Uint8Array>,
-  isGzipped: boolean,
-  progress: Progress,
-  total: number,
-): Promise<number> {
-  const counter = new RowCounter((done) => progress.show({ name: "receiving", done, total, unit: "rows" }));
-  // A gzip that ends early is an error here, as its last bytes tell what must have come before.
-  await writeWhole(file, bytes, isGzipped ? [createGunzip(), counter] : [counter], signal);
-  return counter.rows;
+const [QUOTE, LINE_FEED] = [0x22, 0x0a];
+
+/** Returns the number of rows without the header. Fails if bytes are missing: gzip ends with a checksum. */
+async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: Export, progress: Progress) {
+  const gunzip = createGunzip();
+  // An error destroys the last stream, so the loop below throws it.
+  pipeline(Readable.from(gzipped), gunzip, () => undefined);
+  let rows = -1;
+  let isQuoted = false;
+  async function* counted(): AsyncGenerator<Buffer, void, undefined> {
+    for await (const chunk of gunzip) {
+      // A quotation mark inside a quoted cell is doubled, so it toggles the state twice.
+      for (const byte of chunk) {
+        if (byte === QUOTE) isQuoted = !isQuoted;
+        else if (byte === LINE_FEED && !isQuoted) rows++;
+      }
+      progress.show({ name: "receiving", done: rows, total: total ?? undefined, unit: "rows" });
+      yield chunk;
+    }
+  }
+  await writeWhole(file, counted());
+  return rows;
 }

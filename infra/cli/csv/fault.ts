@@ -1,32 +1,67 @@
-/** Why the command ends: each kind has an exit code of its own. */
+/** The reasons for which the CSV command ends, with their exit codes, and its retries. */
+import { setTimeout as sleep } from "node:timers/promises";
 
-/** The service refuses it, or it cannot be done. */
+export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
+
+/** The same command would fail again. */
 export class Failed extends Error {
   override readonly name: string = "Failed";
 }
 
-export class WrongUsage extends Failed {
-  override readonly name = "WrongUsage";
-}
-
-/** What was to be fetched is not there any more, and will not be. */
+/** The service no longer has the file. */
 export class Gone extends Failed {
   override readonly name = "Gone";
 }
 
-/** No answer came, or somebody pressed Ctrl-C: the same command goes on. */
+/** The service asks for a retry, after `waitMs` at the earliest. */
+export class Busy extends Failed {
+  override readonly name = "Busy";
+  readonly waitMs: number;
+  constructor(message: string, waitMs: number) {
+    super(message);
+    this.waitMs = waitMs;
+  }
+}
+
+/** No answer came, or the user pressed Ctrl-C. The same command resumes. */
 export class CutOff extends Error {
   override readonly name = "CutOff";
 }
 
-export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
-
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** What a connection that was refused or broke says is in its cause. */
+/** The error of a failed connection holds its reason in `cause`. */
 export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
+  const cause = error instanceof Error ? error.cause : undefined;
   const why = cause instanceof AggregateError ? cause.errors[0] : cause;
-  return why instanceof Error && why.message !== "" ? why.message : error.message;
+  return why instanceof Error && why.message !== "" ? why.message : messageOf(error);
+}
+
+/** The waits between so many tries take 45 seconds together. */
+export const TRIES = 8;
+
+export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Promise<void> =>
+  sleep(Math.max(leastMs, Math.min(15_000, 500 * 2 ** (attempt - 1)) * (0.75 + Math.random() / 2)), undefined, {
+    signal,
+  });
+
+/** Repeats `work` after every error but Failed. After the last try, throws Busy as it is and any other error as CutOff. */
+export async function retried<T>(
+  signal: AbortSignal,
+  work: (attempt: number) => Promise<T>,
+  { tries = TRIES, onRetry = (_: string): void => undefined } = {},
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      signal.throwIfAborted();
+      const isBusy = error instanceof Busy;
+      if ((error instanceof Failed && !isBusy) || (isBusy && attempt >= tries)) throw error;
+      const why = reasonOf(error);
+      if (attempt >= tries) throw new CutOff(why);
+      onRetry(why);
+      await backoff(attempt, signal, isBusy ? error.waitMs : 0);
+    }
+  }
 }

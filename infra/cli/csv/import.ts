@@ -1,68 +1,227 @@
-/** `import FILE`: sends the file to the service, follows what becomes of it, and tells. */
-import { resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+/** `import FILE`: sends the file to the service, follows the import and reports its result. No content is imported twice unless asked. */
+import { createHash, randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import * as z from "zod/mini";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import type { Import } from "../../../docs/client/api.ts";
-import { type Begun, beginDryRun, beginImport, contentOf, importNow } from "./begin.ts";
-import { placeOf, writeWhole } from "./complete-file.ts";
-import { openDownload } from "./download.ts";
-import { CutOff, exitCodes, Failed, messageOf } from "./fault.ts";
+import { CutOff, exitCodes, Failed, messageOf, retried } from "./fault.ts";
+import { readJson, targetOf, writeJson, writeWhole } from "./files.ts";
 import type { ImportOptions } from "./options.ts";
 import { digits, type Progress, type Step } from "./progress.ts";
-import type { Service } from "./service.ts";
-import { upload } from "./upload.ts";
+import { answered, found, polled, problemOf, type Service } from "./service.ts";
+import { download, sendFile } from "./transfer.ts";
 
-const FIRST_LOOK_MS = 100;
-const LOOK_EVERY_MS = 2_000;
 const ERRORS_SHOWN = 10;
 
-/** Gives the exit code. Throws Failed and CutOff. */
+/** An entry of the resume journal, FILE.imports.json: one import of one content of the file. */
+const Entry = z.object({
+  base: z.string(),
+  companyId: z.int(),
+  /** In base64. */
+  sha256: z.string(),
+  /** JSON. */
+  mapping: z.string(),
+  /** Counts the imports of this content from 0. */
+  attempt: z.int(),
+  id: z.int(),
+  createdAt: z.string(),
+  /** Whether the bucket has the file. */
+  uploaded: z.boolean(),
+  /** The last known state. */
+  state: z.string(),
+});
+type Entry = z.infer<typeof Entry>;
+
+type Content = Pick<Entry, "sha256"> & { readonly bytes: number };
+
+interface Begun {
+  readonly job: Import;
+  readonly isOld: boolean;
+  readonly uploaded: boolean;
+  /** Records a change in the journal. */
+  readonly record: (change: Pick<Entry, "uploaded" | "state">) => Promise<void>;
+}
+
+/** Returns the exit code. Throws Failed and CutOff. */
 export async function importFile(service: Service, options: ImportOptions, progress: Progress): Promise<number> {
   const content = await contentOf(options.file);
-  await checkErrorsPlace(options);
-  const begun = await (options.dryRun ? beginDryRun : beginImport)(service, options, content);
-  const { id, state } = begun.found;
-  const wasOver = begun.isOld && state === "completed";
-  if (begun.isOld && !wasOver) progress.say(`import ${id} goes on`);
+  if (options.errors !== undefined && (await targetOf(options.errors)).path === (await targetOf(options.file)).path) {
+    throw new Failed(`${options.errors} is the file to be imported: save the errors elsewhere`);
+  }
+  const begun = await (options.dryRun
+    ? begin(service, options, content, randomUUID())
+    : resume(service, options, content));
+  const { id, state } = begun.job;
+  const isDone = begun.isOld && state === "completed";
+  if (begun.isOld && !isDone) progress.say(`import ${id} resumed`);
   let isSent = begun.uploaded || state !== "awaiting_upload";
   try {
     if (!isSent) await upload(service, options.file, content, begun, progress);
     isSent = true;
-    const over = wasOver ? begun.found : await followed(service, begun, progress);
+    const job = isDone ? begun.job : await followed(service, begun, progress);
     progress.end();
-    return await report(service, options, over, wasOver);
+    return await report(service, options, job, isDone);
   } catch (error) {
     progress.end();
     if (!(service.signal.aborted || error instanceof CutOff)) throw error;
     const why = service.signal.aborted ? "" : `${messageOf(error)}\n`;
-    throw new CutOff(`${why}${howToGoOn(id, options.dryRun, isSent)}`);
+    throw new CutOff(`${why}${howToResume(id, options.dryRun, isSent)}`);
   }
 }
 
-/** Before anything is sent, not after. Throws Failed. */
-async function checkErrorsPlace({ file, errors }: ImportOptions): Promise<void> {
-  if (errors === undefined) return;
-  const [own, other] = [await placeOf(file), await placeOf(errors)];
-  if (resolve(own.path) === resolve(other.path)) throw new Failed(`${errors} is the file that is to be imported`);
+function howToResume(id: number, isDryRun: boolean, isSent: boolean): string {
+  if (isDryRun) return "the dry run changed nothing: run the same command to begin again";
+  if (!isSent) return `import ${id} waits for its file: run the same command to send it`;
+  return `import ${id} continues in the service: run the same command to follow it, or POST /api/prospects/imports/${id}/cancel to end it`;
 }
 
-function howToGoOn(id: number, isDryRun: boolean, isSent: boolean): string {
-  if (isDryRun) return "the dry run has made nothing; the same command begins anew";
-  if (!isSent) return `import ${id} waits for its file: the same command sends it`;
-  return `import ${id} goes on in the service: the same command follows it; POST /api/prospects/imports/${id}/cancel ends it`;
+async function contentOf(file: string): Promise<Content> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  try {
+    // The command reads the file more than once.
+    if (!(await stat(file)).isFile()) throw new Error(`${file} is not a regular file`);
+    for await (const chunk of createReadStream(file)) {
+      hash.update(chunk);
+      bytes += chunk.length;
+    }
+  } catch (error) {
+    throw new Failed(messageOf(error));
+  }
+  if (bytes === 0) throw new Failed(`${file} is empty`);
+  return { bytes, sha256: hash.digest("base64") };
 }
 
-/** Until it is over. */
-async function followed(service: Service, { found: { id }, keep }: Begun, progress: Progress): Promise<Import> {
+/** Finds the import of this content in the journal or the service, or begins one. */
+async function resume(service: Service, options: ImportOptions, content: Content): Promise<Begun> {
+  const { base, companyId } = service;
+  const { sha256 } = content;
+  const path = `${options.file}.imports.json`;
+  let entries = (await readJson(path, z.array(Entry))) ?? [];
+  const replace = async (old: Entry, ...entry: Entry[]): Promise<void> => {
+    entries = [...entries.filter(({ id, base }) => id !== old.id || base !== old.base), ...entry];
+    await writeJson(path, entries);
+  };
+  const lookUp = async (entry: Entry): Promise<Import | undefined> => {
+    const job = await found(service, () => getImport(service, entry.id));
+    // A service that was set up anew has other imports under these ids.
+    if (job?.createdAt === entry.createdAt) return job;
+    await replace(entry);
+    return undefined;
+  };
+  const mapping = JSON.stringify(options.mapping ?? null);
+  const own = entries.filter((entry) => entry.base === base && entry.companyId === companyId);
+  for (const other of own.filter((entry) => entry.sha256 !== sha256 && isOpen(entry.state))) {
+    const job = await lookUp(other);
+    if (job === undefined) continue;
+    const isCancelled = job.state === "awaiting_upload" && !other.uploaded && (await cancelled(service, job.id));
+    const state = isCancelled ? "cancelled" : job.state;
+    await replace(other, { ...other, state });
+    // Most of its rows are probably in the present content, too.
+    if (isOpen(state) && !options.again) {
+      throw new Failed(
+        `import ${job.id} of what this file held before still runs: wait for it, cancel it, or add --again`,
+      );
+    }
+  }
+  const known = own.findLast((entry) => entry.sha256 === sha256);
+  for (let attempt = known?.attempt ?? 0; ; attempt++) {
+    const old = known?.attempt === attempt ? await lookUp(known) : undefined;
+    // The same key for the same content: commands at the same time, or on two machines, share one import.
+    const key = createHash("sha256")
+      .update(JSON.stringify([sha256, mapping, attempt]))
+      .digest("base64url");
+    const { job, isOld } = old ? { job: old, isOld: true } : await begin(service, options, content, key);
+    const uploaded = old !== undefined && known?.uploaded === true;
+    const isSameMapping = old === undefined || known?.mapping === mapping;
+    if (!(await isUsable(service, job, uploaded, isSameMapping, options.again))) continue;
+    const entry = { base, companyId, sha256, mapping, attempt, id: job.id, createdAt: job.createdAt };
+    const record: Begun["record"] = (change) => replace({ ...entry, ...change }, { ...entry, ...change });
+    await record({ uploaded, state: job.state });
+    return { job, isOld, uploaded, record };
+  }
+}
+
+const isOpen = (state: string): boolean => state === "awaiting_upload" || state === "running";
+
+/** Returns false if the import has no result, or the options ask for another one. */
+async function isUsable(service: Service, job: Import, uploaded: boolean, isSameMapping: boolean, again: boolean) {
+  if (job.state === "completed") return !again;
+  if (!isOpen(job.state)) return false;
+  const canSend = uploaded || (isSameMapping && job.upload !== null);
+  if (job.state === "awaiting_upload" && !canSend) return !(await cancelled(service, job.id));
+  if (isSameMapping) return true;
+  throw new Failed(`import ${job.id} of this file runs with another mapping: wait for it or cancel it`);
+}
+
+/** Returns false if the import has already ended. */
+async function cancelled({ client }: Service, id: number): Promise<boolean> {
+  const { response, error } = await client.POST("/api/prospects/imports/{id}/cancel", { params: { path: { id } } });
+  if (response.ok || response.status === 409) return response.ok;
+  throw problemOf(response.status, error);
+}
+
+const getImport = ({ client }: Service, id: number) =>
+  client.GET("/api/prospects/imports/{id}", { params: { path: { id } } });
+const importNow = (service: Service, id: number): Promise<Import> => answered(service, () => getImport(service, id));
+
+async function begin(
+  service: Service,
+  options: ImportOptions,
+  { bytes, sha256 }: Content,
+  key: string,
+): Promise<Begun> {
+  const { dryRun, mapping } = options;
+  const body = { bytes, sha256, dryRun, ...(mapping !== undefined && { mapping }) };
+  let isOld = false;
+  const made = await answered(service, async () => {
+    const params = { header: { "Idempotency-Key": key } };
+    const answer = await service.client.POST("/api/prospects/imports", { params, body });
+    isOld = answer.response.headers.has("idempotency-replayed");
+    return answer;
+  });
+  return {
+    job: isOld ? await importNow(service, made.id) : made,
+    isOld,
+    uploaded: false,
+    record: async () => undefined,
+  };
+}
+
+/** Sends the whole file again when a connection breaks: the link takes one file in one request. */
+async function upload(service: Service, file: string, { bytes }: Content, { job, record }: Begun, progress: Progress) {
+  const { signal } = service;
+  const show = (done: number): void => progress.show({ name: "sending", done, total: bytes, unit: "bytes" });
+  await retried(
+    signal,
+    async (attempt) => {
+      const { state, upload: link } = attempt === 1 ? job : await importNow(service, job.id);
+      // The bucket has the file although its answer was lost.
+      if (state !== "awaiting_upload") return;
+      if (link === null) throw new CutOff(`import ${job.id} waited too long for its file`);
+      const { status, body } = await sendFile({ ...link, file, bytes }, signal, show);
+      // 412: the bucket has a file for this link, which takes no other content than ours.
+      if ((status >= 200 && status < 300) || status === 412) return;
+      const code = /<Code>([^<]+)</.exec(body)?.[1] ?? "";
+      if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");
+      throw new Error(`the bucket answered ${status} ${code}`.trim());
+    },
+    { onRetry: (why) => progress.say(`${why}: sending the file again`) },
+  );
+  await record({ uploaded: true, state: "awaiting_upload" });
+}
+
+async function followed(service: Service, { job: { id }, record }: Begun, progress: Progress): Promise<Import> {
   let known = "";
-  for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(LOOK_EVERY_MS, waitMs * 1.5)) {
-    const now = await importNow(service, id);
-    if (now.state !== known) await keep({ uploaded: true, state: now.state });
-    known = now.state;
-    if (known !== "awaiting_upload" && known !== "running") return now;
-    progress.show(stepOf(now));
-    await sleep(waitMs, undefined, { signal: service.signal });
-  }
+  return polled(service, async () => {
+    const job = await importNow(service, id);
+    if (job.state !== known) await record({ uploaded: true, state: job.state });
+    known = job.state;
+    if (!isOpen(known)) return job;
+    progress.show(stepOf(job));
+    return undefined;
+  });
 }
 
 function stepOf({ state, processed, written, skipped }: Import): Step {
@@ -71,28 +230,25 @@ function stepOf({ state, processed, written, skipped }: Import): Step {
   return { name: "writing", done: written, total: processed - skipped, unit: "rows", errors: skipped };
 }
 
-async function report(service: Service, options: ImportOptions, over: Import, wasOver: boolean): Promise<number> {
-  const { id, state, imported, skipped, errors, failure } = over;
+async function report(service: Service, { dryRun, errors: file }: ImportOptions, job: Import, isDone: boolean) {
+  const { id, state, imported, skipped, errors, failure } = job;
   if (state !== "completed") throw new Failed(`import ${id} ${state}${failure === null ? "" : `: ${failure}`}`);
-  const counts = `${digits(imported)} ${options.dryRun ? "would be imported" : "imported"}, ${digits(skipped)} skipped`;
-  if (wasOver) console.log(`imported before, on ${over.createdAt}; --again imports it once more`);
-  console.log(`${options.dryRun ? "dry run" : "import"} ${id}: ${counts}`);
+  if (isDone) console.log(`imported before, on ${job.createdAt}; --again imports it once more`);
+  const counts = `${digits(imported)} ${dryRun ? "would be imported" : "imported"}, ${digits(skipped)} skipped`;
+  console.log(`${dryRun ? "dry run" : "import"} ${id}: ${counts}`);
   for (const { row, message } of errors.slice(0, ERRORS_SHOWN)) console.log(`  row ${row}: ${message}`);
   const more = skipped - Math.min(errors.length, ERRORS_SHOWN);
-  if (more > 0)
-    console.log(`  and ${digits(more)} more${options.errors === undefined ? ": --errors FILE saves all" : ""}`);
-  if (options.errors !== undefined) await saveErrors(service, options.errors, over);
+  if (more > 0) console.log(`  and ${digits(more)} more${file === undefined ? ": --errors FILE saves all" : ""}`);
+  if (file !== undefined) await writeWhole(file, errorRows(service, job));
   return skipped === 0 ? exitCodes.done : exitCodes.skipped;
 }
 
-/** All of them, where they are more than an answer holds. */
-async function saveErrors(service: Service, file: string, { id, errorReport, errors }: Import): Promise<void> {
-  const { signal } = service;
+/** The answer holds the first errors. The report in the bucket holds all, if there are more. */
+function errorRows(service: Service, { id, errorReport, errors }: Import) {
   if (errorReport === null) {
     const rows = [["row", "message"], ...errors.map(({ row, message }) => [String(row), message])];
-    return writeWhole(file, [Buffer.from(csvText(rows))], [], signal);
+    return [Buffer.from(csvText(rows))];
   }
   const link = async (): Promise<string> => (await importNow(service, id)).errorReport?.url ?? errorReport.url;
-  const { bytes } = await openDownload({ link, signal, onBreak: () => undefined });
-  await writeWhole(file, bytes, [], signal);
+  return download(link, service.signal, () => undefined);
 }

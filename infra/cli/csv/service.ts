@@ -1,17 +1,16 @@
-/** The service as the command calls it: in somebody's name, patiently, and with its problems as texts for people. */
+/** Calls the service with a user's token, repeats calls that may succeed later, and words its problems for people. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/http/problem.ts";
 import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
-import { CutOff, Failed, reasonOf } from "./fault.ts";
+import { Busy, CutOff, Failed, reasonOf, retried } from "./fault.ts";
 
 export interface Service {
-  /** Without a slash at the end. */
   readonly base: string;
   readonly companyId: number;
   readonly client: ApiClient;
   readonly token: () => Promise<string>;
-  /** Aborted by Ctrl-C. */
+  /** Ctrl-C aborts it. */
   readonly signal: AbortSignal;
 }
 
@@ -22,21 +21,18 @@ interface Access {
 }
 
 const ANSWER_MS = 30_000;
-/** Some three quarters of a minute of waiting between them. */
-const TRIES = 8;
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 15_000;
-/** A token of the local service lives longer. */
+/** The local service's tokens live longer. */
 const TOKEN_MS = 300_000;
 
-/** Tells at once when nobody answers or the token is not taken. Throws Failed. */
+/** Checks the address and the token. Throws Failed. */
 export async function openService(access: Access, signal: AbortSignal): Promise<Service> {
   const { base } = access;
   const token = tokens(access, signal);
+  const timed = (): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
   const client = apiClient({
     baseUrl: base,
     accessToken: token,
-    fetch: (request) => fetch(request, { signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) }),
+    fetch: (request) => fetch(request, { signal: timed() }),
   });
   const service = { base, client, token, signal, companyId: 0 };
   try {
@@ -53,42 +49,51 @@ interface Answer<T> {
   readonly response: Response;
 }
 
-/**
- * What a call gives. One that got no answer, or one that says to come again, is repeated: it has to be safe to repeat. Throws Failed
- * with the problem's text, and CutOff when no try was answered.
- */
-export async function answered<T>(
+/** Repeats the call, which must be safe to repeat, until it succeeds. Throws Failed with the problem's text, or CutOff. */
+export const answered = <T>(
   { base, signal }: Pick<Service, "base" | "signal">,
   call: () => Promise<Answer<T>>,
-  tries = TRIES,
-): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    let waitMs = waitAfter(attempt);
-    try {
-      const { data, error, response } = await call();
+  tries?: number,
+): Promise<T> =>
+  retried(
+    signal,
+    async () => {
+      const { data, error, response } = await call().catch((error: unknown) => {
+        throw error instanceof Failed ? error : new Error(`${base} does not answer: ${reasonOf(error)}`);
+      });
       if (data !== undefined) return data;
-      const { status, headers } = response;
-      const retryAfter = headers.get("retry-after");
-      if (attempt >= tries || !isPassing(status, retryAfter)) throw new Failed(problemText(status, error));
-      waitMs = Math.max(waitMs, 1_000 * (Number(retryAfter) || 0));
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof Failed) throw error;
-      if (attempt >= tries) throw new CutOff(`${base} does not answer: ${reasonOf(error)}`);
-    }
+      throw problemOf(response.status, error, response.headers.get("retry-after"));
+    },
+    tries === undefined ? {} : { tries },
+  );
+
+/** Undefined for 404. */
+export const found = async <T>(service: Service, call: () => Promise<Answer<T>>): Promise<T | undefined> =>
+  (
+    await answered<{ value: T | undefined }>(service, async () => {
+      const { data, ...answer } = await call();
+      if (answer.response.status === 404) return { data: { value: undefined }, response: answer.response };
+      return data === undefined ? answer : { data: { value: data }, response: answer.response };
+    })
+  ).value;
+
+/** Repeats `look` after growing waits until it returns a value. */
+export async function polled<T>({ signal }: Service, look: () => Promise<T | undefined>): Promise<T> {
+  for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
+    const value = await look();
+    if (value !== undefined) return value;
     await sleep(waitMs, undefined, { signal });
   }
 }
 
-export const waitAfter = (attempt: number): number =>
-  Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * (0.75 + Math.random() / 2);
+/** Busy if a retry may succeed. A conflict with `Retry-After` is a repeated request whose first one still runs. */
+export function problemOf(status: number, body: unknown, retryAfter: string | null = null): Failed {
+  const text = problemText(status, body);
+  const mayPass = status >= 500 || status === 429 || (status === 409 && retryAfter !== null);
+  return mayPass ? new Busy(text, 1_000 * (Number(retryAfter) || 0)) : new Failed(text);
+}
 
-/** A conflict that names a time is a repetition that came while the first one is still at work. */
-const isPassing = (status: number, retryAfter: string | null): boolean =>
-  status >= 500 || status === 429 || (status === 409 && retryAfter !== null);
-
-/** Of an answer with another status than a success. */
-export function problemText(status: number, body: unknown): string {
+function problemText(status: number, body: unknown): string {
   const problem = z.safeParse(Problem, body);
   if (!problem.success) return `the service answered ${status}`;
   const { detail, errors, requestId } = problem.data;
@@ -98,26 +103,22 @@ export function problemText(status: number, body: unknown): string {
   return `${[detail, ...faults].join("\n  ")} (${status}, request ${requestId})`;
 }
 
-/** The local service's own door, where an e-mail address was named; asked again before a token ends. */
-function tokens({ base, token, email }: Access, signal: AbortSignal): () => Promise<string> {
-  let kept = { token: token ?? "", until: token === undefined ? 0 : Number.POSITIVE_INFINITY };
+/** Without a given token, requests one from the local service, and a new one before it expires. */
+function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () => Promise<string> {
+  let current = { token: token ?? "", until: token === undefined ? 0 : Number.POSITIVE_INFINITY };
   return async () => {
-    if (Date.now() >= kept.until) {
-      kept = { token: await askedFor(base, email ?? "", signal), until: Date.now() + TOKEN_MS };
-    }
-    return kept.token;
+    if (Date.now() < current.until) return current.token;
+    const answer = await fetch(`${base}/local/token`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ email }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+    });
+    const text = (await answer.text()).trim();
+    // A deployed service answers with a problem body, because it has no such route.
+    if (!answer.ok)
+      throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is not a local service` : text}`);
+    current = { token: text, until: Date.now() + TOKEN_MS };
+    return text;
   };
-}
-
-async function askedFor(base: string, email: string, signal: AbortSignal): Promise<string> {
-  const answer = await fetch(`${base}/local/token`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ email }),
-    signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
-  });
-  const text = (await answer.text()).trim();
-  if (answer.ok) return text;
-  // A deployed service has no such door.
-  throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is no local service` : text}`);
 }

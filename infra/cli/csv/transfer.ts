@@ -1,96 +1,106 @@
-/** Files over HTTP, byte by byte: sent only once the other side wants them, received until it is certain that nothing is missing. */
+/** Sends and receives files over HTTP: an upload once the server asks for it, a download that resumes where a connection broke. */
 import { createReadStream } from "node:fs";
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { Transform } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
+import { backoff, CutOff, Failed, Gone, reasonOf, TRIES } from "./fault.ts";
 
-/** Nothing moves for so long: the connection is taken for dead. */
+/** A connection that moves no byte for so long is dead. */
 const IDLE_MS = 60_000;
-/** Some servers never say that they want the file. */
+/** Some servers never answer `Expect: 100-continue`. */
 const CONTINUE_MS = 2_000;
 
-const open = (url: string, options: RequestOptions) =>
-  (url.startsWith("https:") ? httpsRequest : httpRequest)(url, { ...options, timeout: IDLE_MS });
+function open(method: string, url: string, headers: OutgoingHttpHeaders, signal: AbortSignal) {
+  const send = url.startsWith("https:") ? httpsRequest : httpRequest;
+  const request: ClientRequest = send(url, { method, headers, signal, timeout: IDLE_MS });
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  request.once("response", resolve).once("error", reject);
+  request.once("timeout", () => request.destroy(new Error("the connection is idle")));
+  return { request, answer: promise };
+}
 
-export interface Sending {
+interface Upload {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly file: string;
-  /** Its length, as it was announced. */
+  /** The announced length: another one would break the connection. */
   readonly bytes: number;
-  readonly signal: AbortSignal;
-  readonly onBytes: (count: number) => void;
 }
 
-/** Gives the status and text of the answer, which may come before the file was sent, or in place of it. Rejects where there is none. */
-export async function sendFile({
-  url,
-  headers,
-  file,
-  bytes,
-  signal,
-  onBytes,
-}: Sending): Promise<{ status: number; body: string }> {
-  const request = open(url, { method: "PUT", headers: { ...headers, expect: "100-continue" }, signal });
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request.once("response", resolve).once("error", reject);
-  request.once("timeout", () => request.destroy(new Error("the connection stands still")));
+/** The answer may come before the whole file is sent. Rejects if none comes. */
+export async function sendFile(
+  { url, headers, file, bytes }: Upload,
+  signal: AbortSignal,
+  onBytes: (sent: number) => void,
+): Promise<{ status: number; body: string }> {
+  const { request, answer } = open("PUT", url, { ...headers, expect: "100-continue" }, signal);
   let isSending = false;
+  let sent = 0;
+  const counter = new Transform({
+    transform(chunk: Buffer, _, done) {
+      sent += chunk.length;
+      onBytes(sent);
+      done(null, chunk);
+    },
+    flush: (done) => done(sent === bytes ? null : new Error("the file has become shorter")),
+  });
   const send = (): void => {
     if (isSending) return;
     isSending = true;
-    // What goes wrong in the connection is told by the request itself.
-    pipeline(contentOf(file, bytes), counter(onBytes), request).catch((error: unknown) =>
-      request.destroy(asError(error)),
+    // The request itself reports a broken connection.
+    pipeline(createReadStream(file, { end: bytes - 1 }), counter, request).catch((error: Error) =>
+      request.destroy(error),
     );
   };
   const late = setTimeout(send, CONTINUE_MS);
-  request.once("continue", send);
-  request.flushHeaders();
+  request.once("continue", send).flushHeaders();
   try {
-    const answer = await promise;
+    const received = await answer;
     isSending = true;
-    return { status: answer.statusCode ?? 0, body: await text(answer) };
+    return { status: received.statusCode ?? 0, body: await text(received) };
   } finally {
     clearTimeout(late);
     request.destroy();
   }
 }
 
-/** As long as it was announced to be: a connection could not be used any more after another length. */
-async function* contentOf(file: string, bytes: number): AsyncGenerator<Buffer, void, undefined> {
-  let left = bytes;
-  if (left > 0) {
-    for await (const chunk of createReadStream(file, { end: bytes - 1 })) {
-      left -= chunk.length;
-      yield chunk;
+/**
+ * Yields the bytes of a file in the bucket as they are stored, each once. `link` is called before each request, because links
+ * expire. Throws Gone if the file was removed, and CutOff after several tries without a byte.
+ */
+export async function* download(
+  link: () => Promise<string>,
+  signal: AbortSignal,
+  onBreak: (why: string) => unknown,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let [at, end, etag] = [0, Number.POSITIVE_INFINITY, ""];
+  for (let fruitless = 1; at < end; fruitless++) {
+    try {
+      const resume = at === 0 ? {} : { range: `bytes=${at}-`, "if-match": etag };
+      const { request, answer } = open("GET", await link(), { "accept-encoding": "gzip", ...resume }, signal);
+      request.end();
+      const received = await answer;
+      const { statusCode, headers } = received;
+      if (statusCode !== (at === 0 ? 200 : 206)) received.destroy();
+      if (statusCode === 404) throw new Gone("the bucket no longer has the file");
+      if (statusCode !== (at === 0 ? 200 : 206)) throw new Error(`the bucket answered ${statusCode}`);
+      const length = headers["content-length"];
+      if (length === undefined) throw new Error("the bucket did not send the length of the file");
+      end = at + Number(length);
+      etag = headers.etag ?? "";
+      for await (const chunk of received) {
+        at += chunk.length;
+        fruitless = 0;
+        yield chunk;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof Failed || error instanceof CutOff) throw error;
+      if (fruitless >= TRIES) throw new CutOff(reasonOf(error));
+      onBreak(reasonOf(error));
+      if (fruitless > 0) await backoff(fruitless, signal);
     }
   }
-  if (left > 0) throw new Error("the file is shorter than it was");
-}
-
-const counter = (onBytes: (count: number) => void): Transform =>
-  new Transform({
-    transform(chunk: Buffer, _, done) {
-      onBytes(chunk.length);
-      done(null, chunk);
-    },
-  });
-
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
-
-/** The answer to a GET, its body as it came over the line: a stream that fails when the connection breaks. */
-export async function receive(
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
-  const request = open(url, { method: "GET", headers: { "accept-encoding": "gzip", ...headers }, signal });
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request.once("response", resolve).once("error", reject);
-  request.once("timeout", () => request.destroy(new Error("the connection stands still")));
-  request.end();
-  return promise;
 }

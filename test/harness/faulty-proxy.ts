@@ -1,37 +1,37 @@
-/** A poor line between a client and the local service, its bucket included: requests are cut, held up or answered by nobody. */
+/** A proxy between a client and the local service with its bucket. It cuts, holds and answers requests as planned. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 
-/** `cut`: after so many bytes of the body the connection breaks. */
-export type Trouble =
+/** A planned failure of one request. `cut` breaks the connection after so many bytes of the body. */
+export type Failure =
   | { readonly cut: "request" | "answer"; readonly after: number }
-  /** It is done, and nobody hears of it. */
+  /** The service handles the request, but the client gets no answer. */
   | { readonly lose: "answer" }
   | { readonly hold: "request" }
-  /** In place of the service. */
+  /** The proxy answers with this status; the service gets no request. */
   | { readonly answer: number }
-  /** The beginning of the body, ended as if it were all. */
+  /** The client gets this many bytes of the body, and then its regular end. */
   | { readonly shorten: number };
 
-export interface PoorLine {
+export interface FaultyProxy {
   readonly url: string;
-  /** What came over it, e.g. `PUT /uploads`. */
+  /** The requests so far, e.g. `PUT /uploads`. */
   readonly calls: readonly string[];
-  /** The next requests that begin so, one trouble each. */
-  trouble(call: string, ...troubles: readonly Trouble[]): void;
-  /** Until so many of these have come. */
-  came(call: string, count?: number): Promise<void>;
+  /** Plans failures for the next requests that begin with `call`, one each. */
+  fail(call: string, ...failures: readonly Failure[]): void;
+  /** Resolves after `count` more requests that begin with `call`. */
+  received(call: string, count?: number): Promise<void>;
   stop(): void;
 }
 
-export async function startPoorLine(service: string): Promise<PoorLine> {
-  /** The bucket's own address, as links name it. */
+export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
+  /** The origin of the bucket in links. */
   let bucket = "";
   let url = "";
   const calls: string[] = [];
-  const waiting: { call: string; trouble: Trouble }[] = [];
-  const heard = new EventTarget();
+  const planned: { call: string; failure: Failure }[] = [];
+  const events = new EventTarget();
 
   const server = createServer((request, response) => {
     response.on("error", () => undefined);
@@ -41,56 +41,56 @@ export async function startPoorLine(service: string): Promise<PoorLine> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "/";
     const isApi = /^\/(api|local)\//.test(path);
-    // Of a bucket's path the part after the bucket says what it is.
+    // The first part of a bucket's path is the name of the bucket.
     const call = `${request.method} ${isApi ? path : `/${path.split("/").slice(2).join("/")}`}`;
     calls.push(call);
-    heard.dispatchEvent(new Event("call"));
-    const at = waiting.findIndex((one) => call.startsWith(one.call));
-    const [{ trouble } = { trouble: undefined }] = at === -1 ? [] : waiting.splice(at, 1);
-    if (trouble === undefined) return relay(request, response, isApi);
-    if ("hold" in trouble) return;
-    if ("answer" in trouble) {
+    events.dispatchEvent(new Event("call"));
+    const at = planned.findIndex((one) => call.startsWith(one.call));
+    const [{ failure } = { failure: undefined }] = at === -1 ? [] : planned.splice(at, 1);
+    if (failure === undefined) return relay(request, response, isApi);
+    if ("hold" in failure) return;
+    if ("answer" in failure) {
       request.resume();
-      response.writeHead(trouble.answer).end();
-    } else if ("cut" in trouble && trouble.cut === "request") await swallow(request, trouble.after);
-    else await relay(request, response, isApi, trouble);
+      response.writeHead(failure.answer).end();
+    } else if ("cut" in failure && failure.cut === "request") await swallow(request, failure.after);
+    else await relay(request, response, isApi, failure);
   }
 
-  async function relay(request: IncomingMessage, response: ServerResponse, isApi: boolean, trouble?: Trouble) {
+  async function relay(request: IncomingMessage, response: ServerResponse, isApi: boolean, failure?: Failure) {
     const answer = await ask(isApi ? service : bucket, request);
-    if (trouble !== undefined && "lose" in trouble) {
+    if (failure !== undefined && "lose" in failure) {
       await buffer(answer);
       return void request.socket.destroy();
     }
     const { "transfer-encoding": _, "content-length": length, connection: __, ...headers } = answer.headers;
-    // Answers that are streamed hold no links, and are gzipped.
+    // Streamed answers are gzipped and hold no links.
     const isJson = String(headers["content-type"]).includes("json") && headers["content-encoding"] === undefined;
-    const body = isJson ? Buffer.from(overHere((await buffer(answer)).toString())) : undefined;
-    const told = body?.length ?? length;
-    const isShort = trouble !== undefined && "shorten" in trouble;
+    const body = isJson ? Buffer.from(throughProxy((await buffer(answer)).toString())) : undefined;
+    const contentLength = body?.length ?? length;
+    const isShort = failure !== undefined && "shorten" in failure;
     response.writeHead(answer.statusCode ?? 502, {
       ...headers,
-      ...(told !== undefined && !isShort && { "content-length": told }),
+      ...(contentLength !== undefined && !isShort && { "content-length": contentLength }),
     });
     if (body !== undefined) response.end(body);
-    else if (trouble === undefined) answer.pipe(response);
-    else await begin(answer, response, trouble);
+    else if (failure === undefined) answer.pipe(response);
+    else await begin(answer, response, failure);
   }
 
-  async function begin(answer: IncomingMessage, response: ServerResponse, trouble: Trouble): Promise<void> {
-    let left = "shorten" in trouble ? trouble.shorten : "after" in trouble ? trouble.after : 0;
+  async function begin(answer: IncomingMessage, response: ServerResponse, failure: Failure): Promise<void> {
+    let left = "shorten" in failure ? failure.shorten : "after" in failure ? failure.after : 0;
     for await (const chunk of answer) {
       const part = chunk.subarray(0, left);
       left -= part.length;
       await new Promise((resolve) => response.write(part, resolve));
       if (left === 0) break;
     }
-    if ("shorten" in trouble) response.end();
+    if ("shorten" in failure) response.end();
     else response.destroy();
   }
 
-  /** Links lead over this line, too. */
-  function overHere(text: string): string {
+  /** Replaces the origin of links by the proxy's. */
+  function throughProxy(text: string): string {
     return text.replace(/(http:\/\/127\.0\.0\.1:\d+)(?=[^"]*X-Amz-Signature)/g, (origin) => {
       if (origin !== url) bucket = origin;
       return url;
@@ -123,12 +123,12 @@ export async function startPoorLine(service: string): Promise<PoorLine> {
   return {
     url,
     calls,
-    trouble: (call, ...troubles) => {
-      waiting.push(...troubles.map((trouble) => ({ call, trouble })));
+    fail: (call, ...failures) => {
+      planned.push(...failures.map((failure) => ({ call, failure })));
     },
-    async came(call, wanted = 1) {
+    async received(call, wanted = 1) {
       const from = count(call);
-      while (count(call) < from + wanted) await once(heard, "call");
+      while (count(call) < from + wanted) await once(events, "call");
     },
     stop() {
       server.close();

@@ -1,4 +1,4 @@
-/** Imports and exports as jobs, on a table and a bucket that fail: what S3 and the queue would do, the test does. */
+/** Runs import and export jobs on a table and a bucket with planned faults. The test plays the parts of S3 and of the queue. */
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/job-queue.ts";
@@ -17,13 +17,13 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
 import { warmFunction } from "../harness/warm-function.ts";
 
-/** What a call of the bucket does: `before` it takes effect it fails, or after. */
+/** Whether a call of the bucket fails, before or after it takes effect. */
 export type BucketFault = "before" | "after" | undefined;
 
 export interface MemoryBucket extends Objects {
   readonly files: Map<string, Uint8Array>;
   readonly uploads: Map<string, Map<number, Uint8Array>>;
-  /** Asked for each call, counted from 1. */
+  /** Called for each call of the bucket; numbers begin at 1. */
   plan: (number: number) => BucketFault;
   calls: number;
 }
@@ -100,24 +100,24 @@ const links: Links = {
   upload: async (key) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" }),
 };
 
-export interface JobScene {
+export interface FaultyJobs {
   readonly bucket: MemoryBucket;
-  /** Messages that nobody has taken yet. */
+  /** Messages that no run has received yet. */
   readonly queue: JobMessage[];
-  /** One that fails as the table and the bucket are planned to. */
+  /** A context with the planned faults of the table. */
   faulty(): JobContext;
   sound(): JobContext;
-  /** Begins an import, and puts its file where it belongs. */
+  /** Begins an import and puts its file into the bucket. */
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
-  /** One run; where it fails, false, and its message is back in the queue. */
+  /** Runs the job once. Returns false if the run fails; its message is then back in the queue. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
-  /** Runs what the queue and the sweeper bring, until there is nothing left. */
+  /** Removes all faults, then runs the jobs of queue and sweep until none is left. */
   settle(): Promise<void>;
 }
 
 const ample = (): number => 900_000;
 
-export function jobScene(db: FaultyDynamoDb, now: { ms: number }): JobScene {
+export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs {
   const clock: Clock = { now: () => now.ms };
   const bucket = memoryBucket();
   const queue: JobMessage[] = [];

@@ -1,4 +1,4 @@
-/** A file of one endless line, uploaded to a real bucket and imported by the function itself: what it says, leaves and takes. */
+/** Imports a file of one very long line by the function itself, in its own process, and reports result, leftovers and memory. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,20 +12,20 @@ import { startQueues } from "../../infra/local/sqs.ts";
 import { startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
-/** What a function may need. */
+/** The heap of the process. */
 export const HEAP_MB = 256;
 
 export interface Outcome {
-  readonly told: ImportSummary;
-  /** Rows of the company and files of the bucket that were not there before the run, other than the import's own row. */
-  readonly left: readonly string[];
-  /** Messages that come back. */
+  readonly summary: ImportSummary;
+  /** New rows of the company and files of the bucket, but for the row of the import. */
+  readonly leftovers: readonly string[];
+  /** Messages that return to the queue. */
   readonly failed: number;
-  /** Of the whole process, resident. */
+  /** The resident set size. */
   readonly peakBytes: number;
 }
 
-const Told = z.object({ failed: z.int(), peakBytes: z.number() });
+const Run = z.object({ failed: z.int(), peakBytes: z.number() });
 
 const link = async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" });
 const links: Links = { upload: link, download: link };
@@ -33,7 +33,7 @@ const BUCKET = "files";
 const MB = 1_000_000;
 const PART_BYTES = 8 * MB;
 
-/** So many megabytes of one line below a header. */
+/** The line follows a header. */
 export async function importOneLine(megabytes: number): Promise<Outcome> {
   const [db, queues] = [await startFaultyDynamoDb(), await startQueues()];
   try {
@@ -46,19 +46,19 @@ export async function importOneLine(megabytes: number): Promise<Outcome> {
     await upload(`${queues.endpoint}/${BUCKET}/${key}`, megabytes * MB);
 
     const before = new Set((await db.keysOf(`C#${companyId}#`)).map(({ pk, sk }) => `${pk} ${sk}`));
-    const told = await inOwnProcess(key, db.directEndpoint, queues.endpoint);
+    const run = await inOwnProcess(key, db.directEndpoint, queues.endpoint);
 
     const rows = (await db.keysOf(`C#${companyId}#`)).map(({ pk, sk }) => `${pk} ${sk}`);
     const files = [...(await call(`${queues.endpoint}/${BUCKET}?list-type=2`, "GET")).matchAll(/<Key>([^<]+)</g)];
-    const left = [...rows.filter((row) => !before.has(row)), ...files.map(([, name = ""]) => name)];
-    return { ...told, told: summaryOf(await findImport(context, companyId, id)), left };
+    const leftovers = [...rows.filter((row) => !before.has(row)), ...files.map(([, name = ""]) => name)];
+    return { ...run, summary: summaryOf(await findImport(context, companyId, id)), leftovers };
   } finally {
     await queues.stop();
     await db.stop();
   }
 }
 
-async function inOwnProcess(key: string, dynamoDb: string, s3: string): Promise<z.infer<typeof Told>> {
+async function inOwnProcess(key: string, dynamoDb: string, s3: string): Promise<z.infer<typeof Run>> {
   const env = {
     ...process.env,
     AWS_REGION: "us-east-1",
@@ -75,10 +75,10 @@ async function inOwnProcess(key: string, dynamoDb: string, s3: string): Promise<
   const script = join(import.meta.dirname, "import-process.ts");
   const flags = [`--max-old-space-size=${HEAP_MB}`];
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, script, key], { env });
-  return Told.parse(JSON.parse(stdout.slice(stdout.lastIndexOf("\n") + 1)));
+  return Run.parse(JSON.parse(stdout.slice(stdout.lastIndexOf("\n") + 1)));
 }
 
-/** In parts, as S3 takes what is large. */
+/** Uploads in parts, as S3 demands for large files. */
 async function upload(url: string, bytes: number): Promise<void> {
   const uploadId = /<UploadId>([^<]+)</.exec(await call(`${url}?uploads=`, "POST"))?.[1] ?? "";
   const part = Buffer.alloc(PART_BYTES, "a");

@@ -1,0 +1,57 @@
+/** Local files of the CSV command: each appears whole or not at all. */
+import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type * as z from "zod/mini";
+import { Failed, messageOf } from "./fault.ts";
+
+/** The path behind links, and the mode of an existing file. Throws Failed for a device or pipe, which a rename would replace. */
+export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode: number | undefined }> {
+  const existing = await stat(file).catch(() => undefined);
+  if (existing === undefined) {
+    await local(stat(dirname(file)));
+    return { path: file, mode: undefined };
+  }
+  if (!existing.isFile()) throw new Failed(`${file} is not a regular file and cannot be replaced`);
+  return { path: await local(realpath(file)), mode: existing.mode };
+}
+
+/** Replaces the file once it has all bytes. Otherwise leaves nothing and throws; Failed for an error of this machine. */
+export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
+  const { path, mode } = await targetOf(file);
+  const fresh = `${path}.${process.pid}.part`;
+  try {
+    const handle = await local(open(fresh, "w", mode));
+    try {
+      for await (const chunk of bytes) await local(handle.writeFile(chunk));
+      await local(handle.sync());
+    } finally {
+      await handle.close();
+    }
+    await local(rename(fresh, path));
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+}
+
+/** A full disk or a missing folder is not a broken connection: the command does not retry. */
+const local = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw new Failed(messageOf(error));
+  });
+
+export const writeJson = (file: string, value: unknown): Promise<void> =>
+  writeWhole(file, [Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`)]);
+
+/** Undefined if there is no such file. Throws Failed if it holds something else. */
+export async function readJson<S extends z.ZodMiniType>(file: string, schema: S): Promise<z.output<S> | undefined> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw new Failed(error.message);
+  });
+  try {
+    return text === undefined ? undefined : schema.parse(JSON.parse(text));
+  } catch {
+    throw new Failed(`${file} is not a journal of this command: move it away`);
+  }
+}
