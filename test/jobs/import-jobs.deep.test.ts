@@ -156,9 +156,9 @@ describe("killed", () => {
           number - from < last ? undefined : number - from === last ? death : "before";
         await harness.run(harness.sound(), job);
         harness.bucket.plan = () => undefined;
-        if ((await told(job)).state !== "completed") await expectNothing(company);
+        if ((await summary(job)).state !== "completed") await expectNothing(company);
         await harness.settle();
-        expect(await told(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
+        expect(await summary(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
         await expectOnce(company, COUNT);
         expect((await left(company)).length, `killed at call ${last}`).toBe(pure.length);
       }
