@@ -3,7 +3,7 @@
 import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { endAccess } from "#shared/reference/change-user.ts";
+import { disableOrWithdraw } from "#shared/reference/change-user.ts";
 
 export const handler = endpoint(
   {
@@ -17,7 +17,7 @@ export const handler = endpoint(
     response: Deleted,
   },
   async ({ context, caller, path }) => {
-    await endAccess(context, identityProvider(), caller, path.id);
+    await disableOrWithdraw(context, identityProvider(), caller, path.id);
     return { id: path.id };
   },
 );

@@ -19,7 +19,7 @@ import {
 import { newAppointmentWrites } from "#shared/prospects/appointments.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
-import { newNotePlace } from "#shared/prospects/rows.ts";
+import { noteLocatorWrite } from "#shared/prospects/rows.ts";
 import type { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { type LastStatusChange, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { StoredStatus } from "#shared/reference/schema.ts";
@@ -171,7 +171,7 @@ async function demoNote(
 
 const noteRows = (note: StoredNote): Row[] => [
   { ...besideKeys.note(note.companyId, note.prospectId, note.createdAt, note.id), ...note },
-  ...putsOf([newNotePlace(note)]),
+  ...putsOf([noteLocatorWrite(note)]),
 ];
 
 /** One appointment in three is in the past, the others in the two weeks after the demo is loaded. */

@@ -64,9 +64,9 @@ export type AddressPatch = z.infer<typeof AddressPatch>;
 }));
 /* @__PURE__ */ explain([AddressPatch], () => ({ example: { address2: "Suite 200" } }));
 
-/** In order of their ids. An answer shorter than `limit` is the last one. */
+/** The list is in the order of ids. */
 export const AddressQuery = z.object({
-  /** Only ids above this one. */
+  /** Only higher ids are listed. */
   after: z._default(AfterId, 0),
   limit: z._default(PageSize, limits.pageSizeMax),
 });
@@ -90,17 +90,17 @@ export type AddressQuery = z.output<typeof AddressQuery>;
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /** Counts the changes of the address itself: a prospect takes a copy on condition that it is of this version. */
+  /** Counts the changes of the address itself. Linking a prospect requires that this version is still current. */
   version: z.int(),
-  /** Prospects that hold a copy, and some that did: the copy's id tells. */
+  /** The holders: prospects with a copy, deleted ones included. Old rows may contain former holders, whose copies have another id. */
   prospectIds: z.optional(z.set(Id)),
-  /** Counts the additions to `prospectIds`, those of known members included. */
+  /** Counts the changes of `prospectIds`. */
   links: z.int(),
-  /** A change that has not reached all its prospects yet. */
+  /** Some copies may be older than the address: a change has not reached all of them. */
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** Never stored: it stands among the addresses of its import and has no row of its own yet. */
+  /** Never stored. The address comes from a packed row and has no row of its own yet. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -130,7 +130,7 @@ const AddressPack = z.object({
   bytes: z.instanceof(Uint8Array),
 });
 
-/** Id, prospect, address1, address2, city, state, zip. */
+/** Ids of address and prospect, address1, address2, city, state, zip. */
 const Fields = z.tuple([Id, Id, z.string(), z.nullable(z.string()), z.string(), z.string(), z.string()]);
 
 export const isPack = (item: Item): boolean => item.type === "addressPack";
@@ -149,7 +149,7 @@ export function packAddresses(
   });
 }
 
-/** As rows of their own would be, and which import they came with. */
+/** The addresses of a packed row, in the shape of single rows, and their import. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(Fields), bytes).map(

@@ -44,7 +44,7 @@ export function agendaOf(item: Item): Agenda {
   return { prospectId, entries };
 }
 
-/** Some ten bytes for each. */
+/** About ten bytes for each entry. */
 function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   const into = new ByteWriter();
   for (const { id, startMs, isScheduled } of entries) {
@@ -57,7 +57,7 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
-/** `undefined`: it has moved since the prospect's row was read. */
+/** `undefined` if the agenda row has moved since the prospect's row was read. */
 export async function readAgenda(table: Table, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
@@ -65,7 +65,7 @@ export async function readAgenda(table: Table, prospect: Owner): Promise<readonl
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
-/** With the appointment as it is after a change, or without it where it is deleted. */
+/** The entries after a change of one appointment. `after` is undefined if the appointment is deleted. */
 export function agendaAfter(
   entries: readonly AgendaEntry[],
   id: number,
@@ -76,7 +76,7 @@ export function agendaAfter(
   return [...others, { id, startMs: Date.parse(after.startAt), isScheduled: after.status === "scheduled" }];
 }
 
-/** Not before what the agenda was said to end with. Undefined where it is empty: then there is no agenda. */
+/** The time in the agenda's key: the latest start, and never earlier than `before`. Undefined for an empty agenda, which has no row. */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
   const last = entries.reduce((latest, { startMs }) => Math.max(latest, startMs), Number.NEGATIVE_INFINITY);
@@ -84,7 +84,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
   return before !== undefined && before > until ? before : until;
 }
 
-/** Goes with the write of the prospect's row that makes `next` of `current`. */
+/** Belongs into the transaction that replaces the prospect's row `current` by `next`. */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
@@ -94,35 +94,35 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
 }
 
-/** A deleted prospect has none. */
+/** A deleted prospect has no agenda. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
   return until === undefined ? [] : [{ remove: besideKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
 
-/** Nothing but where the prospect has appointments and gets another assignee. */
+/** Moves the agenda to the partition of a new assignee. No writes if the assignee stays or there are no appointments. */
 export async function agendaMoves(table: Table, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // The row's own condition fails: somebody else has written it meanwhile.
+  // A concurrent write moved the agenda: the condition on the prospect's row fails.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Enough for the appointments that pass before another one is written. */
-const KEPT = 3;
-/** Together: a page pays for what the rows hold, and an appointment may have 10 000 characters of notes. */
-const KEPT_BYTES = 2_000;
+/** Copies in the row. Some may pass before the next write of an appointment renews them. */
+const COPIES = 3;
+/** All copies together. Each read of the row pays for them, and an appointment may have 10 000 characters of notes. */
+const COPIES_BYTES = 2_000;
 
 export type UpcomingFields = Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
 
 export const nothingUpcoming: UpcomingFields = { upcoming: [], moreUpcomingUntil: null };
 
-/** One that is made has no `before`, one that is deleted no `after`. */
+/** A created appointment has no `before`, a deleted one no `after`. */
 export interface AppointmentChange {
   readonly before: StoredAppointment | undefined;
   readonly after: StoredAppointment | undefined;
 }
 
-/** What the row keeps of all the prospect's appointments: the soonest that fit, without a gap. */
+/** The copies for a row, from all appointments of the prospect: the soonest that fit. */
 export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
   return fitting(
     appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
@@ -131,8 +131,8 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 }
 
 /**
- * What the row keeps after a change, told by the row and the change alone: what is not kept comes after the last that is. Where
- * that leaves nothing although there may be more, the agenda, as it is after the change, says which are the soonest.
+ * The copies after a change. Usually the row and the change determine them, because every other appointment starts after the last copy.
+ * If no copy is left but there may be more appointments, reads the soonest in `agenda`, which must include the change.
  */
 export async function upcomingAfter(
   table: Table,
@@ -144,7 +144,7 @@ export async function upcomingAfter(
   const fields = changedFields(prospect, change, nowMs);
   if (fields.upcoming.length > 0 || fields.moreUpcomingUntil === null) return fields;
   const ahead = entriesAhead(agenda, nowMs);
-  const soonest = await readSome(table, prospect, ahead.slice(0, KEPT), change.after);
+  const soonest = await readSome(table, prospect, ahead.slice(0, COPIES), change.after);
   const last = ahead.length > soonest.length ? ahead.at(-1) : undefined;
   return fitting(soonest, last === undefined ? null : iso(last.startMs));
 }
@@ -152,7 +152,7 @@ export async function upcomingAfter(
 const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
   agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
 
-/** The appointments of these entries; `changed` is not written yet. */
+/** Reads the appointments of these entries. Takes `changed` from memory: it is not written yet. */
 async function readSome(
   table: Table,
   { companyId, id: prospectId }: StoredProspect,
@@ -180,14 +180,14 @@ function changedFields(
     : fitting([...left, after], more);
 }
 
-/** `more`: what else there is, all of it later than these. */
+/** `more` is the latest start of other appointments; all of them start after the given ones. */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);
   const upcoming: StoredAppointment[] = [];
   let bytes = 0;
-  for (const appointment of all.slice(0, KEPT)) {
+  for (const appointment of all.slice(0, COPIES)) {
     bytes += Buffer.byteLength(JSON.stringify(appointment));
-    if (bytes > KEPT_BYTES) break;
+    if (bytes > COPIES_BYTES) break;
     upcoming.push(appointment);
   }
   const last = all.at(-1);
@@ -195,24 +195,24 @@ function fitting(appointments: readonly StoredAppointment[], more: string | null
   return { upcoming, moreUpcomingUntil: isCut ? latest(more, last.startAt) : more };
 }
 
-/** Timestamps of one form are in order as texts are. */
+/** Timestamps of one form compare as texts. */
 const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
 
-/** The soonest that is still to come. Asks the table only where the row keeps none that is and there may be more. */
-export async function upcomingOf(
+/** The next appointment. Reads the table only if every copy has passed and there may be more appointments. */
+export async function nextAppointment(
   table: Table,
   prospect: StoredProspect,
   nowMs: number,
 ): Promise<StoredAppointment | undefined> {
   const { upcoming, moreUpcomingUntil } = prospect;
-  const kept = upcoming.find((appointment) => isUpcoming(appointment, nowMs));
-  if (kept !== undefined || moreUpcomingUntil === null || Date.parse(moreUpcomingUntil) < nowMs) return kept;
+  const copy = upcoming.find((appointment) => isUpcoming(appointment, nowMs));
+  if (copy !== undefined || moreUpcomingUntil === null || Date.parse(moreUpcomingUntil) < nowMs) return copy;
   const agenda = await readAgenda(table, prospect);
   const [next] = entriesAhead(agenda ?? [], nowMs);
   const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
   if (agenda !== undefined && next === undefined) return undefined;
-  // Somebody is writing appointments of this very prospect, or has given it to somebody else.
+  // A concurrent write changed an appointment or the assignee of this prospect.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }
@@ -227,8 +227,8 @@ async function readAppointments(table: Table, { companyId, id }: StoredProspect)
 const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: number): boolean =>
   deletedAt === undefined && status === "scheduled" && Date.parse(startAt) >= nowMs;
 
-/** Goes with every write of an appointment. The row's condition keeps two such writes from overlooking each other. */
-export function keepAppointments(
+/** Belongs into the transaction of every write of an appointment. Concurrent writes fail the condition on the prospect's row. */
+export function prospectAppointmentWrites(
   current: StoredProspect,
   upcoming: UpcomingFields,
   agenda: readonly AgendaEntry[],

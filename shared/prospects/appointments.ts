@@ -1,4 +1,4 @@
-/** Makes, reads, changes and deletes appointments. Who sees the prospect reads and writes its appointments. */
+/** Creates, reads, changes and deletes appointments. A user who sees the prospect may read and write its appointments. */
 
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -13,20 +13,20 @@ import { limits } from "#shared/limits.ts";
 import {
   type AppointmentChange,
   agendaAfter,
-  keepAppointments,
+  prospectAppointmentWrites,
   readAgenda,
   upcomingAfter,
 } from "#shared/prospects/agenda.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
-import { findAttached, findPlace, newPlaceWrite } from "#shared/prospects/rows.ts";
+import { findAttached, findLocator, locatorWrite } from "#shared/prospects/rows.ts";
 import type { Appointment, AppointmentPatch, NewAppointment } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
-/** Without an assignee given: the prospect's, or else the caller. An explicit null leaves it with nobody. */
+/** The default assignee is that of the prospect, or else the caller. An explicit null leaves the appointment unassigned. */
 export async function createAppointment(
   context: ApiContext,
   caller: Caller,
@@ -54,17 +54,17 @@ export async function createAppointment(
       version: 1,
     };
     const made = presentAppointment(appointment, dictionary);
-    const kept = await keptAfter(context, prospect, { before: undefined, after: appointment }, nowMs);
-    await context.commit([...kept, ...newAppointmentWrites(appointment)], made);
+    const writes = await prospectWrites(context, prospect, { before: undefined, after: appointment }, nowMs);
+    await context.commit([...writes, ...newAppointmentWrites(appointment)], made);
     return made;
   });
 }
 
-/** The appointment with its prospect, its entry in the calendar, and the place where its id alone finds it. */
+/** The three rows of an appointment: beside its prospect, in the calendar, and the locator by id. */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
-  newPlaceWrite(besideKeys.appointmentPlace(appointment.companyId, appointment.id), appointment.prospectId),
+  locatorWrite(besideKeys.appointmentPlace(appointment.companyId, appointment.id), appointment.prospectId),
 ];
 
 export async function getAppointment(context: ApiContext, caller: Caller, id: number): Promise<Appointment> {
@@ -75,7 +75,7 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
-/** Only sent fields change; a patch that changes nothing writes nothing and bumps nothing. */
+/** Only sent fields change. A patch that changes nothing writes nothing. */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,
@@ -91,7 +91,7 @@ export async function updateAppointment(
     const nowMs = context.clock.now();
     const next = { ...same, updatedAt: iso(nowMs), version: current.version + 1 };
     await context.table.transact([
-      ...(await keptAfter(context, prospect, { before: current, after: next }, nowMs)),
+      ...(await prospectWrites(context, prospect, { before: current, after: next }, nowMs)),
       { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
       { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
       ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
@@ -100,7 +100,7 @@ export async function updateAppointment(
   });
 }
 
-/** Hides the appointment from every read and tells receivers that it is cancelled. */
+/** Hides the appointment from every read. The event `appointment.cancelled` comes from the moved row. */
 export function deleteAppointment(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { appointment: current, prospect } = await findAppointment(context, caller, id);
@@ -109,7 +109,7 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
     const version = current.version + 1;
     const gone: StoredAppointment = { ...current, status: "cancelled", updatedAt: now, deletedAt: now, version };
     await context.table.transact([
-      ...(await keptAfter(context, prospect, { before: current, after: undefined }, nowMs)),
+      ...(await prospectWrites(context, prospect, { before: current, after: undefined }, nowMs)),
       { remove: keyOf(current), when: equals("version", current.version) },
       { put: { ...besideKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone }, when: absent },
       { remove: entryOf(current) },
@@ -118,8 +118,8 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
   });
 }
 
-/** What goes into the prospect's row and its agenda with a change of one of its appointments. */
-async function keptAfter(
+/** The writes of the prospect's row and of its agenda that belong to a change of an appointment. */
+async function prospectWrites(
   { table }: ApiContext,
   prospect: StoredProspect,
   change: AppointmentChange,
@@ -127,13 +127,13 @@ async function keptAfter(
 ): Promise<Write[]> {
   const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // It is read after the prospect, and moves with it.
+  // The agenda moved after the prospect was read: try again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
   }
   const agenda = agendaAfter(entries, (before ?? after)?.id ?? 0, after);
-  return keepAppointments(prospect, await upcomingAfter(table, prospect, change, agenda, nowMs), agenda);
+  return prospectAppointmentWrites(prospect, await upcomingAfter(table, prospect, change, agenda, nowMs), agenda);
 }
 
 interface Found {
@@ -143,7 +143,7 @@ interface Found {
 
 async function findAppointment(context: ApiContext, caller: Caller, id: number): Promise<Found> {
   const { companyId } = caller;
-  const prospectId = await findPlace(context.table, besideKeys.appointmentPlace(companyId, id));
+  const prospectId = await findLocator(context.table, besideKeys.appointmentPlace(companyId, id));
   if (prospectId === undefined) throw notFound("appointment");
   const found = await findAttached(context, caller, prospectId, besideKeys.appointment(companyId, prospectId, id));
   if (found === undefined) throw notFound("appointment");
@@ -168,7 +168,7 @@ function requirePossible(
   requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
 }
 
-/** `field` is the one that the caller can mend. */
+/** `field` is the field that the caller sent. */
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
   if (endAt === null || startAt <= endAt) return;
   const message = "the end must not come before the start";
@@ -184,7 +184,7 @@ type PlainFields = Pick<
   "title" | "startAt" | "endAt" | "allDay" | "status" | "location" | "notes" | "assignedToUserId"
 >;
 
-/** The plain fields as sent; those not sent as they are in `otherwise`. */
+/** The sent fields; `otherwise` has the values of the others. */
 function givenFields(patch: AppointmentPatch, otherwise: PlainFields): PlainFields {
   const { title = otherwise.title, startAt = otherwise.startAt, endAt = otherwise.endAt } = patch;
   const { allDay = otherwise.allDay, status = otherwise.status, location = otherwise.location } = patch;

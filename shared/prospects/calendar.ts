@@ -1,4 +1,4 @@
-/** Reads the appointments of a company in a range of time, as far as the caller sees their prospects. */
+/** Reads the appointments of a company in a range of time whose prospects the caller may see. */
 
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -39,7 +39,7 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
 }));
 
 const MS_PER_DAY = 86_400_000;
-/** An appointment's times have years of four digits. */
+/** The times of appointments have four-digit years. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
@@ -49,12 +49,12 @@ interface Range {
   readonly to: number;
 }
 
-/** Appointments that are read and shown together: a calendar of any size takes no more memory than so many. */
-const TOGETHER = 100;
+/** Appointments read and sent at once. This bounds the memory for a calendar of any size. */
+const BATCH = 100;
 
 /**
- * Soonest first, as they are read. Both bounds hold for `startAt` and are inclusive. Who sees the whole company reads its months, who
- * sees only own prospects the agendas of these.
+ * Soonest first, streamed. Both bounds apply to `startAt` and are inclusive. For a user who sees the whole company, reads the calendar
+ * month by month. For a restricted user, reads the agendas of the user's prospects.
  */
 export async function listAppointments(
   context: ApiContext,
@@ -87,7 +87,7 @@ interface PlacedEntry extends AgendaEntry {
   readonly prospectId: number;
 }
 
-/** Numbers alone: the appointments themselves are read when their turn comes. */
+/** Reads ids and times only. `ofAgendas` reads the appointments in batches. */
 async function readAgendas(
   { table }: ApiContext,
   companyId: number,
@@ -113,12 +113,12 @@ async function* ofAgendas(
 ): AsyncGenerator<StoredAppointment> {
   const isWithin = ({ startAt }: StoredAppointment): boolean => startAt >= iso(from) && startAt <= iso(to);
 
-  for (let at = 0; at < entries.length; at += TOGETHER) {
-    const some = entries.slice(at, at + TOGETHER);
+  for (let at = 0; at < entries.length; at += BATCH) {
+    const some = entries.slice(at, at + BATCH);
     const items = await table.batchGet(
       some.map(({ id, prospectId }) => besideKeys.appointment(companyId, prospectId, id)),
     );
-    // One may have been moved since the agenda was read.
+    // An appointment may have moved after the agenda was read.
     yield* items
       .map((item) => StoredAppointment.parse(item))
       .filter(isWithin)
@@ -126,19 +126,19 @@ async function* ofAgendas(
   }
 }
 
-/** Prospects that are deleted have their appointments in the calendar still: they are left out here. */
+/** The calendar still has the appointments of deleted prospects: skips them. */
 async function* ofCompany(context: ApiContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
-  for await (const some of together(readCalendar(context, caller.companyId, range))) {
+  for await (const some of batches(readCalendar(context, caller.companyId, range))) {
     const visible = await visibleProspects(context, caller, some);
     yield* some.filter(({ prospectId }) => visible.has(prospectId));
   }
 }
 
-async function* together<T>(entries: AsyncIterable<T>): AsyncGenerator<T[]> {
+async function* batches<T>(entries: AsyncIterable<T>): AsyncGenerator<T[]> {
   let some: T[] = [];
   for await (const entry of entries) {
     some.push(entry);
-    if (some.length < TOGETHER) continue;
+    if (some.length < BATCH) continue;
     yield some;
     some = [];
   }
@@ -157,7 +157,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/** In order: one Query per month, at most 13 of them, one after the other. */
+/** In order of time, by at most 13 sequential Queries: one for each month. */
 async function* readCalendar(
   { table }: ApiContext,
   companyId: number,
@@ -171,7 +171,7 @@ async function* readCalendar(
   }
 }
 
-/** `YYYY-MM` of each month that the range touches. */
+/** `YYYY-MM` of each month that overlaps the range. */
 function monthsOf({ from, to }: Range): string[] {
   const [first, last] = [monthNumber(from), monthNumber(to)];
   return Array.from({ length: last - first + 1 }, (_, i) => {

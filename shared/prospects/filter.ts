@@ -14,23 +14,23 @@ import { fullName } from "#shared/reference/users.ts";
 import { IsoTime, instantOf, isDay, text } from "#shared/schema.ts";
 
 /**
- * One value and the comma behind it. In quotes, a doubled quote is one quote, as in CSV. Quotes that do not hold all of what
- * stands between two commas are letters like any other.
+ * One value with its comma. A value in double quotes may contain commas; a doubled quote inside is one quote, as in CSV. Quotes that do
+ * not enclose the whole value are ordinary characters.
  */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
-/** As they were written, empty ones included. */
+/** The values of a comma-separated list, unchanged, including empty ones. */
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
-/** The words compare as text without case: nothing in them is a wildcard. No word at all finds everything. */
+/** The words of a full-text search: a prospect matches if each word occurs in its texts or in one of its notes. There are no wildcards. */
 export const Search = z.pipe(
   text(limits.search),
   z.transform((query): SearchWord[] =>
     query
       .split(/\s+/)
       .filter((word) => word !== "")
-      // Where a word holds no letter, its digits are also looked for among a phone's.
+      // A word without letters also matches the digits of a phone number.
       .map((word) => ({ text: caseless(word), digits: /\p{L}/u.test(word) ? "" : digitsOf(word) })),
   ),
 );
@@ -40,7 +40,7 @@ const MS_PER_DAY = 86_400_000;
 
 const Parameter = z.string().check(z.maxLength(limits.queryParameter));
 
-/** Names between commas, as they compare; empty ones are dropped. No name at all is no filter. */
+/** Comma-separated names, folded for comparison, without empty ones. An empty list does not filter. */
 const Names = z.pipe(
   Parameter,
   z.transform((value) =>
@@ -50,7 +50,7 @@ const Names = z.pipe(
   ),
 );
 
-/** Ids between commas, and `unassigned`. A number that is no id names nobody. */
+/** Comma-separated user ids or `unassigned`. A number that is not the id of a user matches nothing. */
 export const Assignees = z.pipe(
   z.pipe(
     Parameter,
@@ -68,11 +68,11 @@ export const Assignees = z.pipe(
   ),
 );
 
-/** An instant or a UTC day, in milliseconds since the epoch: `edge` says which end of the day is meant. */
+/** An instant or a UTC day, in milliseconds since the epoch. A day is its first or last millisecond, depending on `edge`. */
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
     z.pipe(
-      // A blank before an offset is a plus sign that was not percent-encoded.
+      // A space before an offset is a plus sign that was not percent-encoded.
       z.pipe(
         Parameter,
         z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
@@ -86,7 +86,7 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const Lat = z.number().check(z.minimum(-90), z.maximum(90));
 const Lng = z.number().check(z.minimum(-180), z.maximum(180));
 
-/** `minLng,minLat,maxLng,maxLat`; a box whose west lies east of its east crosses the antimeridian. */
+/** `minLng,minLat,maxLng,maxLat`. A box with minLng > maxLng crosses the antimeridian. */
 export const Bbox = z.pipe(
   z.pipe(
     Parameter,
@@ -98,11 +98,11 @@ export const Bbox = z.pipe(
 );
 export type Bbox = z.output<typeof Bbox>;
 
-/** Looked at for admins and owners alone: from others it is ignored, whatever it holds. */
+/** Evaluated only for admins and owners. Ignored from other users, even if it is malformed. */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
-/** Filter parameters of the list; exports and pins take them too. */
+/** The filter parameters of lists, exports and map pins. */
 export const filterParameters = {
   bbox: z.optional(Bbox),
   dateFrom: z.optional(dateBound("start")),
@@ -120,7 +120,7 @@ export type ProspectFilter = z.output<typeof ProspectFilter>;
 const COMMA_LIST =
   'Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.';
 
-/** The filters mean the same in a query and in the body of an export. */
+/** Descriptions for the query of a list and for the body of an export job. */
 export const filterTexts = () => ({
   bbox: {
     description:
@@ -156,8 +156,8 @@ export const filterTexts = () => ({
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
 /**
- * What the request wants and the caller may see, as one list of conditions. Names that the dictionary does not know match
- * nothing. The filters by representative are for admins and owners; from others they are ignored.
+ * Combines the filters of a request with what the caller may see. A name that the dictionary does not contain matches nothing. The filters
+ * by representative apply only for admins and owners.
  */
 export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Criteria {
   const { bbox, dateFrom, dateTo, status, tagId, city, search } = filter;
@@ -176,7 +176,7 @@ export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: D
   };
 }
 
-/** Said before anything is read. */
+/** Known before the first read: a search reads more of the index. */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
@@ -189,7 +189,7 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
-/** Ids of the entries with one of these names; `undefined` when no name is given. */
+/** Ids of the entries with one of these names; `undefined` if there are no names. */
 function namedIds<T extends { id: number }>(
   names: readonly string[] | undefined,
   entries: Iterable<T>,

@@ -1,4 +1,4 @@
-/** What the company index keeps of a prospect and of a note. */
+/** What the company index stores of a prospect and of a note. */
 
 import { caseless, folded } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
@@ -7,7 +7,7 @@ import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** The whole address, and what it does not contain: a word that is found in a part would be found twice. */
+/** The formatted address, and each part that it does not contain. */
 function addressTexts(address: Address): string[] {
   const whole = caseless(orEmpty(address.formattedAddress));
   const parts = addressParts.map((part) => caseless(orEmpty(address[part])));
@@ -17,7 +17,7 @@ function addressTexts(address: Address): string[] {
 export function indexRow(prospect: StoredProspect): IndexRow {
   const { id, version, createdAt, statusId, assignedToUserId, tagIds, lat, lng, name, address } = prospect;
   const phones = [prospect.phoneNumber, prospect.secondaryPhoneNumber].map(orEmpty);
-  const places = address === null ? [] : addressTexts(address);
+  const addressLines = address === null ? [] : addressTexts(address);
   return {
     id,
     version,
@@ -28,7 +28,7 @@ export function indexRow(prospect: StoredProspect): IndexRow {
     city: address === null ? null : folded(address.city),
     lat,
     lng,
-    text: lines([...[orEmpty(name), ...phones, orEmpty(prospect.emailAddress)].map(caseless), ...places]),
+    text: lines([...[orEmpty(name), ...phones, orEmpty(prospect.emailAddress)].map(caseless), ...addressLines]),
     phoneDigits: lines(phones.map(digitsOf)),
   };
 }
@@ -43,7 +43,7 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
   text: caseless(body),
 });
 
-/** No word of a search holds a line break, so none is found across two texts. */
+/** Search words contain no line break, so none matches across two texts. */
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
 const orEmpty = (value: string | null): string => value ?? "";

@@ -1,4 +1,4 @@
-/** Reads and writes the notes of a prospect. Who sees the prospect reads and writes its notes. */
+/** Reads and writes the notes of a prospect. A user who sees the prospect may read and write its notes. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -9,12 +9,12 @@ import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { presentNote } from "#shared/prospects/present.ts";
 import { isPublished, readVisibleProspect, requireVisible } from "#shared/prospects/read.ts";
-import { findAttached, findNotePlaces, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
+import { findAttached, findNoteLocators, insertNote, removeNote, replaceNote } from "#shared/prospects/rows.ts";
 import type { NewNote, Note, NotePatch } from "#shared/prospects/schema.ts";
 import { StoredNote } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** All notes of the prospect, newest first: read page by page, since 5 000 of them take more than an answer in one piece may. */
+/** All notes of the prospect, newest first. Reads them page by page: 5 000 notes exceed the limit of a buffered answer. */
 export async function* listNotes(context: ApiContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),
@@ -59,7 +59,7 @@ export async function createNote(
 
 const Imported = z.object({ importId: z.string() });
 
-/** Which import the prospect came with, where the check of it failed. */
+/** The import of the prospect, from the row that failed the visibility check. */
 function importOf(error: unknown): string | undefined {
   if (!(error instanceof ConditionFailed)) return undefined;
   return Imported.safeParse(error.failed.find(({ index }) => index === 0)?.item).data?.importId;
@@ -73,7 +73,7 @@ export async function getNote(context: ApiContext, caller: Caller, id: number): 
   return presentNote(note, dictionary);
 }
 
-/** A patch that changes nothing writes nothing and bumps nothing. */
+/** A patch that changes nothing writes nothing. */
 export async function updateNote(context: ApiContext, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
   const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
@@ -86,7 +86,7 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
   });
 }
 
-/** Removes the note for good: nothing refers to it. */
+/** Deletes the row: no other record refers to a note. */
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, importId } = await findNote(context, caller, id);
@@ -96,21 +96,21 @@ export function deleteNote(context: ApiContext, caller: Caller, id: number): Pro
 
 interface FoundNote {
   readonly note: StoredNote;
-  /** Which import its prospect came with. */
+  /** The import that created the prospect. */
   readonly importId: string | undefined;
 }
 
 async function findNote(context: ApiContext, caller: Caller, id: number): Promise<FoundNote> {
   const { companyId } = caller;
-  const spot = (await findNotePlaces(context.table, companyId, [id])).get(id);
-  if (spot === undefined) throw notFound("note");
-  const { prospectId, createdAt } = spot;
+  const locator = (await findNoteLocators(context.table, companyId, [id])).get(id);
+  if (locator === undefined) throw notFound("note");
+  const { prospectId, createdAt } = locator;
   const found = await findAttached(context, caller, prospectId, besideKeys.note(companyId, prospectId, createdAt, id));
   if (found === undefined) throw notFound("note");
   return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
 }
 
-/** The check of the prospect is the first write of each transaction here, the count of its notes the second of a new one. */
+/** The first write of each transaction in this file checks the prospect. The second write of an insert counts the notes. */
 const isInvisible = (error: unknown): boolean => failsAt(error, 0);
 const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
 const failsAt = (error: unknown, at: number): boolean =>

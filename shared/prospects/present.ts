@@ -1,4 +1,4 @@
-/** Stored rows -> what the interface shows, with names from the company's dictionary. */
+/** Turns stored rows into what the interface shows, with names from the company's dictionary. */
 
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
@@ -14,17 +14,17 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import type { StatusSummary, StoredStatus } from "#shared/reference/schema.ts";
 import { userSummary } from "#shared/reference/users.ts";
 
-/** A prospect with what its detail shows. */
+/** The rows of a prospect's detail. */
 export interface ProspectRows {
   readonly prospect: StoredProspect;
-  /** The newest, newest first. */
+  /** The newest notes, newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
-  /** But for the last change, which is in the prospect's row. In no order. */
+  /** All status changes in any order, except the last one: the prospect's row holds it. */
   readonly history: readonly StoredStatusChange[];
 }
 
-/** As lists show it; `upcoming` is what `upcomingOf` found. */
+/** A prospect as lists show it. `upcoming` is the result of `nextAppointment`. */
 export function presentProspect(
   prospect: StoredProspect,
   upcoming: StoredAppointment | undefined,
@@ -65,7 +65,7 @@ function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dict
   };
 }
 
-/** Checked when it was written; here only its kind. */
+/** The write validated the content, so this checks only the type. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {
@@ -98,7 +98,7 @@ interface Dated {
   readonly createdAt: string;
 }
 
-/** Newest first; of the same instant, the higher id first. */
+/** Newest first. At the same instant, the higher id comes first. */
 export const newestFirst = (a: Dated, b: Dated): number =>
   a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id;
 

@@ -23,7 +23,7 @@ export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProsp
 export const isVisible = (caller: Caller, prospect: Pick<StoredProspect, "deletedAt" | "assignedToUserId">): boolean =>
   prospect.deletedAt === undefined && isInScope(caller, prospect);
 
-/** Holds for a prospect's row as long as `isVisible` does. */
+/** `isVisible` as a condition on the prospect's row. */
 export function visibleCondition(caller: Caller): Condition {
   const assignee = visibleAssignee(caller);
   const own = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
@@ -31,9 +31,10 @@ export function visibleCondition(caller: Caller): Condition {
 }
 
 /**
- * The transaction goes through only while the caller sees the prospect. An update that takes away what is not there
- * changes nothing, leaves no stream record and costs what a ConditionCheck costs; dynoxide 1.2.1 refuses a ConditionCheck
- * that compares with a value. `importId` names the import that it came with, once that is known to be completed.
+ * Makes a transaction fail unless the caller sees the prospect. `importId` is the import of the prospect, if it is known to be completed.
+ *
+ * This is an update that removes a missing attribute: it changes nothing, emits no stream record and costs as much as a ConditionCheck.
+ * dynoxide 1.2.1 refuses a ConditionCheck that compares with a value.
  */
 export const requireVisible = (caller: Caller, prospectId: number, importId?: string | undefined): Write => ({
   update: keys.prospect(caller.companyId, prospectId),
@@ -41,13 +42,16 @@ export const requireVisible = (caller: Caller, prospectId: number, importId?: st
   when: all(visibleCondition(caller), importId === undefined ? missing("importId") : equals("importId", importId)),
 });
 
-/** A completed import stays so: what is known of one is known for good. */
+/** Imports that are known to be completed. A completed import stays completed. */
 const known = new WeakMap<Table, Set<string>>();
 const REMEMBERED = 10_000;
 
 const State = z.object({ state: z.string() });
 
-/** One look at the table for each import that this function has not heard of. Rows of no import, and of the demo, are always seen. */
+/**
+ * Whether rows with this import id are visible: those of a numbered import only once it is completed. Reads the table once for each
+ * completed import. A missing import row counts as completed.
+ */
 export async function isPublished(table: Table, companyId: number, importId: string | undefined): Promise<boolean> {
   if (importId === undefined || !/^\d+$/.test(importId)) return true;
   const completed = known.get(table) ?? new Set<string>();
@@ -61,7 +65,7 @@ export async function isPublished(table: Table, companyId: number, importId: str
   return true;
 }
 
-/** The prospect's row alone. Throws not_found for what the caller may not see. */
+/** The row of a prospect. Throws not_found if the caller may not see it. */
 export async function readVisibleProspect({ table }: ApiContext, caller: Caller, id: number): Promise<StoredProspect> {
   const item = await table.get(keys.prospect(caller.companyId, id));
   const prospect = item === undefined ? undefined : StoredProspect.parse(item);
@@ -70,7 +74,7 @@ export async function readVisibleProspect({ table }: ApiContext, caller: Caller,
   return prospect;
 }
 
-/** One round: the row, its newest notes, and its appointments and past statuses. Throws not_found for what the caller may not see. */
+/** A prospect with notes, appointments and status history, in one round. Throws not_found if the caller may not see it. */
 export async function readProspect(context: ApiContext, caller: Caller, id: number): Promise<ProspectDetail> {
   const { companyId } = caller;
   const newest = { ...besideKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };

@@ -20,7 +20,7 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
   ...prospectDelta(prospect.companyId, indexEntry(prospect)),
 ];
 
-/** `next` has the next version. Fails its condition when somebody wrote the row since `current` was read. */
+/** `next` must carry the next version. Fails its condition if the row has changed since `current` was read. */
 export const replaceProspect = (current: StoredProspect, next: StoredProspect): Write[] => [
   {
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
@@ -29,7 +29,7 @@ export const replaceProspect = (current: StoredProspect, next: StoredProspect): 
   ...prospectDelta(next.companyId, indexEntry(next)),
 ];
 
-/** The first one fails its condition where the prospect has as many notes as it may have. */
+/** The first write fails its condition if the prospect has the maximum number of notes. */
 export const insertNote = (note: StoredNote): Write[] => [
   {
     update: besideKeys.noteCount(note.companyId, note.prospectId),
@@ -38,7 +38,7 @@ export const insertNote = (note: StoredNote): Write[] => [
   },
   { put: { ...keyOfNote(note), ...note }, when: absent },
   ...noteDelta(note.companyId, indexNote(note)),
-  newNotePlace(note),
+  noteLocatorWrite(note),
 ];
 
 export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
@@ -46,7 +46,7 @@ export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
   ...noteDelta(next.companyId, indexNote(next)),
 ];
 
-/** A note that came with an import was not counted. */
+/** An imported note is not in the count of notes. */
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
@@ -59,75 +59,78 @@ export const removeNote = (note: StoredNote): Write[] => [
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
   besideKeys.note(companyId, prospectId, createdAt, id);
 
-const Place = z.object({ type: z.literal("place"), prospectId: Id });
+/**
+ * A locator maps the id of a note or appointment to the key of its row. The stored type is `place`.
+ */
+const Locator = z.object({ type: z.literal("place"), prospectId: Id });
 
-/** Written with the row that it leads to, and removed with it. */
-export const newPlaceWrite = (place: Key, prospectId: number): Write => ({
-  put: { ...place, type: "place", prospectId },
+/** Written and removed in the same transactions as the row that it locates. */
+export const locatorWrite = (key: Key, prospectId: number): Write => ({
+  put: { ...key, type: "place", prospectId },
   when: absent,
 });
 
-/** Id of the prospect that it hangs on; `undefined` when there is no such thing. */
-export async function findPlace(table: Table, place: Key): Promise<number | undefined> {
-  const found = await table.get(place);
-  return found === undefined ? undefined : Place.parse(found).prospectId;
+/** The id of the prospect; `undefined` if there is no such note or appointment. */
+export async function findLocator(table: Table, key: Key): Promise<number | undefined> {
+  const found = await table.get(key);
+  return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
 
-/** What leads to a note's row: notes stand in the order of their making. */
-export interface NoteSpot {
+/** The parts of a note's key. The notes of a prospect are in the order of their creation. */
+export interface NoteLocator {
   readonly prospectId: number;
   readonly createdAt: string;
 }
 
-const NotePlace = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
+const StoredNoteLocator = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
 
-export const newNotePlace = ({ companyId, id, prospectId, createdAt }: StoredNote): Write => ({
+export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: StoredNote): Write => ({
   put: { ...besideKeys.notePlace(companyId, id), type: "place", id, prospectId, createdAt },
   when: absent,
 });
 
-/** Note and prospect. */
-const PackedPlace = z.tuple([Id, Id]);
-const NotePlaces = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
+/** Ids of note and prospect. */
+const PackedLocator = z.tuple([Id, Id]);
+const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
-/** The places of an import's notes: one row for each block of ids, since a place of its own would cost a note as much again. */
-export const packPlaces = (
+/** Locators of an import's notes: one row for each block of ids, because a single locator costs as much to write as its note. */
+export const packNoteLocators = (
   companyId: number,
   createdAt: string,
   notes: readonly { id: number; prospectId: number }[],
 ): (Key & Item)[] =>
   [...Map.groupBy(notes, ({ id }) => blockOf(id))].map(([block, own]) => {
-    const bytes = packed(own.map(({ id, prospectId }): z.infer<typeof PackedPlace> => [id, prospectId]));
+    const bytes = packed(own.map(({ id, prospectId }): z.infer<typeof PackedLocator> => [id, prospectId]));
     return { ...besideKeys.notePlaces(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
-/** By id: places of their own, and those among an import's. What is removed has none, or one that leads to nothing. */
-export async function findNotePlaces(
+/** Locators by note id, from single and packed rows. The locator of a removed note is missing, or its row is. */
+export async function findNoteLocators(
   table: Table,
   companyId: number,
   ids: readonly number[],
-): Promise<Map<number, NoteSpot>> {
+): Promise<Map<number, NoteLocator>> {
   const blocks = [...new Set(ids.map(blockOf))];
   const items = await table.batchGet([
     ...[...new Set(ids)].map((id) => besideKeys.notePlace(companyId, id)),
     ...blocks.map((block) => besideKeys.notePlaces(companyId, block)),
   ]);
   const wanted = new Set(ids);
-  const spots = new Map<number, NoteSpot>();
+  const locators = new Map<number, NoteLocator>();
   for (const item of items.filter(({ type }) => type === "notePlaces")) {
-    const { createdAt, bytes } = NotePlaces.parse(item);
-    for (const [id, prospectId] of unpacked(z.array(PackedPlace), bytes)) {
-      if (wanted.has(id)) spots.set(id, { prospectId, createdAt });
+    const { createdAt, bytes } = PackedLocators.parse(item);
+    for (const [id, prospectId] of unpacked(z.array(PackedLocator), bytes)) {
+      if (wanted.has(id)) locators.set(id, { prospectId, createdAt });
     }
   }
   for (const item of items.filter(({ type }) => type === "place")) {
-    const { id, prospectId, createdAt } = NotePlace.parse(item);
-    spots.set(id, { prospectId, createdAt });
+    const { id, prospectId, createdAt } = StoredNoteLocator.parse(item);
+    locators.set(id, { prospectId, createdAt });
   }
-  return spots;
+  return locators;
 }
 
-/** The row and its prospect; `undefined` when there is no such row for the caller. */
+/** A note or appointment with its prospect; `undefined` if the row is missing or the caller may not see the prospect. */
 export async function findAttached(
   { table }: ApiContext,
   caller: Caller,
@@ -137,9 +140,9 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // The rows of an import that failed are gone, and its notes' places may be there for a moment longer.
+  // The locators of a failed import are deleted after its rows.
   if (row === undefined) return undefined;
   const prospect = StoredProspect.parse(row);
-  const isThere = item !== undefined && isVisible(caller, prospect);
-  return isThere && (await isPublished(table, caller.companyId, prospect.importId)) ? { prospect, item } : undefined;
+  const exists = item !== undefined && isVisible(caller, prospect);
+  return exists && (await isPublished(table, caller.companyId, prospect.importId)) ? { prospect, item } : undefined;
 }

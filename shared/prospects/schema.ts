@@ -24,7 +24,7 @@ import {
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
 
 /**
- * Taken and given back as it is: the value is checked as a whole and never rebuilt key by key, so that keys such as
+ * Any JSON object within limits, returned exactly as it was sent. The check never rebuilds the value key by key, so keys such as
  * `__proto__` stay plain data.
  */
 export const CustomFields = z
@@ -46,13 +46,13 @@ export const CustomFields = z
     z.meta({ type: "object", additionalProperties: true, maxProperties: limits.customFieldKeys }),
   );
 
-/** JSON.stringify writes a lone surrogate as an escape, so well-formedness is looked for there. */
+/** JSON.stringify escapes lone surrogates, so the regular expression finds them in its text. */
 function fits(value: Record<string, unknown>): boolean {
   const json = JSON.stringify(value);
   return Buffer.byteLength(json) <= limits.customFieldBytes && !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json);
 }
 
-/** Level by level, so that no depth of a hostile value can exhaust the stack. */
+/** Level by level, not recursively: a deeply nested value cannot exhaust the stack. */
 function isShallow(value: Record<string, unknown>): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -117,7 +117,7 @@ export type Appointment = z.infer<typeof Appointment>;
 
 const AppointmentTitle = text(limits.appointmentTitle, 1);
 
-/** An end before the start is refused by the write, which knows both. */
+/** The write refuses an end before the start: a patch may contain only one of them. */
 const appointmentInput = {
   endAt: clearable(InstantInput),
   allDay: z.optional(z.boolean()),
@@ -242,7 +242,7 @@ const prospectInput = {
   lat: clearable(degrees(90)),
   lng: clearable(degrees(180)),
   addressId: clearable(Id),
-  /** Makes a new address of the company; not together with `addressId`. */
+  /** Creates a new address. Excludes `addressId`. */
   address: clearable(NewAddress),
   currentStatusId: clearable(Id),
   assignedToUserId: clearable(Id),
@@ -253,7 +253,7 @@ const prospectInput = {
 
 const oneAddress = z.refine<{ addressId?: unknown; address?: unknown }>(
   ({ addressId, address }) => addressId == null || address == null,
-  { error: "address and addressId exclude each other", path: ["address"] },
+  { error: "must not be sent together with addressId", path: ["address"] },
 );
 
 export const NewProspect = named(

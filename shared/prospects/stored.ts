@@ -1,4 +1,4 @@
-/** Prospects and their status history as the table holds them. */
+/** The rows of prospects, status changes, notes and appointments as the table stores them. */
 
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/item.ts";
@@ -17,11 +17,11 @@ const statusChange = {
   changedBy: Id,
   source: z.string(),
   createdAt: Timestamp,
-  /** Version of the prospect that this change made: exact order within one millisecond. */
+  /** The version of the prospect after this change. It orders changes within one millisecond. */
   version: count,
 };
 
-/** The last status change stands in the prospect's row. The next one moves it into a row of its own. */
+/** The prospect's row holds the last status change. The next change moves it to a row of its own. */
 export const LastStatusChange = z.object(statusChange);
 export type LastStatusChange = z.infer<typeof LastStatusChange>;
 
@@ -37,9 +37,9 @@ export const StoredNote = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   createdBy: z.nullable(Id),
-  /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
+  /** Counts the writes of this row. The next write has it as condition, and event ids contain it. */
   version: z.int(),
-  /** Set when the note came with an import: it fires no event of its own. */
+  /** Set for imported notes, which emit no events of their own. */
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
@@ -50,15 +50,15 @@ export const StoredAppointment = z.object({
   companyId: Id,
   assignedToUserId: z.nullable(Id),
   createdBy: z.nullable(Id),
-  /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
+  /** Counts the writes of this row. The next write has it as condition, and event ids contain it. */
   version: z.int(),
-  /** The row stays: its last change is what the cancellation is told from. */
+  /** The deleted row is kept: the event `appointment.cancelled` is made from it. */
   deletedAt: z.optional(Timestamp),
   importId: z.optional(z.string()),
 });
 export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
-/** What is not set is not written: names of empty fields would be a seventh of a row, and a page pays for its rows by the byte. */
+/** Empty fields are not written: their names would take a seventh of a row, and reads are paid for by the byte. */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
 
@@ -72,17 +72,17 @@ export const StoredProspect = z.object({
   emailAddress: unset(z.string()),
   lat: unset(z.number()),
   lng: unset(z.number()),
-  /** A copy of the address row, so that a page of prospects needs no second look-up. */
+  /** A copy of the address row: a page of prospects reads no address rows. */
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
-  /** How many came before the last one: each has a row. */
+  /** Number of changes before the last one. Each has a row of its own. */
   pastStatusChanges: z.optional(count),
-  /** Scheduled appointments that were to come at the last write of one, soonest first; `upcoming.ts` says which. */
+  /** Copies of the soonest appointments as of the last write of an appointment (agenda.ts). */
   upcoming: list(StoredAppointment),
-  /** There may be more of them, all later than these; none is later than this. */
+  /** Set if there may be more upcoming appointments: they start after the copies, and at this time at the latest. */
   moreUpcomingUntil: unset(Timestamp),
-  /** Set where there are appointments: none starts later. It never goes back, and is part of the key of their agenda. */
+  /** The time in the agenda's key; set if there are appointments. None starts later. It never decreases. */
   agendaUntil: sometimes,
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
@@ -90,21 +90,21 @@ export const StoredProspect = z.object({
   source: unset(z.string()),
   sourceId: unset(z.string()),
   sourceCreatedAt: unset(Timestamp),
-  /** JSON text: the table's own maps end at 32 levels and its numbers at 1e126. */
+  /** JSON text: DynamoDB limits maps to 32 levels and numbers to 1e126. */
   customFieldData: unset(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   createdBy: Id,
   updatedBy: Id,
-  /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
+  /** Counts the writes of this row. The next write has it as condition, and event ids contain it. */
   version: count,
   deletedAt: sometimes,
-  /** Set by an import: the insertion of the row fires no event of its own. */
+  /** Set for imported prospects: their insertion emits no event of its own. */
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
 
-/** The row as the table holds it, without its key. */
+/** The row without its key and without empty fields. */
 export const prospectItem = (prospect: StoredProspect): Item =>
   Object.fromEntries(Object.entries(prospect).filter(([, value]) => !isUnset(value)));
 

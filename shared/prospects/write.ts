@@ -8,7 +8,7 @@ import type { Write } from "#shared/db/item.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, badReference, ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { agendaMoves, agendaRemoval, nothingUpcoming, upcomingOf } from "#shared/prospects/agenda.ts";
+import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import {
@@ -24,10 +24,10 @@ import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shar
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
 import type { TagChoice } from "#shared/reference/schema.ts";
 
-/** What `source` says of a prospect that came through the interface and does not say it itself. */
+/** The `source` of a prospect that was created over HTTP without one. */
 const DEFAULT_SOURCE = "api";
 
-/** Begins anew when what the prospect refers to changes meanwhile. */
+/** Tries again if a referenced status, user or address changes concurrently. */
 export const createProspect = (context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> =>
   optimistic(() =>
     create(context, caller, input).catch((error: unknown) => {
@@ -36,7 +36,7 @@ export const createProspect = (context: ApiContext, caller: Caller, input: NewPr
     }),
   );
 
-/** One round where the ids and the names are in memory: the transaction itself checks that the names still hold. */
+/** Takes one round if ids and names are cached: the transaction checks that the names are current. */
 async function create(context: ApiContext, caller: Caller, input: NewProspect): Promise<Prospect> {
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;
@@ -46,7 +46,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
     statusId === null ? null : context.ids.next(),
     resolveAddress(context, caller, input, null),
   ]);
-  // A rep who sees only own prospects would lose sight of one that nobody is assigned to.
+  // A restricted user could not see an unassigned prospect.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   const now = iso(context.clock.now());
   const prospect: StoredProspect = {
@@ -75,7 +75,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect): 
   return made;
 }
 
-/** Only sent fields change. A patch that changes nothing writes nothing and bumps nothing. */
+/** Only sent fields change. A patch that changes nothing writes nothing. */
 export function updateProspect(
   context: ApiContext,
   caller: Caller,
@@ -91,7 +91,7 @@ export function updateProspect(
     if (!sameProspect(current, next)) {
       await context.table.transact(await changeWrites(context, current, next, links, dictionary));
     }
-    return presentProspect(next, await upcomingOf(context.table, next, context.clock.now()), dictionary);
+    return presentProspect(next, await nextAppointment(context.table, next, context.clock.now()), dictionary);
   });
 }
 
@@ -121,7 +121,7 @@ async function changed(
   return { next: { ...next, ...moved }, links };
 }
 
-/** `next` gets its last status change here, when there is a new one; the one before moves into a row of its own. */
+/** Sets the last status change of `next` if the status changes, and moves the previous one to a row of its own. */
 async function changeWrites(
   context: ApiContext,
   current: StoredProspect,
@@ -143,7 +143,7 @@ async function changeWrites(
   return [...writes, ...links(next.id, next.updatedAt)];
 }
 
-/** Hides the prospect at once from every read; its rows stay. */
+/** Hides the prospect from every read. Its rows are kept. */
 export function deleteProspect(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const current = await readVisibleProspect(context, caller, id);
@@ -154,7 +154,7 @@ export function deleteProspect(context: ApiContext, caller: Caller, id: number):
   });
 }
 
-/** From the previous status to the one that the prospect has now. */
+/** The change from the previous status to the prospect's current one. */
 function statusChange(
   id: number,
   { statusId, updatedBy, updatedAt, version }: StoredProspect,
@@ -192,7 +192,7 @@ const emptyFields = {
 
 type PlainFields = Pick<StoredProspect, keyof typeof emptyFields>;
 
-/** The plain fields as sent; those not sent as they are in `otherwise`. */
+/** The sent fields; `otherwise` has the values of the others. */
 function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields): PlainFields {
   const { customFieldData: custom } = input;
   return {
@@ -209,10 +209,10 @@ function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields)
   };
 }
 
-/** Rows are plain data in one field order, so that equal text is equal content. */
+/** Rows are plain data with one order of fields, so equal text means equal content. */
 const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Replaces all tags of the prospect. The tags that it shows already, in their order, write nothing. */
+/** Replaces all tags of the prospect. Writes nothing if it already shows these tags in this order. */
 export function setTags(context: ApiContext, caller: Caller, id: number, { tagIds }: TagChoice): Promise<Prospect> {
   const { companyId, userId } = caller;
   return optimistic(async () => {
@@ -223,7 +223,7 @@ export function setTags(context: ApiContext, caller: Caller, id: number, { tagId
     requireTags(dictionary, tagIds);
     const wanted = [...new Set(tagIds)];
     const now = context.clock.now();
-    const upcoming = await upcomingOf(context.table, current, now);
+    const upcoming = await nextAppointment(context.table, current, now);
     if (isShown(current, wanted, dictionary)) return presentProspect(current, upcoming, dictionary);
     const moved = { updatedAt: iso(now), updatedBy: userId, version: current.version + 1 };
     const next: StoredProspect = { ...current, tagIds: wanted, ...moved };
@@ -232,13 +232,13 @@ export function setTags(context: ApiContext, caller: Caller, id: number, { tagId
   });
 }
 
-/** Points at the first place of each unknown one. */
+/** Points to the first occurrence of each unknown tag. */
 function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   const unknown = [...new Set(tagIds)].flatMap((id) => (tags.has(id) ? [] : [`tagIds/${tagIds.indexOf(id)}`]));
   if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
-/** Tags that were deleted since are in the row and not shown. */
+/** The row may contain ids of deleted tags, which are not shown. */
 function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
   return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }

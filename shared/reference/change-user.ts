@@ -14,37 +14,37 @@ import { keys } from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/optimistic.ts";
 import { ConditionFailed, notFound } from "#shared/errors.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";
-import { inConstantTime, invitationOf, inviteAgain, isStanding } from "#shared/reference/invite.ts";
+import { canSignIn, inConstantTime, invitationOf, inviteAgain } from "#shared/reference/invite.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
 import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
-import { outOfOffice, requireOwnerFor, requireSoundSelf, stillInOffice } from "#shared/reference/user-rules.ts";
+import { callerUnchanged, requireNoSelfDemotion, requireOwnerFor, roleChanged } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** Only sent fields change; a patch that changes nothing writes nothing. */
+/** Only sent fields change. A patch that changes nothing writes nothing. */
 export function updateUser(context: ApiContext, caller: Caller, id: number, patch: UserPatch): Promise<StoredUser> {
   const work = async (): Promise<StoredUser> => {
     const current = await getUser(context, caller.companyId, id);
     const next = patched(current, patch);
     if (JSON.stringify(current) === JSON.stringify(next)) return current;
     requireOwnerFor(caller, current.role, next.role);
-    requireSoundSelf(caller, current, next);
+    requireNoSelfDemotion(caller, current, next);
     const written = { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
-    // A transaction names each row once, and the caller's own row is under its own condition already.
-    const office = id === caller.userId ? [] : [stillInOffice(caller)];
-    // A user whose invitation has ended has no rights beside a subject, which may be another user's by now.
-    const rights = isStanding(current, context.clock.now()) ? [rightsWrite(written)] : [];
+    // A transaction may contain each row once. The caller's own row already has a condition.
+    const office = id === caller.userId ? [] : [callerUnchanged(caller)];
+    // The subject of an ended invitation may belong to another user by now.
+    const rights = canSignIn(current, context.clock.now()) ? [rightsWrite(written)] : [];
     await context.table.transact([put, ...rights, ...office, ...namesChange(caller.companyId)]);
     return written;
   };
   const isConflict = ({ failed }: ConditionFailed) =>
     failed.every(({ index, item }) => index === 0 || item?.type === "identity");
   return optimistic(work, isConflict).catch((error: unknown) => {
-    throw error instanceof ConditionFailed ? outOfOffice() : error;
+    throw error instanceof ConditionFailed ? roleChanged() : error;
   });
 }
 
-/** The user cannot sign in any more and keeps what it has; `isActive` brings it back. */
+/** The user can no longer sign in. Prospects stay assigned; `isActive` enables the user again. */
 export async function disableUser(context: ApiContext, caller: Caller, id: number): Promise<void> {
   const current = await getUser(context, caller.companyId, id);
   if (!current.isActive) throw notFound("user");
@@ -64,7 +64,7 @@ export function patched(current: StoredUser, patch: UserPatch): StoredUser {
   };
 }
 
-/** As `updateUser`; `isActive` sends an invitation that was withdrawn or has expired once more. */
+/** Like `updateUser`, but `isActive` sends a new invitation if the previous one was withdrawn or has expired. */
 export async function changeUser(
   context: ApiContext,
   identities: IdentityProvider,
@@ -75,7 +75,7 @@ export async function changeUser(
   if (patch.isActive !== true) return updateUser(context, caller, id, patch);
   const revived = await optimistic(async () => {
     const current = await getUser(context, caller.companyId, id);
-    if (isStanding(current, context.clock.now())) return undefined;
+    if (canSignIn(current, context.clock.now())) return undefined;
     const next = patched(current, patch);
     requireOwnerFor(caller, current.role, next.role);
     return inviteAgain(context, identities, caller, current, next);
@@ -83,8 +83,11 @@ export async function changeUser(
   return revived ?? updateUser(context, caller, id, patch);
 }
 
-/** An invitation is withdrawn: its address is free again. Throws not_found for a user who is out already. */
-export async function endAccess(
+/**
+ * Disables a user, or withdraws the user's invitation, which makes the e-mail address available again. Throws not_found if the user is
+ * already disabled or withdrawn.
+ */
+export async function disableOrWithdraw(
   context: ApiContext,
   identities: IdentityProvider,
   caller: Caller,
@@ -96,20 +99,20 @@ export async function endAccess(
     if (invitation === "withdrawn") throw notFound("user");
     if (invitation === "accepted") return disableUser(context, caller, id);
     requireOwnerFor(caller, current.role);
-    requireSoundSelf(caller, current, { ...current, isActive: false });
+    requireNoSelfDemotion(caller, current, { ...current, isActive: false });
     await inConstantTime(identities, () => withdraw(context, identities, caller, current));
   }, isOutdated).catch((error: unknown) => {
-    throw error instanceof ConditionFailed ? outOfOffice() : error;
+    throw error instanceof ConditionFailed ? roleChanged() : error;
   });
 }
 
-/** The user has signed in meanwhile, or was changed: then the rule is another one. */
-const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index !== OFFICE);
-const OFFICE = 1;
+/** The user signed in or was changed concurrently: read the user again. */
+const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index !== CALLER);
+const CALLER = 1;
 
 /**
- * First the provider, while the claim still keeps others from inviting the address: whoever claims it next is never the one
- * whom the provider forgets. Cut off between the two, the next try does the same again.
+ * Removes the user from the identity provider first, while the claim still prevents a new invitation of the address. Otherwise the
+ * removal could hit the next user with this address. After a crash between the two steps, the next try repeats both.
  */
 async function withdraw(
   context: ApiContext,
@@ -134,8 +137,8 @@ async function withdraw(
   };
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
-    stillInOffice(caller),
-    // An expired invitation may have lost its subject to another user, and nobody signs in by it.
+    callerUnchanged(caller),
+    // The subject of an expired invitation may belong to another user, so it is not removed.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId),

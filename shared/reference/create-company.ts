@@ -1,4 +1,4 @@
-/** Makes a company with its owner and starting statuses, all at once. */
+/** Creates a company with its owner and starting statuses in one transaction. */
 
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
@@ -13,11 +13,11 @@ import { newUserWrites } from "#shared/reference/user.ts";
 
 export interface NewCompany {
   readonly name: string;
-  /** `sub` is the identity provider's name for the owner. */
+  /** `sub` is the subject of the owner's tokens. */
   readonly owner: Pick<StoredUser, "email" | "firstName" | "lastName" | "sub">;
 }
 
-/** Throws conflict when the owner's e-mail address or subject belongs to a user already. */
+/** Throws conflict if the owner's e-mail address or subject belongs to another user. */
 export async function createCompany(
   context: ApiContext,
   input: NewCompany,
@@ -49,7 +49,7 @@ export async function createCompany(
   ];
   await context.table.transact(writes).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;
-    throw new ApiError("conflict", "A user with this e-mail address or subject exists already.");
+    throw new ApiError("conflict", "A user with this e-mail address or subject already exists.");
   });
   return { company, owner };
 }

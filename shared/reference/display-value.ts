@@ -1,4 +1,4 @@
-/** Display values of statuses and tags: each is unique in its company and kind, without case. */
+/** Keeps the display values of statuses and tags unique, without case, in a company: a claim row for each value. */
 import { folded } from "#shared/caseless.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, equals } from "#shared/db/expression.ts";
@@ -10,7 +10,7 @@ import { namesChange } from "#shared/reference/dictionary.ts";
 
 export type Kind = "STATUS" | "TAG";
 
-/** A row that is shown by its value. `version` is the condition of its next write. */
+/** A status or tag. `version` is the condition of its next write. */
 interface ValuedRow {
   readonly id: number;
   readonly value: string;
@@ -26,14 +26,14 @@ export const releaseValue = (companyId: number, kind: Kind, { value }: ValuedRow
   remove: keys.uniqueValue(companyId, kind, folded(value)),
 });
 
-/** The row and the claim on its value. */
+/** Inserts a row with the claim on its value. */
 export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & ValuedRow): Write[] {
   return [{ put: row, when: absent }, claimValue(companyId, kind, row)];
 }
 
 /**
- * Reads the row by `read` and writes what `patched` makes of it, unless that is the same row; a new value is claimed and
- * the old one set free. Throws conflict when another row has the value.
+ * Reads a row and writes the result of `patched`, unless that is the same object. Claims a new value and releases the old one. Throws
+ * conflict if another row has the value.
  */
 export function changeValuedRow<Row extends ValuedRow & Item>(
   { table }: ApiContext,
@@ -63,5 +63,5 @@ export const duplicateValue =
   (kind: Kind) =>
   (error: unknown): never => {
     if (!(error instanceof ConditionFailed)) throw error;
-    throw new ApiError("conflict", `Another ${kind.toLowerCase()} has this value.`);
+    throw new ApiError("conflict", `Another ${kind.toLowerCase()} already has this value.`);
   };

@@ -27,7 +27,7 @@ import {
   isEnded,
   userWrite,
 } from "#shared/reference/user.ts";
-import { outOfOffice, requireOwnerFor, stillInOffice } from "#shared/reference/user-rules.ts";
+import { callerUnchanged, requireOwnerFor, roleChanged } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
 export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: number): InvitationState {
@@ -36,8 +36,8 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
   return invitedUntil <= nowMs ? "expired" : "pending";
 }
 
-/** May sign in, now or by taking the invitation up. */
-export const isStanding = (user: StoredUser, nowMs: number): boolean =>
+/** Whether the user may sign in, or accept a pending invitation by signing in. */
+export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
 export function presentUser(user: StoredUser, nowMs: number): User {
@@ -47,21 +47,21 @@ export function presentUser(user: StoredUser, nowMs: number): User {
   return { ...user, invitation, invitationExpiresAt: endsAt };
 }
 
-/** How an address stands when somebody is invited with it. */
-export interface Address {
+/** Who has the e-mail address of an invitation. */
+export interface Claimants {
   /** Another company has a user or a pending invitation with it. */
   readonly isHeldElsewhere: boolean;
-  /** The user who had it last in the company, and has it no more. */
+  /** The last user of the company with this address, if that user no longer has it. */
   readonly replaces: number | undefined;
 }
 
-/** Two reads, whoever has the address. Throws conflict where somebody else in the company has it. */
-export async function lookAtAddress(
+/** Always takes two reads, so that its time does not depend on who has the address. Throws conflict if another user of the company has it. */
+export async function claimantsOf(
   context: ApiContext,
   { companyId }: Caller,
   email: string,
   forUser?: number,
-): Promise<Address> {
+): Promise<Claimants> {
   const { table, clock } = context;
   const address = email.toLowerCase();
   const [claimed, own] = await Promise.all([
@@ -74,7 +74,7 @@ export async function lookAtAddress(
   if (isHeld && claim.companyId === companyId && claim.userId !== forUser) throw addressTaken();
   const replaces = own === undefined ? undefined : CompanyEmail.parse(own).userId;
   if (replaces !== undefined && replaces !== forUser) {
-    if (isStanding(await getUser(context, companyId, replaces), now)) throw addressTaken();
+    if (canSignIn(await getUser(context, companyId, replaces), now)) throw addressTaken();
   }
   return { isHeldElsewhere: isHeld && claim.companyId !== companyId, replaces };
 }
@@ -83,7 +83,7 @@ export const addressTaken = (): ApiError => new ApiError("conflict", "This e-mai
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Counted before the mail goes out, and not given back when the invitation fails: the mail may have gone. Throws rate_limited. */
+/** Counts an invitation before its mail is sent. A failed invitation stays counted, because its mail may have been sent. Throws rate_limited. */
 export async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {
   const now = clock.now();
   const dayEndsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
@@ -102,15 +102,15 @@ export async function countInvitation({ table, clock }: ApiContext, companyId: n
     });
 }
 
-/** A success takes as long as the provider asks for: who has an address elsewhere does not show in the time either. */
+/** Delays the result for as long as the provider asks: the time must not reveal whether another company has the address. */
 export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, work: () => Promise<T>): Promise<T> {
   const [made] = await Promise.all([work(), wait(answersAfterMs)]);
   return made;
 }
 
 /**
- * The invitation comes before the rows: cut off between the two, the next try finds the same subject or another one, and
- * either is free. Throws conflict when somebody in the company has the address, or somebody in the service the subject.
+ * Invites the user at the identity provider before the rows are written. After a crash between the two, the next try gets the same
+ * subject or a new one, and no user has either. Throws conflict if a user of the company has the address, or any user has the subject.
  */
 export async function createUser(
   context: ApiContext,
@@ -121,7 +121,7 @@ export async function createUser(
   requireOwnerFor(caller, input.role);
   if (named !== undefined && !identities.takesSubjects) throw subjectRefused();
   return inConstantTime(identities, async () => {
-    const address = await lookAtAddress(context, caller, input.email);
+    const address = await claimantsOf(context, caller, input.email);
     await countInvitation(context, caller.companyId);
     const id = await context.ids.next();
     const nowMs = context.clock.now();
@@ -141,7 +141,7 @@ export async function createUser(
   });
 }
 
-/** Sends an invitation that was withdrawn or has expired once more. Throws what `createUser` throws, and ConditionFailed for another version. */
+/** Sends a new invitation after one that was withdrawn or has expired. Throws like `createUser`, and ConditionFailed if the user changed. */
 export function inviteAgain(
   context: ApiContext,
   identities: IdentityProvider,
@@ -150,7 +150,7 @@ export function inviteAgain(
   next: StoredUser,
 ): Promise<StoredUser> {
   return inConstantTime(identities, async () => {
-    const address = await lookAtAddress(context, caller, current.email, current.id);
+    const address = await claimantsOf(context, caller, current.email, current.id);
     await countInvitation(context, caller.companyId);
     const nowMs = context.clock.now();
     const { sub: known, isWithdrawn: _, ...fields } = next;
@@ -169,7 +169,7 @@ export function inviteAgain(
   });
 }
 
-/** A user without a subject yet. */
+/** A user whose subject is not known yet. */
 type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
@@ -178,8 +178,8 @@ interface Invitation {
   readonly named?: string | undefined;
   /** The subject that the user had before. */
   readonly known?: string;
-  readonly address: Address;
-  /** Of the user's row. */
+  readonly address: Claimants;
+  /** The condition on the user's row. */
   readonly when: Condition;
 }
 
@@ -191,7 +191,7 @@ async function commitInvitation(
 ): Promise<StoredUser> {
   const { user: unclaimed, named, known, address, when } = invitation;
   const isOurs = !address.isHeldElsewhere;
-  // A subject that nobody has, for an address that somebody else has: all rows are as they would be, and nobody signs in by them.
+  // If another company has the address, a random subject makes the rows look complete, but allows no sign-in.
   const { sub } =
     named !== undefined
       ? { sub: named }
@@ -202,7 +202,7 @@ async function commitInvitation(
   const nowMs = context.clock.now();
   const writes = [
     userWrite(user, when),
-    stillInOffice(caller),
+    callerUnchanged(caller),
     identityWrite(user, isOurs, nowMs),
     companyEmailWrite(user, address.replaces),
     ...(isOurs ? [claimWrite(user, nowMs)] : []),
@@ -222,10 +222,10 @@ async function commitInvitation(
   }
 }
 
-/** The places of the writes: the user's row, the caller's office, the subject, the address in the company, the claim on it. */
-const [ROW, OFFICE, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
+/** Indexes of the writes: the user's row, the check of the caller, the subject, the address in the company, the claim on the address. */
+const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 
-/** Another company was faster with the claim, or has the pool's subject for this address. */
+/** Another company claimed the address concurrently, or has the user pool's subject for it. */
 function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {
   return failed.every(
     ({ index, item }) => (index === CLAIM || (index === SUBJECT && !isSubjectNamed)) && item?.companyId !== companyId,
@@ -234,7 +234,7 @@ function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSu
 
 function faultOf(error: ConditionFailed, isSubjectNamed: boolean): Error {
   const indexes = error.failed.map(({ index }) => index);
-  if (indexes.includes(OFFICE)) return outOfOffice();
+  if (indexes.includes(CALLER)) return roleChanged();
   if (indexes.includes(ADDRESS)) return addressTaken();
   if (indexes.includes(ROW)) return error;
   return isSubjectNamed && indexes.includes(SUBJECT) ? subjectTaken() : addressTaken();

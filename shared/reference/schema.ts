@@ -14,12 +14,11 @@ export type Company = z.infer<typeof Company>;
 
 export const StoredCompany = z.extend(Company, {
   type: z.literal("company"),
-  /** Counts the changes of statuses, tags and users. */
+  /** Version of the dictionary: counts the changes of statuses, tags and users. */
   dictionaryVersion: z.optional(z.int()),
 });
 export type StoredCompany = z.infer<typeof StoredCompany>;
 
-/** As prospects show it. */
 export const StatusSummary = named(
   "StatusSummary",
   z.object({ id: Id, value: z.string(), color: z.string() }),
@@ -45,7 +44,7 @@ const SortOrder = z.int().check(z.minimum(0), z.maximum(1_000_000));
 export const NewStatus = z.object({
   value: DisplayValue,
   color: z.optional(HexColor),
-  /** Omitted: after all others. */
+  /** Default: after all other statuses. */
   sortOrder: z.optional(SortOrder),
 });
 export type NewStatus = z.infer<typeof NewStatus>;
@@ -78,10 +77,10 @@ export const StoredStatus = z.extend(Status, {
 });
 export type StoredStatus = z.infer<typeof StoredStatus>;
 
-/** Gray: also the colour of a map pin without status. */
+/** Gray. Also the colour of a map pin without a status. */
 export const DEFAULT_COLOR = "#9CA3AF";
 
-/** What a new company starts with, in this order. */
+/** The statuses of a new company, in this order. */
 export const startingStatuses: ReadonlyArray<{ value: string; color: string }> = [
   { value: "New", color: "#3B82F6" },
   { value: "Not Home", color: "#F59E0B" },
@@ -107,7 +106,7 @@ export type TagPatch = z.infer<typeof TagPatch>;
 /* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
 /* @__PURE__ */ explain([TagPatch], () => ({ example: { color: "#B91C1C" } }));
 
-/** The tags that a prospect is to have, in this order; one that is named twice counts once. */
+/** The new tags of a prospect, in this order. A repeated id counts once. */
 export const TagChoice = z.object({
   tagIds: z.array(Id).check(
     z.refine((ids) => new Set(ids).size <= limits.tagsPerProspect, {

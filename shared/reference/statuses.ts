@@ -9,7 +9,7 @@ import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference/display-value.ts";
 import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/reference/schema.ts";
 
-/** All statuses of the company, the inactive ones included, in their order. */
+/** All statuses of the company, including inactive ones, in their sort order. */
 export async function listStatuses({ table }: ApiContext, companyId: number): Promise<StoredStatus[]> {
   const { statuses } = await loadDictionary(table, companyId);
   return [...statuses.values()].sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id);
@@ -43,11 +43,10 @@ export async function createStatus(context: ApiContext, companyId: number, input
   return status;
 }
 
-/** The status and the claim on its display value. */
 export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>
   newValuedRow(companyId, "STATUS", { ...keys.status(companyId, status.id), ...status });
 
-/** Only sent fields change; a patch that changes nothing writes nothing. */
+/** Only sent fields change. A patch that changes nothing writes nothing. */
 export function updateStatus(
   context: ApiContext,
   companyId: number,
@@ -68,7 +67,7 @@ export function updateStatus(
   });
 }
 
-/** Prospects keep a status that is deactivated; nobody can be given it any more. */
+/** Prospects keep a deactivated status, but no prospect can get it any more. */
 export async function deactivateStatus(context: ApiContext, companyId: number, id: number): Promise<void> {
   const current = await getStatus(context, companyId, id);
   if (!current.isActive) throw notFound("status");

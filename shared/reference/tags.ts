@@ -37,11 +37,10 @@ export async function createTag(context: ApiContext, companyId: number, input: N
   return tag;
 }
 
-/** The tag and the claim on its display value. */
 export const newTagWrites = (companyId: number, tag: StoredTag): Write[] =>
   newValuedRow(companyId, "TAG", { ...keys.tag(companyId, tag.id), ...tag });
 
-/** Only sent fields change; a patch that changes nothing writes nothing. */
+/** Only sent fields change. A patch that changes nothing writes nothing. */
 export function updateTag(context: ApiContext, companyId: number, id: number, patch: TagPatch): Promise<StoredTag> {
   const read = () => getTag(context, companyId, id);
   return changeValuedRow(context, companyId, "TAG", read, (current) => {
@@ -51,7 +50,7 @@ export function updateTag(context: ApiContext, companyId: number, id: number, pa
   });
 }
 
-/** Sets its value free. Prospects that had it show it no more: their rows name it by an id that means nothing now. */
+/** Deletes the tag and releases its value. Rows of prospects keep the id, which is no longer shown. */
 export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<void> {
   await optimistic(async () => {
     const tag = await getTag(context, companyId, id);
@@ -63,10 +62,10 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
   });
 }
 
-/** Two writes each, and those that tell of changed names: a transaction takes 100. */
+/** Each tag takes two writes, and the version of the dictionary two more. A transaction takes at most 100. */
 const TAGS_AT_ONCE = 45;
 
-/** Ids by folded value. What somebody else makes meanwhile is taken as it is. */
+/** Creates the missing tags of an import and returns ids by folded value. Uses tags that are created concurrently. */
 export async function ensureTags(
   context: ApiContext,
   companyId: number,

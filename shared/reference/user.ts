@@ -1,4 +1,9 @@
-/** Users: the shapes that the interface shows and accepts, and the rows: directory entry, rights under the token subject, claims on the e-mail address. */
+/**
+ * Users: the shapes that the interface shows and accepts, and the rows.
+ *
+ * A user has a directory entry, the rights under the subject of the user's tokens, and two claims on the e-mail address: in the company
+ * and in the whole service.
+ */
 
 import * as z from "zod/mini";
 import {
@@ -32,7 +37,7 @@ const Permissions = z.array(Permission).check(
   z.meta({ uniqueItems: true }),
 );
 
-/** OpenID Connect Core, section 2: at most 255 ASCII characters, compared as they are. */
+/** OpenID Connect Core, section 2: at most 255 ASCII characters, compared exactly. */
 const Subject = z
   .string()
   .check(z.minLength(1), z.maxLength(limits.subject), z.regex(/^[\x20-\x7e]*$/, "must be printable ASCII"));
@@ -87,7 +92,7 @@ export type UserPatch = z.output<typeof UserPatch>;
   example: { role: "admin" },
 }));
 
-/** Who has an e-mail address in the whole service: at most one user. Until the user has signed in, only until then. */
+/** The claim on an e-mail address in the whole service. With `invitedUntil` it ends at that time, unless the user signs in before. */
 export const EmailClaim = z.object({
   type: z.literal("email"),
   companyId: Id,
@@ -96,16 +101,16 @@ export const EmailClaim = z.object({
 });
 export type EmailClaim = z.infer<typeof EmailClaim>;
 
-/** Who has it in one company: also a user whose address belongs to another company. */
+/** The claim on an e-mail address in one company. A user has it even if the address belongs to a user of another company. */
 export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: Id });
 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** Nobody has it, or an invitation that was never accepted has ended. */
+/** There is no claim, or it belongs to an invitation that has expired. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
-/** Rows that an ended invitation leaves behind go by the table's own clean-up. */
+/** The table's time to live deletes the claim of an expired invitation after this delay. */
 const CLEAN_UP_MS = 24 * 3_600_000;
 
 export const userWrite = (user: StoredUser, when: Condition = absent): Write => ({
@@ -113,7 +118,7 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
   when,
 });
 
-/** A subject belongs to one user. `claimed`: the user has the claim on the address, which goes with the first sign-in. */
+/** A subject belongs to one user. If `claimed`, the row names the address whose claim becomes permanent at the first sign-in. */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,
   claimed: boolean,
@@ -130,7 +135,7 @@ export const identityWrite = (
   when: any(free(nowMs), equals("userId", userId)),
 });
 
-/** `replaces` had the address in the company before, and has it no more. */
+/** `replaces` is the user of the company who had the address before. */
 export const companyEmailWrite = ({ companyId, id: userId, email }: StoredUser, replaces?: number): Write => ({
   put: { ...keys.companyEmail(companyId, email.toLowerCase()), type: "companyEmail", userId },
   when: replaces === undefined ? absent : any(absent, equals("userId", replaces)),
@@ -150,13 +155,13 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
   when: free(nowMs),
 });
 
-/** A user with a claim on the address. One user per e-mail address and per subject in the whole service. */
+/** All rows of a user. Fails its conditions if another user of the service has the e-mail address or the subject. */
 export function newUserWrites(user: StoredUser): Write[] {
   const nowMs = Date.parse(user.createdAt);
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
 }
 
-/** Goes into the transaction of every change of a user: what the next sign-in goes by. */
+/** The rights for the next sign-in. Belongs into the transaction of every change of a user. */
 export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
   update: keys.identity(sub),
   change: { set: { rights: UserRights.parse(user) } },

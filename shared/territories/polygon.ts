@@ -1,16 +1,16 @@
-/** A polygon as the table holds it: exactly the numbers that were sent, in some 4 to 13 bytes a point where their text takes 40. */
+/** Packs polygons for the table without loss: a point takes 4 to 13 bytes, its JSON text about 40. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 
 export type Polygon = readonly (readonly [number, number])[];
 
-/** More decimals than a position needs, and as many as whole numbers below 2^52 allow. */
+/** More decimals than a position needs. Scaled coordinates stay below 2^52. */
 const MOST_DECIMALS = 13;
-/** In place of a number of decimals: the coordinates are doubles. */
+/** Marks coordinates that are stored as doubles. Otherwise the first number is that of their decimals. */
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
-/** Coordinates of few decimals are whole numbers, each as its distance from the point before; others are doubles. */
+/** Stores coordinates with few decimals as integers, each as the difference from the previous point. Stores others as doubles. */
 export function packPolygon(polygon: Polygon): Uint8Array<ArrayBuffer> {
   const into = new ByteWriter();
   const decimals = decimalsOf(polygon);
@@ -30,7 +30,7 @@ export function unpackPolygon(packed: Uint8Array): [number, number][] {
     : readScaled(from, count, 10 ** decimals);
 }
 
-/** Undefined where some coordinate is not exactly a number of so many decimals. */
+/** The decimals that represent every coordinate exactly; undefined if they are too many. */
 function decimalsOf(polygon: Polygon): number | undefined {
   let decimals = 0;
   for (const point of polygon) {
@@ -64,7 +64,7 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
   });
 }
 
-/** All first bytes, then all second ones: those that tell the part of the world are alike, and compress. */
+/** All first bytes, then all second bytes, and so on. The first bytes of neighbouring points are equal and compress well. */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));
   for (const [i, value] of values.entries()) plain.setFloat64(i * DOUBLE_BYTES, value);

@@ -16,14 +16,13 @@ import { isActiveUser } from "#shared/reference/users.ts";
 import { Id, named, Timestamp, text } from "#shared/schema.ts";
 import { type Polygon, packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
 
-/** `[lng, lat]` in degrees. Not rounded: a polygon is given back exactly as it came. */
+/** `[lng, lat]` in degrees. Not rounded: a polygon is returned exactly as it was sent. */
 const Point = z.tuple([
   z.number().check(z.minimum(-180), z.maximum(180)),
   z.number().check(z.minimum(-90), z.maximum(90)),
 ]);
 
 const Ring = z.array(Point);
-/** What a client may send. */
 const RingInput = Ring.check(z.minLength(limits.polygonPointsMin), z.maxLength(limits.polygonPointsMax));
 
 export const Territory = named(
@@ -48,7 +47,7 @@ export const NewTerritory = named(
   "NewTerritory",
   z.object({
     name: z._default(text(limits.name), "Untitled Territory"),
-    /** Not sent: no polygon yet, shown as `[]`, which nobody may send. */
+    /** Without it the territory has no polygon, shown as `[]`. An explicit `[]` is refused. */
     polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
     assignedToUserId: z._default(z.nullable(Id), null),
@@ -94,13 +93,13 @@ export type TerritoryPatch = z.output<typeof TerritoryPatch>;
 
 export const StoredTerritory = z.extend(Territory, {
   type: z.literal("territory"),
-  /** Packed (polygon.ts). */
+  /** Packed by polygon.ts. */
   polygon: z.instanceof(Uint8Array),
-  /** Bytes of the polygon as text, as they are counted. */
+  /** Length of the polygon as JSON text. The limit of a company counts these bytes. */
   polygonBytes: z.int(),
   createdBy: Id,
   updatedBy: Id,
-  /** Counts the writes of this row: condition of the next one, and part of its events' ids. */
+  /** Counts the writes of this row. The next write has it as condition, and event ids contain it. */
   version: z.int(),
   deletedAt: z.optional(Timestamp),
 });
@@ -111,7 +110,7 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
   polygon: unpackPolygon(stored.polygon),
 });
 
-/** All territories of the company, newest first: read page by page, and unpacked one by one. */
+/** All territories of the company, newest first. Reads page by page and unpacks one polygon at a time. */
 export async function* listTerritories({ table }: ApiContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
@@ -122,12 +121,12 @@ export async function getTerritory(context: ApiContext, companyId: number, id: n
   return presentTerritory(await readTerritory(context, companyId, id));
 }
 
-const Place = z.object({ createdAt: Timestamp });
+const Locator = z.object({ createdAt: Timestamp });
 
 async function readTerritory({ table }: ApiContext, companyId: number, id: number): Promise<StoredTerritory> {
-  const place = await table.get(keys.territoryPlace(companyId, id));
-  if (place === undefined) throw notFound("territory");
-  const item = await table.get(keys.territory(companyId, Place.parse(place).createdAt, id));
+  const locator = await table.get(keys.territoryPlace(companyId, id));
+  if (locator === undefined) throw notFound("territory");
+  const item = await table.get(keys.territory(companyId, Locator.parse(locator).createdAt, id));
   if (item === undefined) throw notFound("territory");
   return StoredTerritory.parse(item);
 }
@@ -153,9 +152,9 @@ export async function createTerritory(context: ApiContext, caller: Caller, input
   return made;
 }
 
-/** The first one fails its condition where the company has as much as it may have. */
+/** The first write fails its condition if the company has reached its limits. */
 export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
-  counted(territory.companyId, 1, territory.polygonBytes),
+  countWrite(territory.companyId, 1, territory.polygonBytes),
   { put: { ...keyOf(territory), ...territory }, when: absent },
   {
     put: {
@@ -173,8 +172,8 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
   polygonBytes: JSON.stringify(polygon).length,
 });
 
-/** So many territories more, or fewer, and so many bytes of polygons. */
-function counted(companyId: number, territories: number, polygonBytes: number): Write {
+/** Adds to the counts of territories and of polygon bytes. Fails its condition above the limits of a company. */
+function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const { territoriesPerCompany, polygonBytesPerCompany } = limits;
   const isRoom = all(
     ...(territories > 0 ? [below("territories", territoriesPerCompany)] : []),
@@ -187,17 +186,17 @@ function counted(companyId: number, territories: number, polygonBytes: number): 
   };
 }
 
-/** The count is the first write of each transaction that adds to it. */
+/** Each transaction that raises the counts does so in its first write. */
 function refuseTooMany(error: unknown): never {
   if (!(error instanceof ConditionFailed) || !error.failed.some(({ index }) => index === 0)) throw error;
   const megabytes = limits.polygonBytesPerCompany / 1_000_000;
   throw new ApiError(
     "conflict",
-    `A company may have at most ${limits.territoriesPerCompany} territories, whose polygons take at most ${megabytes} MB together.`,
+    `A company may have at most ${limits.territoriesPerCompany} territories and ${megabytes} MB of polygons.`,
   );
 }
 
-/** Only sent fields change; a patch that changes nothing writes nothing. */
+/** Only sent fields change. A patch that changes nothing writes nothing. */
 export function updateTerritory(
   context: ApiContext,
   caller: Caller,
@@ -216,7 +215,7 @@ export function updateTerritory(
     const written: StoredTerritory = { ...next, ...moved };
     const write: Write = { put: { ...keyOf(written), ...written }, when: equals("version", current.version) };
     const more = written.polygonBytes - current.polygonBytes;
-    const writes = more === 0 ? [write] : [counted(companyId, 0, more), write];
+    const writes = more === 0 ? [write] : [countWrite(companyId, 0, more), write];
     await context.table.transact(writes).catch(more > 0 ? refuseTooMany : rethrown);
     return presentTerritory(written);
   });
@@ -226,14 +225,14 @@ function rethrown(error: unknown): never {
   throw error;
 }
 
-/** Hides the territory at once from every read; its row stays, where no read comes by. */
+/** Hides the territory from every read: moves its row to a key that no read uses. */
 export function deleteTerritory(context: ApiContext, { companyId, userId }: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const current = await readTerritory(context, companyId, id);
     const now = iso(context.clock.now());
     const gone: StoredTerritory = { ...current, deletedAt: now, updatedAt: now, updatedBy: userId };
     await context.table.transact([
-      counted(companyId, -1, -current.polygonBytes),
+      countWrite(companyId, -1, -current.polygonBytes),
       { remove: keyOf(current), when: equals("version", current.version) },
       { put: { ...keys.deletedTerritory(companyId, id), ...gone, version: current.version + 1 }, when: absent },
       { remove: keys.territoryPlace(companyId, id) },

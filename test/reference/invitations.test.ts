@@ -9,7 +9,7 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { limits } from "#shared/limits.ts";
-import { changeUser, disableUser, endAccess, updateUser } from "#shared/reference/change-user.ts";
+import { changeUser, disableOrWithdraw, disableUser, updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { createUser, presentUser } from "#shared/reference/invite.ts";
 import { type NewUser, User } from "#shared/reference/user.ts";
@@ -115,9 +115,9 @@ describe("an address that is a customer elsewhere", () => {
       time.now += 31 * DAY_MS;
       steps.push(shapeOf(await shown(context, two, made)));
       time.now -= 31 * DAY_MS;
-      await endAccess(context, pool, two, made.id);
+      await disableOrWithdraw(context, pool, two, made.id);
       steps.push(shapeOf(await shown(context, two, made)));
-      await expect(endAccess(context, pool, two, made.id)).rejects.toMatchObject({ code: "not_found" });
+      await expect(disableOrWithdraw(context, pool, two, made.id)).rejects.toMatchObject({ code: "not_found" });
       await changeUser(context, pool, two, made.id, { isActive: true });
       steps.push(shapeOf(await shown(context, two, made)));
       seen.push(steps);
@@ -135,7 +135,7 @@ describe("an address that is a customer elsewhere", () => {
     const works = [
       () => createUser(context, slow, two, newUser(email)),
       () => createUser(context, slow, two, newUser(`fresh-${email}`)),
-      () => endAccess(context, slow, one, made.id),
+      () => disableOrWithdraw(context, slow, one, made.id),
       () => changeUser(context, slow, one, made.id, { isActive: true }),
     ];
     for (const work of works) {
@@ -206,7 +206,7 @@ describe("an invitation that nobody takes up", () => {
     expect(early.sub).not.toBe(first.sub);
     expect(pool.mails).toEqual([email]);
     expect(await context.table.get(keys.email(email))).toMatchObject({ companyId: one.companyId, userId: first.id });
-    await endAccess(context, pool, two, early.id);
+    await disableOrWithdraw(context, pool, two, early.id);
     time.now += 1;
     await expect(lookUpCaller(context, first.sub)).rejects.toMatchObject({ code: "unauthenticated" });
     const second = await createUser(context, pool, two, newUser(email));
@@ -215,7 +215,7 @@ describe("an invitation that nobody takes up", () => {
     // What the first company still does with its user reaches nobody else's rights.
     await updateUser(context, one, first.id, { role: "owner" });
     await disableUser(context, one, first.id);
-    await endAccess(context, pool, one, first.id);
+    await disableOrWithdraw(context, pool, one, first.id);
     expect(pool.subjects.get(email)).toBe(second.sub);
     expect(await context.table.get(keys.identity(second.sub))).toMatchObject({
       userId: second.id,
@@ -227,7 +227,7 @@ describe("an invitation that nobody takes up", () => {
   test("can be withdrawn: the provider forgets it, the address is free at once, and what it was assigned keeps its name", async () => {
     const { context, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
-    await endAccess(context, pool, one, first.id);
+    await disableOrWithdraw(context, pool, one, first.id);
     expect(pool.subjects.has(email)).toBe(false);
     await expect(lookUpCaller(context, first.sub)).rejects.toMatchObject({ code: "unauthenticated" });
     expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
@@ -242,7 +242,7 @@ describe("an invitation that nobody takes up", () => {
   test("can be sent once more, after a withdrawal and after its end, and invited anew as another user", async () => {
     const { context, time, pool, one, email } = await scene();
     const made = await createUser(context, pool, one, newUser(email));
-    await endAccess(context, pool, one, made.id);
+    await disableOrWithdraw(context, pool, one, made.id);
     await changeUser(context, pool, one, made.id, { isActive: true, role: "admin" });
     time.now += 31 * DAY_MS;
     expect(await shown(context, one, made)).toMatchObject({ invitation: "expired", role: "admin" });
@@ -250,7 +250,7 @@ describe("an invitation that nobody takes up", () => {
     const { sub } = await getUser(context, one.companyId, made.id);
     expect(await lookUpCaller(context, sub)).toMatchObject({ userId: made.id, role: "admin" });
     // Who has signed in is disabled and enabled, and keeps the address.
-    await endAccess(context, pool, one, made.id);
+    await disableOrWithdraw(context, pool, one, made.id);
     expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted", isActive: false });
     await expect(createUser(context, pool, one, newUser(email))).rejects.toMatchObject(taken);
     await changeUser(context, pool, one, made.id, { isActive: true });
@@ -269,7 +269,7 @@ describe("an invitation that nobody takes up", () => {
       const { context, time, pool, one, email } = await scene();
       const made = await createUser(context, pool, one, newUser(email));
       const sign = () => lookUpCaller(context, made.sub).catch(() => undefined);
-      await Promise.all([sign(), endAccess(context, pool, one, made.id), sign()]);
+      await Promise.all([sign(), disableOrWithdraw(context, pool, one, made.id), sign()]);
       const { invitation, isActive } = await shown(context, one, made);
       expect(isActive).toBe(false);
       const claim = await context.table.get(keys.email(email));
@@ -334,7 +334,9 @@ test("a death at each call of an invitation, a withdrawal and a first sign-in: t
 
     for (const work of ["sign in", "withdraw"] as const) {
       const run = async (context: ApiContext) =>
-        work === "sign in" ? lookUpCaller(context, made.sub) : endAccess(context, stage.pool, stage.one, made.id);
+        work === "sign in"
+          ? lookUpCaller(context, made.sub)
+          : disableOrWithdraw(context, stage.pool, stage.one, made.id);
       let isDying = true;
       db.plan((_, number) => (isDying && number >= at ? serverError : pass));
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);

@@ -13,7 +13,7 @@ import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
-import { packPlaces } from "#shared/prospects/rows.ts";
+import { packNoteLocators } from "#shared/prospects/rows.ts";
 import type { LastStatusChange, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const DEFAULT_SOURCE = "csv-import";
@@ -88,7 +88,10 @@ export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: r
   for (const note of notes) {
     items.push({ ...besideKeys.note(companyId, note.prospectId, note.createdAt, note.id), ...note });
   }
-  const packed = [...packAddresses(companyId, String(importId), now, addresses), ...packPlaces(companyId, now, notes)];
+  const packed = [
+    ...packAddresses(companyId, String(importId), now, addresses),
+    ...packNoteLocators(companyId, now, notes),
+  ];
   return { items: [...items, ...packed], indexed };
 }
 

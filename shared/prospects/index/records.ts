@@ -6,7 +6,7 @@ import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
-import { findNotePlaces } from "#shared/prospects/rows.ts";
+import { findNoteLocators } from "#shared/prospects/rows.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 /** Blocks that are read at once. */
@@ -54,7 +54,7 @@ async function readSome(
   notePlaces: readonly NoteRef[],
 ): Promise<SomeRecords> {
   const noteIds = notePlaces.map(({ noteId }) => noteId);
-  const spots = noteIds.length === 0 ? [] : await findNotePlaces(table, companyId, noteIds);
+  const spots = noteIds.length === 0 ? [] : await findNoteLocators(table, companyId, noteIds);
   const wanted = [
     ...prospectIds.map((id) => keys.prospect(companyId, id)),
     ...[...spots].map(([id, { prospectId, createdAt }]) => besideKeys.note(companyId, prospectId, createdAt, id)),

@@ -1,4 +1,4 @@
-/** Lists the addresses of a company in the order of their ids, as far as the caller may see them. */
+/** Lists the addresses of a company that the caller may see, in the order of their ids. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
@@ -18,14 +18,13 @@ const MOST_BLOCKS_AT_ONCE = 32;
 
 export interface AddressPage {
   readonly addresses: readonly Address[];
-  /** Where to go on, where there may be more. */
+  /** The last id that was checked, if there may be more addresses. */
   readonly after: number | undefined;
 }
 
 /**
- * The company's ranges tell which partitions hold addresses, so nothing but the part is read, and a create writes no index: an address
- * costs its row alone. For who sees only own prospects, so many blocks are looked through and no more: the rest is left to the
- * next request, also where nothing was found.
+ * Reads the blocks of ids that the company has leased for addresses, so that a create needs no index entry besides the address row.
+ * For a restricted user, one request checks a limited number of blocks, even if it finds no visible address.
  */
 export async function listAddresses(
   context: ApiContext,
@@ -45,7 +44,7 @@ export async function listAddresses(
     const found = read.flat().filter(({ id }) => id > after);
     addresses.push(...(isRestricted ? await visibleOf(context, caller, found) : found));
     next += some.length;
-    // Little was found: the next look is a wider one.
+    // Few visible addresses so far: read more blocks at once.
     if (isRestricted) atOnce = Math.min(2 * atOnce, MOST_BLOCKS_AT_ONCE);
   }
   const shown = addresses.slice(0, limit);
@@ -92,7 +91,7 @@ async function deletedAmong(
   return new Map(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map((row) => [row.id, row]));
 }
 
-/** A row of its own holds in place of what stands among the addresses of an import. */
+/** An address with a row of its own takes precedence over its packed copy. */
 async function readBlock(table: Table, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
   const packs: Item[] = [];
@@ -110,7 +109,7 @@ function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
-/** Those of an import are not looked at before it is completed. Ranges come in the order of their first block and do not overlap. */
+/** Skips ranges of imports that are not completed. Ranges are in the order of their first block and do not overlap. */
 async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.addressRanges(companyId))) {

@@ -9,7 +9,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { upcomingOf } from "#shared/prospects/agenda.ts";
+import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { criteriaOf, filterParameters, filterTexts, searching } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
@@ -23,7 +23,7 @@ import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 export const ListQuery = z.object({
   ...filterParameters,
   page: z._default(PositiveInteger, 1),
-  /** More than the maximum is cut to it; the answer says what was used. */
+  /** A larger number is reduced to the maximum. The answer contains the number used. */
   pageSize: z._default(PageSize, limits.pageSizeDefault),
 });
 export type ListQuery = z.output<typeof ListQuery>;
@@ -78,13 +78,13 @@ export async function listProspects(context: ApiContext, caller: Caller, query: 
     const rows = await rowsOf(places, (row) => belongs(row, criteria, names));
     if (isStale(rows)) continue;
     const now = context.clock.now();
-    const items = rows.map(async (row) => presentProspect(row, await upcomingOf(context.table, row, now), names));
+    const items = rows.map(async (row) => presentProspect(row, await nextAppointment(context.table, row, now), names));
     return { items: await Promise.all(items), total: matches.total, page, pageSize };
   }
   throw new TableBusy(`the page of company ${companyId} keeps changing`);
 }
 
-/** By the row alone, and by names that are known: what is found in a note, or has just been given a new name, is not seen here. */
+/** Whether the row passes the filters. Ignores notes; rejects rows with a status, user or tag that the dictionary does not contain. */
 function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;
   const isNamed =

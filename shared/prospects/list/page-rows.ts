@@ -1,4 +1,4 @@
-/** The rows of one page of prospects, by the cheaper of two ways, block by block: a Query of the span or the rows one by one. */
+/** Reads the rows of one page of prospects. For each block of ids, takes the cheaper way: one Query of the span, or single rows. */
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/item.ts";
@@ -6,11 +6,11 @@ import { blockOf, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** What a Query reads for each prospect of a span. A guess: rows have 600 to 900 bytes. */
+/** Estimated bytes that a Query reads for each prospect of a span. Rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
-/** An eventual read of so many bytes costs half a unit; a row of a batch costs as much, however small. */
+/** An eventually consistent Query costs half a unit for this many bytes. A row of a batch costs half a unit, however small. */
 const BYTES_PER_HALF_UNIT = 4_096;
-/** Half units that a Query must save to be worth a request of its own. */
+/** A Query must save this many half units to justify an additional request. */
 const WORTH_A_REQUEST = 2;
 
 /** Reads that insist on the very versions that the index knows. A later read takes a newer row if it still belongs to the list. */

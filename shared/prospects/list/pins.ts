@@ -26,10 +26,7 @@ export type MapPin = z.infer<typeof MapPin>;
   fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
 }));
 
-/**
- * A JSON array of pins as text, in pieces of some thousands, in no particular order. The text is put together here, for at a
- * million pins every microsecond of one is a second of the request.
- */
+/** A JSON array of pins as text, in pieces of a few thousand pins, in no particular order. */
 export async function mapPins(
   context: ApiContext,
   caller: Caller,
@@ -47,10 +44,10 @@ export async function mapPins(
   });
 }
 
-/** What follows the coordinates of a pin with this status. */
+/** The text after the coordinates of a pin with this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
-/** Unflushed rows of one piece: as many as a segment has. A company may have more of them than a call takes arguments. */
+/** Unflushed rows in one piece, as many as a segment has. A call cannot take an unlimited number of arguments. */
 const PIECE_ROWS = 4_096;
 
 export function* pinPieces(
@@ -77,7 +74,7 @@ function segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // Neighbours on the map, one after the other, are smaller once they are compressed.
+  // Neighbours on the map compress better next to each other.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   const text = new PinText(opening, rows.length, longest(ends));
@@ -101,39 +98,39 @@ function unflushedPins(opening: "[" | ",", rows: readonly IndexRow[], endOf: End
 
 const longest = (ends: readonly Buffer[]): number => Math.max(...ends.map(({ length }) => length));
 
-/** A pin without its end: 20 bytes of names, an id of 16 digits, and two coordinates of at most 24 characters. */
+/** Bytes of a pin without its end: 20 of field names, an id of 16 digits, and two coordinates of at most 24 characters. */
 const PIN_BYTES = 96;
 
-/** Coordinates that end within so many decimals, as nearly all do, are written as whole numbers with a point in them. */
+/** Coordinates with at most this many decimals, which are nearly all, are written as integers with a decimal point inserted. */
 const DECIMALS = 7;
 const SCALE = 10 ** DECIMALS;
 
-/** The digits of 0 to 99: two at a time are half the divisions. */
+/** The digits of 0 to 99. Writing two digits at once halves the number of divisions. */
 const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
 
-/** Below it, integers fit operations on 32 bits. */
+/** Smaller integers allow 32-bit operations. */
 const SMALL = 2 ** 31;
 
 const [ZERO, POINT, MINUS, COMMA] = [48, 46, 45, 44];
 const [ID, LAT, LNG] = [Buffer.from('{"id":'), Buffer.from(',"lat":'), Buffer.from(',"lng":')];
 
-/** What follows a pin's coordinates. `color` is JSON, and ASCII. */
+/** The text after the coordinates of a pin. `color` is JSON text in ASCII. */
 export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${color}}`, "latin1");
 
-/** A piece of an array of pins: what opens it, and pins with commas between them. */
+/** A piece of a JSON array: an opening character, and pins separated by commas. */
 export class PinText {
   readonly #bytes: Buffer;
   readonly #opening: number;
   #length: number;
 
-  /** Room for so many pins, each with an end of at most so many bytes. */
+  /** Allocates space for `pins` pins with ends of at most `endBytes`. */
   constructor(opening: "[" | ",", pins: number, endBytes: number) {
     this.#bytes = Buffer.allocUnsafe(opening.length + pins * (PIN_BYTES + endBytes));
     this.#opening = this.#bytes.write(opening, "latin1");
     this.#length = this.#opening;
   }
 
-  /** Of a finite point. */
+  /** Both coordinates must be finite. */
   add(id: number, lat: number, lng: number, end: Buffer): void {
     const into = this.#bytes;
     let at = this.#length;
@@ -148,13 +145,13 @@ export class PinText {
     this.#length = at + end.length;
   }
 
-  /** As UTF-8, ready to be sent. */
+  /** The text in UTF-8. */
   finish(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 }
 
-/** Each of these gives where the next byte goes. */
+/** The write functions return the position of the next byte. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = bytes[i] ?? 0;
   return from + bytes.length;
@@ -173,7 +170,7 @@ function writeDegrees(into: Buffer, from: number, degrees: number): number {
   const behind = size - before * SCALE;
   if (behind === 0) return at;
   into[at] = POINT;
-  // Seven digits: one, and three pairs.
+  // Seven digits: one single digit and three pairs.
   const pairs = (behind / 100) | 0;
   const four = (pairs / 100) | 0;
   const two = (four / 100) | 0;
@@ -191,7 +188,7 @@ function writePair(into: Buffer, at: number, value: number): void {
   into[at + 1] = PAIRS[2 * value + 1] ?? ZERO;
 }
 
-/** Not negative, below 2^31. */
+/** `value` must be in 0..2^31 - 1. */
 function writeInteger(into: Buffer, at: number, value: number): number {
   let end = at + 1;
   for (let limit = 10; limit <= value; limit *= 10) end++;

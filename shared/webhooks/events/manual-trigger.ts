@@ -11,7 +11,7 @@ import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError, failedAt, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
-import { upcomingOf } from "#shared/prospects/agenda.ts";
+import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
@@ -98,7 +98,7 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
     readWebhooks(context.table, caller.companyId),
     loadDictionary(context.table, caller.companyId),
   ]);
-  const upcoming = await upcomingOf(context.table, stored, context.clock.now());
+  const upcoming = await nextAppointment(context.table, stored, context.clock.now());
   const registrations = webhooks.flatMap((rows) => rows.registrations).sort((a, b) => a.id - b.id);
   return { prospect: presentProspect(stored, upcoming, dictionary), registrations, dictionary };
 }

@@ -5,7 +5,7 @@ import { keys } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/schema.ts";
-import { upcomingOf } from "#shared/prospects/agenda.ts";
+import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentAppointment, presentNote, presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
 import { StoredAppointment, StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
@@ -50,7 +50,7 @@ async function prospectEvents(
 ): Promise<DomainEvent[]> {
   const before = change.before === undefined ? undefined : StoredProspect.parse(change.before);
   const after = StoredProspect.parse(change.after);
-  const upcoming = await upcomingOf(table, after, Date.parse(after.updatedAt));
+  const upcoming = await nextAppointment(table, after, Date.parse(after.updatedAt));
   return prospectEventsBetween(before, after, upcoming, await dictionary());
 }
 
@@ -169,7 +169,7 @@ async function prospectOf(
   const item = await table.get(keys.prospect(companyId, prospectId));
   if (item === undefined) throw new Error("a note or appointment without a prospect");
   const prospect = StoredProspect.parse(item);
-  return presentProspect(prospect, await upcomingOf(table, prospect, Date.parse(updatedAt)), dictionary);
+  return presentProspect(prospect, await nextAppointment(table, prospect, Date.parse(updatedAt)), dictionary);
 }
 
 /** At most one event: each write that raises the version of the row creates, changes or hides the territory. */
