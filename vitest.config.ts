@@ -1,4 +1,6 @@
 /** Test run. The suffix of a file is its tier: `.deep`, `.long`, or neither; with `.api` it is black box, on one local service. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
@@ -26,6 +28,11 @@ const none = (...suffixes: string[]) => ({ exclude: suffixes.map((suffix) => `te
 
 // Processes that tests start find each module compiled, and rid of its types, by the first of them that loads it.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/canvassing-tests");
+
+// One directory holds the temporary files of a run, its processes included. The end of the run removes it.
+const temporary = mkdtempSync(join(tmpdir(), "canvassing-tests-"));
+process.env.TMPDIR = temporary;
+process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
 
 export default defineConfig({
   test: {

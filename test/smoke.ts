@@ -1,6 +1,6 @@
 /**
- * `npm run smoke -- [--base URL]`: the product's story over HTTP, told by a client that shares no code with the functions. A
- * rep works prospects, an automation gets signed webhooks, another company sees nothing.
+ * `npm run smoke -- [--base URL]`: plays the product's story over HTTP, as a client that shares no code with the functions. A rep works
+ * on prospects, a receiver gets signed webhooks, and another company sees none of it.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { serviceUrl } from "../infra/local/address.ts";
 
 const usage = `npm run smoke -- [--base URL]
   Against a deployed service also: --admin-token, --rep-token, --other-token (access tokens of an admin, a sales user of
-  the same company and a user of another one) and --receiver-port PORT with --receiver-url URL that leads to it.`;
+  the same company and a user of another company), and --receiver-port PORT with a --receiver-url URL that leads to that port.`;
 
 const { values: options } = parseArgs({
   options: {
@@ -60,7 +60,7 @@ interface Receipt {
   readonly receivedAt: number;
 }
 
-/** The local service, unless another one is named. */
+/** The URL of --base, or of the local service. */
 function baseUrl(): string {
   try {
     return options.base?.replace(/\/$/, "") ?? serviceUrl();
@@ -77,7 +77,7 @@ function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(message);
 }
 
-/** A token from the local service's issuer, unless one was given. */
+/** The given token, or one from the local service's issuer. */
 async function token(given: string | undefined, email: string): Promise<string> {
   if (given !== undefined) return given;
   const answer = await fetch(`${base}/local/token`, {
@@ -89,7 +89,7 @@ async function token(given: string | undefined, email: string): Promise<string> 
   return (await answer.text()).trim();
 }
 
-/** A client of the interface in somebody's name. Gives the status and the parsed body. */
+/** A client with this token. It returns the status and the parsed body. */
 const clientOf = (accessToken: string) => async (method: string, path: string, body?: unknown) => {
   const answer = await fetch(`${base}${path}`, {
     method,
@@ -107,7 +107,7 @@ const receiver = createServer(async (request, response) => {
   response.end();
 });
 
-/** Waits until the receiver holds `count` receipts. */
+/** Waits until the receiver has `count` deliveries. */
 async function received(count: number): Promise<void> {
   const deadline = Date.now() + DELIVERY_WAIT_MS;
   while (receipts.length < count) {
@@ -121,7 +121,7 @@ function verified(receipt: Receipt, secretKey: string): z.infer<typeof Delivered
   const given = Buffer.from(receipt.signature, "hex");
   assert(
     given.length === expected.length && timingSafeEqual(given, expected),
-    "a delivery's signature does not verify",
+    "the signature of a delivery is not valid",
   );
   return Delivered.parse(JSON.parse(receipt.body));
 }
@@ -133,7 +133,7 @@ async function story(): Promise<void> {
   const admin = clientOf(await token(options["admin-token"], "admin@acme.test"));
   const rep = clientOf(await token(options["rep-token"], "rep@acme.test"));
   const stranger = clientOf(await token(options["other-token"], "owner@globex.test"));
-  step("an admin, a rep and somebody of another company have tokens");
+  step("an admin, a rep and a user of another company have tokens");
 
   receiver.listen(Number(options["receiver-port"]), "127.0.0.1");
   await once(receiver, "listening");
@@ -144,7 +144,7 @@ async function story(): Promise<void> {
   const created = await admin("POST", "/api/webhooks", { name: "Smoke test", url, registrations });
   assert(created.status === 201, `webhook: ${created.status} ${JSON.stringify(created.body)}`);
   const webhook = CreatedWebhook.parse(created.body);
-  step(`the admin makes webhook ${webhook.id} to ${url} for prospect.status_changed`);
+  step(`the admin creates webhook ${webhook.id} to ${url} for prospect.status_changed`);
 
   const statuses = Statuses.parse((await rep("GET", "/api/statuses")).body).filter(({ isActive }) => isActive);
   const [first, second] = statuses;
@@ -180,7 +180,7 @@ async function story(): Promise<void> {
   assert(receipt !== undefined, "no receipt");
   const { data } = verified(receipt, webhook.secretKey);
   const detail = Detail.parse((await rep("GET", `/api/prospects/${chosen}`)).body);
-  assert(data.prospect.id === chosen && data.newStatus.value === second.value, "the delivery tells of something else");
+  assert(data.prospect.id === chosen && data.newStatus.value === second.value, "the delivery is about another record");
   assert(detail.statusHistory[0]?.id === data.statusHistoryId, "the delivery names another history entry");
   step(`the rep changes a status to ${second.value}; the receiver gets it and verifies the signature`);
 
@@ -189,14 +189,14 @@ async function story(): Promise<void> {
   const foreignHook = await stranger("GET", `/api/webhooks/${webhook.id}`);
   assert(foreign.status === 404 && foreignHook.status === 404, "another company sees a record");
   assert(!foreignList.items.some(({ id }) => found.has(id)), "another company lists a prospect");
-  step("the other company sees none of it");
+  step("the other company sees none of these records");
 
   receipts.length = 0;
   for (let i = 0; i < CHANGES; i++) {
     const id = prospectIds[i % prospectIds.length];
-    const turn = Math.floor(i / prospectIds.length) % 2 === 0;
-    // The chosen prospect has the second status already, so its turns are the other way round.
-    const status = (id === chosen) === turn ? first : second;
+    const isEvenRound = Math.floor(i / prospectIds.length) % 2 === 0;
+    // The chosen prospect already has the second status, so it changes in the opposite order.
+    const status = (id === chosen) === isEvenRound ? first : second;
     const answer = await rep("PATCH", `/api/prospects/${id}`, { currentStatusId: status.id });
     assert(answer.status === 200, `patch: ${answer.status}`);
   }
@@ -207,7 +207,7 @@ async function story(): Promise<void> {
     ids.add(delivery.id);
     return entry.receivedAt - Date.parse(delivery.createdAt);
   });
-  assert(ids.size === CHANGES && receipts.length === CHANGES, "a delivery came twice");
+  assert(ids.size === CHANGES && receipts.length === CHANGES, "a delivery arrived twice");
   delays.sort((a, b) => a - b);
   step(`${CHANGES} status changes, ${CHANGES} deliveries, none twice`);
 
@@ -215,7 +215,7 @@ async function story(): Promise<void> {
   for (const id of prospectIds) await rep("DELETE", `/api/prospects/${id}`);
   const gone = Page.parse((await rep("GET", `/api/prospects?${query}`)).body);
   assert(!gone.items.some(({ id }) => prospectIds.includes(id)), "a deleted prospect is still listed");
-  step("the webhook and the prospects are deleted again");
+  step("the admin and the rep delete the webhook and the prospects");
 
   console.log(`commit -> receiver: median ${percentile(delays, 0.5)} ms, p99 ${percentile(delays, 0.99)} ms`);
 }

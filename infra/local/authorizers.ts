@@ -24,7 +24,7 @@ export function createAuthorizers(api: Api, functions: ReadonlyMap<string, Local
   for (const [name, spec] of api.authorizers) {
     const { found, kind } = functionAt(spec.uri, functions);
     if (found === undefined || kind !== "invocations") {
-      throw new LocalError(`securitySchemes.${name}: authorizerUri names no function of the template`);
+      throw new LocalError(`securitySchemes.${name}: authorizerUri is not a function of the template`);
     }
     byName.set(name, createAuthorizer(spec, found));
   }

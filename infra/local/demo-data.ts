@@ -41,61 +41,15 @@ export const suburbs: Readonly<Record<string, readonly string[]>> = {
   Phoenix: ["Tempe", "Scottsdale", "Glendale"],
 };
 
-export const firstNames = [
-  "Alice",
-  "Ben",
-  "Carla",
-  "Derek",
-  "Elena",
-  "Frank",
-  "Grace",
-  "Hector",
-  "Irene",
-  "James",
-  "Karen",
-  "Luis",
-  "Maria",
-  "Nora",
-  "Oscar",
-  "Paula",
-  "Quinn",
-  "Rosa",
-  "Samuel",
-  "Tara",
-  "Uma",
-  "Victor",
-  "Wendy",
-  "Xavier",
-  "Yolanda",
-  "Zoe",
-] as const;
+export const firstNames: readonly string[] = [
+  ..."Alice Ben Carla Derek Elena Frank Grace Hector Irene James Karen Luis Maria".split(" "),
+  ..."Nora Oscar Paula Quinn Rosa Samuel Tara Uma Victor Wendy Xavier Yolanda Zoe".split(" "),
+];
 
-export const lastNames = [
-  "Anderson",
-  "Brown",
-  "Chavez",
-  "Diaz",
-  "Evans",
-  "Foster",
-  "Garcia",
-  "Hughes",
-  "Ivanov",
-  "Johnson",
-  "Kim",
-  "Lopez",
-  "Miller",
-  "Nguyen",
-  "O'Brien",
-  "Patel",
-  "Quintero",
-  "Reed",
-  "Smith",
-  "Turner",
-  "Underwood",
-  "Vargas",
-  "Walker",
-  "Young",
-] as const;
+export const lastNames: readonly string[] = [
+  ..."Anderson Brown Chavez Diaz Evans Foster Garcia Hughes Ivanov Johnson Kim Lopez".split(" "),
+  ..."Miller Nguyen O'Brien Patel Quintero Reed Smith Turner Underwood Vargas Walker Young".split(" "),
+];
 
 export const noteTexts = [
   "Roof is about 15 years old, interested in an inspection.",

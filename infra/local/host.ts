@@ -161,8 +161,8 @@ function rules({ stack, functions }: Schedules): { target: LocalFunction; input:
 
 function withLostMessages(input: string): unknown {
   const event: unknown = JSON.parse(input);
-  const kept = typeof event === "object" && event !== null && "assume" in event && event.assume === "messages-kept";
-  return kept ? { ...event, assume: "messages-lost" } : event;
+  const isSweep = typeof event === "object" && event !== null && "assume" in event && event.assume === "messages-kept";
+  return isSweep ? { ...event, assume: "messages-lost" } : event;
 }
 
 /** Applies Lambda's rules for asynchronous invocations: retries, dead-letter queue and failure destination. */

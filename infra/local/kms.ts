@@ -3,12 +3,11 @@
  * encryption context of the encryption, and a function needs a grant in its policy.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { LocalError } from "./error.ts";
+import { type LocalServer, serveOnLoopback } from "./listener.ts";
 
 /** A function's request to use a key. */
 export interface KeyUse {
@@ -19,15 +18,11 @@ export interface KeyUse {
   readonly context: Readonly<Record<string, string>>;
 }
 
-export interface KeyServer {
-  readonly endpoint: string;
+export interface KeyServer extends LocalServer {
   /** Operations answered so far. */
   readonly calls: string[];
   /** Creates missing keys, and refuses from now on each use for which `refusal` returns a reason. */
   serve(keyArns: readonly string[], refusal?: (use: KeyUse) => string | undefined): void;
-  /** Lets the process end while the server runs. */
-  unref(): void;
-  stop(): void;
 }
 
 const StoredKeys = z.record(z.string(), z.string());
@@ -102,27 +97,17 @@ export async function startKms(file: string | undefined): Promise<KeyServer> {
     }
   }
 
-  const server = createServer((request, response) => {
-    void handle(request).then(({ status, body }) => {
-      response.writeHead(status, { "Content-Type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
-    });
+  const server = await serveOnLoopback(async (request, response) => {
+    const { status, body } = await handle(request);
+    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new LocalError("the key service has no port");
   return {
-    endpoint: `http://127.0.0.1:${address.port}`,
+    ...server,
     calls,
     serve(keyArns, refuse = () => undefined) {
       refusal = refuse;
       for (const arn of keyArns) keys[arn] ??= randomBytes(32).toString("base64");
       if (file !== undefined) writeFileSync(file, JSON.stringify(keys), { mode: 0o600 });
-    },
-    unref: () => void server.unref(),
-    stop: () => {
-      server.close();
-      server.closeAllConnections();
     },
   };
 }

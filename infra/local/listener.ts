@@ -1,4 +1,4 @@
-/** The service's one listening port: it is bound first, and answers 503 until the gateway exists. */
+/** HTTP servers: the service's one public port, bound first and answering 503 until the gateway exists, and servers behind it. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { urlAt } from "./address.ts";
@@ -63,6 +63,32 @@ export async function bind(port: number, host: string): Promise<Listener> {
     stop() {
       stopped ??= close(server);
       return stopped;
+    },
+  };
+}
+
+export interface LocalServer {
+  readonly endpoint: string;
+  /** Lets the process end while the server runs. */
+  unref(): void;
+  stop(): void;
+}
+
+/** Serves on a free port, for this machine only. A handler that rejects breaks the connection. */
+export async function serveOnLoopback(
+  handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
+): Promise<LocalServer> {
+  const server = createServer((request, response) => {
+    void handler(request, response).catch(() => response.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    endpoint: urlOf(server, "127.0.0.1"),
+    unref: () => void server.unref(),
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
     },
   };
 }

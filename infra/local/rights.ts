@@ -2,13 +2,12 @@
  * Enforces the functions' IAM policies on this machine, as read from the template: a proxy before the DynamoDB server, and the checks
  * that the S3 and KMS servers call. Every test of the API thereby tests the policies.
  */
-import { once } from "node:events";
-import { Agent, createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
+import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { families } from "#shared/db/families.ts";
-import { LocalError } from "./error.ts";
 import type { KeyUse } from "./kms.ts";
+import { serveOnLoopback } from "./listener.ts";
 import { Template } from "./resources.ts";
 import type { FunctionSpec } from "./stack.ts";
 
@@ -147,9 +146,6 @@ export async function guardRights(
   const refusals: string[] = [];
   const used = new Map<string, Set<string>>(functions.map(({ name }) => [name, new Set()]));
   const agent = new Agent({ keepAlive: true });
-  const server = createServer((request, response) => {
-    void guard(request, response).catch(() => response.destroy());
-  });
 
   async function guard(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
@@ -167,17 +163,13 @@ export async function guardRights(
     response.end(JSON.stringify({ __type: "com.amazon.coral.service#AccessDeniedException", message }));
   }
 
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new LocalError("the rights guard has no port");
+  const server = await serveOnLoopback(guard);
   return {
-    endpoint: `http://127.0.0.1:${address.port}`,
+    endpoint: server.endpoint,
     refusals,
     uses: () => Object.fromEntries(functions.map(({ name, file }) => [file, [...(used.get(name) ?? [])]])),
     stop: () => {
-      server.close();
-      server.closeAllConnections();
+      server.stop();
       agent.destroy();
     },
   };

@@ -3,14 +3,7 @@
  * splits large objects, notifies queues of new objects, and answers browsers by the bucket's CORS rules.
  */
 import { createHash, createHmac } from "node:crypto";
-import { once } from "node:events";
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type ServerResponse,
-  request as sendHttp,
-} from "node:http";
+import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
 import {
   CompleteMultipartUploadCommand,
@@ -21,7 +14,7 @@ import {
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
 import { s3At } from "./clients.ts";
-import { LocalError } from "./error.ts";
+import { serveOnLoopback } from "./listener.ts";
 import { nameOfArn, REGION } from "./names.ts";
 import { type FileRights, fileAction } from "./rights.ts";
 import { type QueueServer, sendMessage } from "./sqs.ts";
@@ -60,15 +53,9 @@ class Refused extends Error {
 
 export async function startFiles(queues: QueueServer): Promise<FileServer> {
   const files = new Files(queues);
-  const server = createServer((request, response) => {
-    void files.handle(request, response).catch(() => response.destroy());
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new LocalError("the file server has no port");
+  const server = await serveOnLoopback((request, response) => files.handle(request, response));
   return {
-    endpoint: `http://127.0.0.1:${address.port}`,
+    endpoint: server.endpoint,
     configure: (buckets) => {
       files.buckets = buckets;
     },
@@ -76,8 +63,7 @@ export async function startFiles(queues: QueueServer): Promise<FileServer> {
       files.rights = rights;
     },
     stop: () => {
-      server.close();
-      server.closeAllConnections();
+      server.stop();
       files.s3.destroy();
     },
   };

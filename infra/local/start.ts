@@ -5,7 +5,7 @@ import { type LocalService, startLocal } from "./service.ts";
 
 async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> {
   console.log(`API        ${url}/api      reference ${url}/docs      OpenAPI ${url}/openapi.json`);
-  console.log(`Table      ${outputs.TableName} at ${outputs.DynamoDbEndpoint}`);
+  console.log(`DynamoDB   ${outputs.DynamoDbEndpoint}      table ${outputs.TableName}`);
   console.log(`Queues     ${url}/local/queues      outputs ${url}/local/outputs`);
   for (const email of ["owner@acme.test", "rep@acme.test", "owner@globex.test"]) {
     const token = await tokenOf(email);

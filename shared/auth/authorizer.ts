@@ -61,7 +61,10 @@ function authorization(caller: Caller, methodArn: string): Authorization {
 function told(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });
-    return new Error(UNAUTHORIZED);
+    const refusal = new Error(UNAUTHORIZED);
+    // Lambda logs every thrown error with its stack. A refused token is a normal event: leave out the stack.
+    refusal.stack = String(refusal);
+    return refusal;
   }
   log.error("authorization failed", errorFields(error instanceof ApiError ? (error.cause ?? error) : error));
   return new Error("The caller cannot be verified at the moment.");

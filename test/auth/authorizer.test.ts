@@ -1,5 +1,7 @@
 /** The authorizer of the whole service: which functions a request costs, and what a caller sees while nobody can be looked up. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { LogLine } from "../../infra/local/options.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { routes } from "../../infra/routes/routes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -8,6 +10,7 @@ import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 const db = faultyDynamoDb();
 let service: LocalService;
 let token: string;
+const lines: LogLine[] = [];
 beforeAll(async () => {
   service = await startLocal({
     port: 0,
@@ -16,6 +19,7 @@ beforeAll(async () => {
     demo: true,
     allowedOrigins: ["https://app.example.com"],
     dynamoDbEndpoint: db.endpoint,
+    onLogLine: (line) => lines.push(line),
   });
   token = (await service.tokenOf("rep@acme.test")) ?? "";
 });
@@ -65,6 +69,25 @@ test("a missing or malformed token costs no function, on any route", async () =>
     }
   });
   expect(called).toEqual({});
+});
+
+const LogEntry = z.object({
+  level: z.string(),
+  message: z.looseObject({ event: z.optional(z.string()), stackTrace: z.optional(z.array(z.string())) }),
+});
+
+test("a refused token is logged with its reason and without a stack", async () => {
+  lines.length = 0;
+  const forged = `${token.slice(0, -8)}AAAAAAAA`;
+  expect((await call("GET", "/api/me", `Bearer ${forged}`)).status).toBe(401);
+  const entries = lines
+    .filter(({ file, text }) => file === "authorize" && text.includes('"level"'))
+    .map(({ text }) => LogEntry.parse(JSON.parse(text)));
+  expect(entries).toMatchObject([
+    { level: "INFO", message: { event: "unauthorized", reason: expect.any(String) } },
+    // Lambda itself logs each error that a function throws.
+    { level: "ERROR", message: { errorMessage: "Unauthorized", stackTrace: ["Error: Unauthorized"] } },
+  ]);
 });
 
 test("a token is looked up once for all methods, and the function reads no row for that", async () => {

@@ -1,6 +1,6 @@
 /**
- * Compares what the route table grants with what functions use while all tests of the API run, which is under their policies. A grant
- * that is not used there is taken away, or has a reason here: the tests named with it walk the path that needs it.
+ * Compares the grants of the route table with the grants that functions use while all API tests run. Remove an unused grant, or give
+ * it a reason here that names the tests of the path which needs it.
  */
 import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts";
@@ -11,50 +11,49 @@ export interface Grant {
   readonly grant: string;
 }
 
-interface Seldom {
+interface RareGrants {
   readonly files: readonly string[];
   readonly grants: readonly string[];
   readonly reason: string;
 }
 
-const seldom: readonly Seldom[] = [
+const rare: readonly RareGrants[] = [
   {
     files: ["actions/list", "actions/press", "prospects/list", "prospects/tags", "prospects/update", "events/publish"],
     grants: ["GetItem agendas", "BatchGetItem prospects", "Query prospects"],
-    reason: "The appointments that the row keeps have passed, or are being moved: test/prospects/upcoming.test.ts.",
+    reason: "The appointments in the row are in the past, or are being moved: test/prospects/upcoming.test.ts.",
   },
   {
     files: ["appointments/create"],
     grants: ["BatchGetItem prospects"],
-    reason: "The appointments that the row keeps have passed: test/prospects/upcoming.test.ts.",
+    reason: "The appointments in the row are in the past: test/prospects/upcoming.test.ts.",
   },
   {
     files: ["addresses/update"],
     grants: ["ConditionCheckItem addresses"],
-    reason: "More prospects have the address than change in one transaction: test/prospects/addresses.test.ts.",
+    reason: "More prospects share the address than one transaction can change: test/prospects/addresses.test.ts.",
   },
   {
     files: ["deliveries/get", "events/publish"],
     grants: ["BatchGetItem deliveries"],
     reason:
-      "The data of an event is kept once, or a delivery is there already: test/webhooks/{event-body,events}.test.ts.",
+      "The data of an event has a row of its own, or a delivery already exists: test/webhooks/{event-body,events}.test.ts.",
   },
   {
     files: ["events/deliver"],
     grants: ["PartiQLInsert deliveries", "PutItem deliveries"],
-    reason: "An event has many matches, whose deliveries the queue makes: test/webhooks/fan-out.test.ts.",
+    reason: "An event has many matches, and the queue creates their deliveries: test/webhooks/fan-out.test.ts.",
   },
   {
     files: ["events/sweep"],
     grants: ["UpdateItem deliveries", "UpdateItem imports", "UpdateItem exports"],
     reason:
-      "A message is lost, or the run of a job: test/webhooks/sweeping.deep.test.ts, test/jobs/{export,import-jobs.deep}.test.ts.",
+      "A message or the run of a job is lost: test/webhooks/sweeping.deep.test.ts, test/jobs/{export,import-jobs.deep}.test.ts.",
   },
   {
     files: ["webhooks/rotate-secret"],
     grants: ["PutItem dataKeys"],
-    reason:
-      "All webhooks of the company are of before encryption, and it has no data key: test/secrets/secrets.test.ts.",
+    reason: "The company has only webhooks from before encryption, and no data key: test/secrets/secrets.test.ts.",
   },
   {
     files: ["index/flush"],
@@ -68,13 +67,12 @@ const seldom: readonly Seldom[] = [
       "BatchWriteItem segments",
     ],
     reason:
-      "128 entries wait, or some for five seconds, or runs are merged: test/company-index/company-index.deep.test.ts.",
+      "128 entries wait, or entries wait for five seconds, or runs are merged: test/company-index/company-index.deep.test.ts.",
   },
   {
     files: ["prospects/list", "prospects/pins", "prospects/export", "jobs/export", "addresses/list"],
     grants: ["BatchGetItem manifests", "BatchGetItem segments"],
-    reason:
-      "The index has been flushed, or has moved since the function read it last: test/company-index/manifest.test.ts.",
+    reason: "The index was flushed or changed since the function last read it: test/company-index/manifest.test.ts.",
   },
   {
     files: ["prospects/import", "jobs/import"],
@@ -87,7 +85,7 @@ const seldom: readonly Seldom[] = [
       "Query prospects",
       "Query segments",
     ],
-    reason: "What an import that came to nothing has left is removed: test/jobs/{import,import-jobs}.deep.test.ts.",
+    reason: "The rows of a failed import are removed: test/jobs/{import,import-jobs}.deep.test.ts.",
   },
   {
     files: [
@@ -104,17 +102,17 @@ const seldom: readonly Seldom[] = [
     ],
     grants: ["PutItem indexTexts", "BatchGetItem indexTexts", "Query indexTexts"],
     reason:
-      "A text of more than 256 bytes waits beside its entry: test/company-index/long-texts.test.ts, test/company-index/long-texts.api.test.ts.",
+      "A text of more than 256 bytes has a row of its own until the flush: test/company-index/long-texts.test.ts, test/company-index/long-texts.api.test.ts.",
   },
   {
     files: ["authorize"],
     grants: ["GetItem reference"],
-    reason: "The rights of a user of before are in the user's own row alone: test/auth/directory.test.ts.",
+    reason: "The rights of a user of an older version are only in the user's own row: test/auth/directory.test.ts.",
   },
   {
     files: routes.filter(({ method }) => method === "POST").map(({ file }) => file),
     grants: ["PutItem idempotency", "UpdateItem idempotency", "DeleteItem idempotency"],
-    reason: "Every POST takes an Idempotency-Key, by the same code: test/http/idempotency{,.api}.test.ts.",
+    reason: "Every POST accepts an Idempotency-Key, by the same code: test/http/idempotency{,.api}.test.ts.",
   },
 ];
 
@@ -132,18 +130,18 @@ const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) =>
 
 const isGranted = ({ file, grant }: Grant): boolean => granted.some((one) => one.file === file && one.grant === grant);
 
-/** Every combination of a reason's files and grants, as far as it is granted. */
-export const excused: readonly Grant[] = seldom
+/** Every granted combination of a reason's files and grants. */
+export const excused: readonly Grant[] = rare
   .flatMap(({ files, grants }) => files.flatMap((file) => grants.map((grant) => ({ file, grant }))))
   .filter(isGranted);
 
-/** Reasons of which nothing is granted any more. */
+/** Reasons whose grants no longer exist. */
 export const staleReasons = (): string[] =>
-  seldom
+  rare
     .filter(({ files, grants }) => !files.some((file) => grants.some((grant) => isGranted({ file, grant }))))
     .map(({ reason }) => reason);
 
-/** What is granted, used by no call and excused by no reason. `uses`: `action family` by a function's file. */
+/** Grants without a use and without a reason. `uses`: `action family`, by a function's file. */
 export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>): Grant[] {
   const needed = new Set([
     ...Object.entries(uses).flatMap(([file, grants]) => grants.map((grant) => `${file} ${grant}`)),
@@ -152,11 +150,9 @@ export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>):
   return granted.filter(({ file, grant }) => !needed.has(`${file} ${grant}`));
 }
 
-/** After all tests of the API. Throws with a line for each grant that nobody needs. */
+/** Call it after all API tests. Throws an error with a line for each unnecessary grant. */
 export function assertGrantsAreUsed(uses: Readonly<Record<string, readonly string[]>>): void {
-  const lines = unusedGrants(uses).map(
-    ({ file, grant }) => `${file} is granted ${grant}, and no test of the API uses it`,
-  );
+  const lines = unusedGrants(uses).map(({ file, grant }) => `${file} has the grant ${grant}, which no API test uses`);
   if (lines.length > 0)
-    throw new Error(`${lines.join("\n")}\nTake it away, or give it a reason in test/harness/grants.ts.`);
+    throw new Error(`${lines.join("\n")}\nRemove it, or give it a reason in test/harness/grants.ts.`);
 }

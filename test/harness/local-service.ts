@@ -1,4 +1,4 @@
-/** One local service for the whole test run; with BASE_URL the API tests run against one that is already there. */
+/** Starts one local service for the whole test run. With BASE_URL the API tests use a running service instead. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
@@ -10,16 +10,16 @@ import { assertGrantsAreUsed } from "./grants.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Without a slash at the end. */
+    /** Without a trailing slash. */
     readonly baseUrl: string;
-    /** The issuer's private key, to forge tokens with. Null with a BASE_URL that keeps it to itself. */
+    /** The issuer's private key, to forge tokens. Null if the service of BASE_URL does not share it. */
     readonly signingKey: SigningKey | null;
   }
 }
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const other = process.env.BASE_URL ?? "";
-  // The test runner itself puts a path into this variable where it is not set.
+  // The test runner puts a path into this variable if it is not set.
   if (URL.canParse(other)) {
     const baseUrl = other.replace(/\/$/, "");
     await assertSignIn(baseUrl);
@@ -49,7 +49,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses
   return z.parse(Used, (await answer)[0]).uses;
 }
 
-/** Whether all tests of the API have run, and passed: a part of them uses a part of the grants. */
+/** Whether all API tests ran and passed: some of them alone use only some of the grants. */
 async function isWhole(project: TestProject): Promise<boolean> {
   if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
   const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
@@ -61,27 +61,27 @@ async function isWhole(project: TestProject): Promise<boolean> {
   );
 }
 
-/** Null: by a signal. */
+/** Null if a signal ended the process. */
 const ExitCode = z.nullable(z.number());
 const Ready = z.object({ url: z.string(), signingKey: SigningKey });
 
-/** What it says once it can serve. */
+/** The message that the service sends when it can serve. */
 async function readyOf(service: ChildProcess, ended: Promise<number | null>): Promise<z.infer<typeof Ready>> {
   const early = ended.then((code) => Promise.reject(new Error(`the local service ended with ${code}`)));
   const [message] = await Promise.race([once(service, "message"), early]);
   return z.parse(Ready, message);
 }
 
-/** The suite makes companies and users of its own and signs in as each: nothing but a local service gives that. */
+/** The tests create companies and users and sign in as each of them, which only a local service supports. */
 async function assertSignIn(baseUrl: string): Promise<void> {
   const answer = await fetch(`${baseUrl}/local/outputs`).catch(() => undefined);
   if (answer?.ok === true) return;
-  throw new Error(`BASE_URL ${baseUrl}: no local service answers there, and the suite signs in by its /local/token`);
+  throw new Error(`BASE_URL ${baseUrl}: no local service answers at this URL, and the tests need its /local/token`);
 }
 
 const PublicKeys = z.object({ keys: z.array(z.object({ kid: z.string(), n: z.string() })) });
 
-/** A service that was started here without `--memory` keeps its key in DATA_DIR; it is taken if it is the issuer's. */
+/** A service without `--memory` stores its key in DATA_DIR. The key is used only if the issuer publishes its public part. */
 async function keptSigningKey(baseUrl: string): Promise<SigningKey | null> {
   const file = join(process.env.DATA_DIR ?? ".local", "signing-key.json");
   if (!existsSync(file)) return null;

@@ -1,7 +1,7 @@
-/** The local service of the API suite in a process of its own: what a test runner does to modules costs it nothing here. */
+/** The local service of the API tests, in a process of its own because the test runner slows down the modules it loads. */
 import { startLocal } from "../../infra/local/service.ts";
 
-/** Retry gaps and windows of minutes pass in seconds. */
+/** Retry gaps and debounce windows of minutes pass in seconds. */
 const TIME_SCALE = 60;
 
 const service = await startLocal({
@@ -16,14 +16,14 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // Answered by a 5xx where it happened; named here, so that nobody has to guess.
+  // A refused call led to a 5xx; name its cause.
   for (const refusal of service.refusals) console.error(refusal);
   process.exit(exitCode);
 }
 
-// The second is the test run's own end, however that comes: no service stays behind it.
+// `disconnect` is the end of the test run for any reason: the service ends with it.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
-// Ctrl-C in a terminal is for all processes there, and the test run ends this one itself.
+// Ctrl-C in a terminal reaches all its processes; the test run ends this one.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
   if (message === "uses") process.send?.({ uses: service.uses() });

@@ -14,7 +14,7 @@ test("every grant is named that no call uses, unless it has a reason", () => {
   const { "prospects/delete": some = [], ...others } = usesOfAll;
   const rest = some.filter((grant) => grant !== "PutItem prospects");
   expect(() => assertGrantsAreUsed({ ...others, "prospects/delete": rest })).toThrow(
-    "prospects/delete is granted PutItem prospects, and no test of the API uses it",
+    "prospects/delete has the grant PutItem prospects, which no API test uses",
   );
 });
 

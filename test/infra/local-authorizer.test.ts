@@ -1,4 +1,4 @@
-/** The authorizer of the local gateway does what API Gateway's documentation says of a TOKEN authorizer. */
+/** The authorizer of the local gateway follows API Gateway's documentation of TOKEN authorizers. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { createAuthorizer } from "../../infra/local/authorizers.ts";
@@ -19,7 +19,7 @@ const get = (path: string, authorization?: string, method = "GET") =>
     headers: authorization === undefined ? {} : { Authorization: authorization },
   });
 
-/** Functions that were called by `work`, by their files. */
+/** Numbers of invocations that `work` causes, by the functions' files. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();
@@ -29,7 +29,7 @@ async function calledBy(work: () => Promise<unknown>): Promise<Record<string, nu
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
-/** Answered by the gateway response of this type, which names itself. */
+/** Expects the gateway response of this type, whose body names the type. */
 async function expectRefusal(answer: Response, status: number, type: string): Promise<void> {
   expect([answer.status, await answer.json()]).toEqual([status, { type, id: answer.headers.get("x-request-id") }]);
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
@@ -47,7 +47,7 @@ describe("a request", () => {
     "Bearer all all",
     "Bearer 1",
     "xBearer all",
-  ])("whose header is %j costs no function", async (authorization) => {
+  ])("with the header %j invokes no function", async (authorization) => {
     const called = await calledBy(async () => {
       for (const path of ["/guarded", "/guarded/1"]) {
         await expectRefusal(await get(path, authorization), 401, "UNAUTHORIZED");
@@ -56,7 +56,7 @@ describe("a request", () => {
     expect(called).toEqual({});
   });
 
-  test("to a method without an authorizer needs no header, and hands none of a caller", async () => {
+  test("to a method without an authorizer needs no header, and its event has no authorizer context", async () => {
     const before = service.invocations().authorize;
     const answer = await get("/things/1", "Bearer all");
     expect(service.invocations().authorize).toBe(before);
@@ -75,14 +75,17 @@ describe("a request", () => {
     ["object", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
     ["list", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
     ["null", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
-  ])("whose authorizer answers %s is answered by the gateway, each time anew", async (token, status, type) => {
-    const called = await calledBy(async () => {
-      for (let i = 0; i < 2; i++) await expectRefusal(await get("/guarded/1", `Bearer ${token}`), status, type);
-    });
-    expect(called).toEqual({ authorize: 2 });
-  });
+  ])(
+    "whose authorizer answers %s gets the gateway's error, and the next one asks again",
+    async (token, status, type) => {
+      const called = await calledBy(async () => {
+        for (let i = 0; i < 2; i++) await expectRefusal(await get("/guarded/1", `Bearer ${token}`), status, type);
+      });
+      expect(called).toEqual({ authorize: 2 });
+    },
+  );
 
-  test("that is denied is denied for as long as the policy is kept", async () => {
+  test("that is denied stays denied while the policy is cached", async () => {
     const called = await calledBy(async () => {
       for (let i = 0; i < 3; i++) await expectRefusal(await get("/guarded/1", "Bearer deny"), 403, "ACCESS_DENIED");
     });
@@ -91,7 +94,7 @@ describe("a request", () => {
 });
 
 describe("a policy", () => {
-  test("holds for all methods of the API under its token", async () => {
+  test("applies to all methods of the API under its token", async () => {
     const called = await calledBy(async () => {
       for (const method of ["GET", "POST", "DELETE"])
         expect((await get("/guarded/1", "Bearer all", method)).status).toBe(200);
@@ -100,7 +103,7 @@ describe("a policy", () => {
     expect(called).toEqual({ authorize: 1, echo: 3, stream: 1 });
   });
 
-  test("of one method refuses the others while it is kept", async () => {
+  test("for one method refuses all others while it is cached", async () => {
     const called = await calledBy(async () => {
       expect((await get("/guarded/1", "Bearer one")).status).toBe(200);
       await expectRefusal(await get("/guarded/2", "Bearer one"), 403, "ACCESS_DENIED");
@@ -111,7 +114,7 @@ describe("a policy", () => {
     expect(called).toEqual({ authorize: 2, echo: 2 });
   });
 
-  test("hands its context on as text, to buffered and streamed functions", async () => {
+  test("passes its context as text to buffered and streamed functions", async () => {
     const Event = z.object({ requestContext: z.object({ authorizer: z.record(z.string(), z.unknown()) }) });
     const event = Event.parse(await (await get("/guarded/a%20b", "Bearer all")).json());
     expect(event.requestContext.authorizer).toEqual({
@@ -133,7 +136,7 @@ const allowing = {
 };
 const headers = (token: string) => new Map([["authorization", [token]]]);
 
-/** An authorizer with a clock that the test moves, on a function that the test is. */
+/** An authorizer with a clock that the test moves, and with the test as its function. */
 function clocked(function_: (token: string) => unknown) {
   const clock = { now: 0, calls: 0 };
   const run = {
@@ -146,8 +149,8 @@ function clocked(function_: (token: string) => unknown) {
   return { clock, authorizer: createAuthorizer(spec, run, () => clock.now) };
 }
 
-describe("what is kept", () => {
-  test("is kept for 60 s and not a moment longer: who is disabled is out by then, and a new role holds", async () => {
+describe("the cache", () => {
+  test("keeps a policy for exactly 60 s, after which a disabled user is refused and a new role applies", async () => {
     let rights = "sales";
     const { clock, authorizer } = clocked(() => {
       if (rights === "") throw new InvocationError({ errorType: "Error", errorMessage: "Unauthorized" });
@@ -170,7 +173,7 @@ describe("what is kept", () => {
     expect(clock.calls).toBe(4);
   });
 
-  test("is bounded: of many tokens the first make room", async () => {
+  test("is bounded: the oldest tokens are evicted", async () => {
     const { clock, authorizer } = clocked(() => ({ principalId: "p", policyDocument: allowing }));
     for (let i = 0; i < 10_001; i++) await authorizer.authorize(headers(`t${i}`), "arn");
     await authorizer.authorize(headers("t10000"), "arn");
@@ -179,7 +182,7 @@ describe("what is kept", () => {
     expect(clock.calls).toBe(10_002);
   });
 
-  test("is what one header says: two are none", async () => {
+  test("uses one key for a repeated header, and none without a header", async () => {
     const { clock, authorizer } = clocked((token) => ({ principalId: token, policyDocument: allowing }));
     const two = new Map([["Authorization", ["a", "b"]]]);
     expect(await authorizer.authorize(two, "arn")).toMatchObject({ principalId: "a, b" });
@@ -201,21 +204,21 @@ describe("a definition is refused", () => {
 
   test.each([
     ["whose authorizer is of another type", scheme({}, { type: "request" }), "type"],
-    ["whose scheme is none of an authorizer", { type: "http", scheme: "bearer" }, "securitySchemes.fixture.type"],
-    ["whose token is no header", scheme({ in: "query" }), "securitySchemes.fixture.in"],
+    ["whose scheme has no authorizer", { type: "http", scheme: "bearer" }, "securitySchemes.fixture.type"],
+    ["whose token is not in a header", scheme({ in: "query" }), "securitySchemes.fixture.in"],
     [
-      "whose pattern may match a part of the header",
+      "whose pattern may match part of the header",
       scheme({}, { identityValidationExpression: "Bearer .*" }),
       "begin with ^",
     ],
-    ["whose pattern is none", scheme({}, { identityValidationExpression: "^($" }), "must be a regular expression"],
+    ["whose pattern is invalid", scheme({}, { identityValidationExpression: "^($" }), "must be a regular expression"],
     [
-      "that keeps policies above an hour",
+      "that caches policies for more than an hour",
       scheme({}, { authorizerResultTtlInSeconds: 3_601 }),
       "authorizerResultTtlInSeconds",
     ],
-    ["whose authorizer is no function", scheme({}, { authorizerUri: "arn:aws:lambda:x" }), "names no function"],
-    ["with a method that needs what is not there", undefined, "no security scheme is named fixture"],
+    ["whose authorizer is not a function", scheme({}, { authorizerUri: "arn:aws:lambda:x" }), "is not a function"],
+    ["with a method whose authorizer does not exist", undefined, "no security scheme is named fixture"],
   ])("%s", async (_, changed, message) => {
     const template = fixtureTemplate();
     const { Body: body } = z.looseObject({ Body }).parse(template.Resources.Api?.Properties);

@@ -1,4 +1,4 @@
-/** Which pages the local bucket lets in: as S3 reads the rules of a bucket. */
+/** The local bucket applies CORS rules as S3 does. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { Bucket } from "../../infra/local/resources.ts";
@@ -16,33 +16,33 @@ const asking = (method: string, names?: string) => ({
   ...(names !== undefined && { "access-control-request-headers": names }),
 });
 
-test("a bucket without rules lets in nobody", () => {
+test("a bucket without rules allows no origin", () => {
   for (const bucket of [undefined, bucketWith()]) {
     expect(corsHeaders(bucket, "GET", { origin })).toEqual({});
     expect(preflight(bucket, asking("GET"))).toBe("AccessForbidden");
   }
 });
 
-test("a request without an origin gets nothing, and a preflight without a question is none", () => {
+test("a request without an origin gets no headers, and an incomplete preflight is a bad request", () => {
   const bucket = bucketWith({ AllowedOrigins: ["*"], AllowedMethods: ["GET"] });
   expect(corsHeaders(bucket, "GET", {})).toEqual({});
   expect(preflight(bucket, { origin })).toBe("BadRequest");
   expect(preflight(bucket, { "access-control-request-method": "GET" })).toBe("BadRequest");
 });
 
-test("a star lets in every origin and header, and no credentials", () => {
+test("a star allows every origin and header, without credentials", () => {
   const bucket = bucketWith({ AllowedOrigins: ["*"], AllowedMethods: ["GET"], AllowedHeaders: ["*"], MaxAge: 5 });
-  const told = preflight(bucket, asking("GET", "X-One, x-two"));
-  expect(told).toMatchObject({
+  const headers = preflight(bucket, asking("GET", "X-One, x-two"));
+  expect(headers).toMatchObject({
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Headers": "x-one, x-two",
     "Access-Control-Max-Age": "5",
   });
-  expect(told).not.toHaveProperty("Access-Control-Allow-Credentials");
+  expect(headers).not.toHaveProperty("Access-Control-Allow-Credentials");
   expect(preflight(bucket, asking("PUT"))).toBe("AccessForbidden");
 });
 
-test("the first rule that fits the origin, the method and each header answers", () => {
+test("the first rule that allows the origin, the method and each header applies", () => {
   const bucket = bucketWith(
     { AllowedOrigins: [origin], AllowedMethods: ["GET"], ExposedHeaders: ["ETag"] },
     { AllowedOrigins: [origin], AllowedMethods: ["GET", "PUT"], AllowedHeaders: ["Content-Type"] },
@@ -56,6 +56,6 @@ test("the first rule that fits the origin, the method and each header answers", 
   expect(preflight(bucket, asking("PUT", "x-other"))).toBe("AccessForbidden");
 });
 
-test("a pattern is refused and not taken for a name", () => {
+test("a pattern is refused instead of compared as a name", () => {
   expect(() => bucketWith({ AllowedOrigins: ["https://*.example.com"], AllowedMethods: ["GET"] })).toThrow("patterns");
 });

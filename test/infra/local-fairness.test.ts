@@ -1,4 +1,4 @@
-/** Fair queueing of the local service: a company with a backlog does not hold up one that has a message now and then. */
+/** Fair queueing of the local service: one company's backlog does not delay another company's few messages. */
 import { CreateQueueCommand, SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -19,19 +19,19 @@ const Event = z.object({
   ),
 });
 
-describe("a line of messages", () => {
-  it("gives the group with the fewest in work, and of those alike the one that has been in line longest", () => {
-    const line = new FairQueue<{ group: string; sinceMs: number; name: string }>();
-    for (const [i, name] of ["a1", "a2", "a3", "b1"].entries()) line.push({ group: name[0] ?? "", sinceMs: i, name });
-    const taken = Array.from({ length: 4 }, () => line.take());
+describe("a fair queue", () => {
+  it("serves the group with the fewest messages in work first, and among equals the longest waiting", () => {
+    const queue = new FairQueue<{ group: string; sinceMs: number; name: string }>();
+    for (const [i, name] of ["a1", "a2", "a3", "b1"].entries()) queue.push({ group: name[0] ?? "", sinceMs: i, name });
+    const taken = Array.from({ length: 4 }, () => queue.take());
     expect(taken.map((entry) => entry?.name)).toEqual(["a1", "b1", "a2", "a3"]);
-    expect(line.size).toBe(0);
-    expect(line.take()).toBeUndefined();
-    // What is done counts no more.
-    for (const entry of taken.slice(2)) if (entry !== undefined) line.done(entry);
-    line.push({ group: "b", sinceMs: 5, name: "b2" });
-    line.push({ group: "c", sinceMs: 6, name: "c1" });
-    expect(line.take()?.name).toBe("c1");
+    expect(queue.size).toBe(0);
+    expect(queue.take()).toBeUndefined();
+    // A finished message no longer counts.
+    for (const entry of taken.slice(2)) if (entry !== undefined) queue.done(entry);
+    queue.push({ group: "b", sinceMs: 5, name: "b2" });
+    queue.push({ group: "c", sinceMs: 6, name: "c1" });
+    expect(queue.take()?.name).toBe("c1");
   });
 });
 
@@ -42,7 +42,7 @@ describe("the local queue", () => {
   });
   afterAll(() => queues.stop());
 
-  it("lets a message of another group pass a backlog, tells functions the group, and hands out each message once", async () => {
+  it("serves another group before a backlog, passes the group to functions, and hands out each message once", async () => {
     const QueueUrl = queueUrl(queues.endpoint, NAME);
     await queues.sqs.send(new CreateQueueCommand({ QueueName: NAME, Attributes: { VisibilityTimeout: "30" } }));
     const send = (MessageGroupId: string, bodies: string[]) =>
@@ -101,7 +101,7 @@ describe("the local queue", () => {
     };
     await until(() => seen.length === 4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // Both of the others are in line behind 96 of the busy group.
+    // Both quiet messages wait behind 96 of the busy group.
     for (let inFlight = 0; inFlight < 102; ) ({ inFlight } = await depthOf(queues, NAME));
     release();
     await until(() => seen.length === 8);

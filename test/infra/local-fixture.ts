@@ -1,4 +1,4 @@
-/** A small template with one of each kind of resource, and functions that show what the local runtime does with them. */
+/** A small template with one resource of each type, and functions that show how the local runtime treats them. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
@@ -13,7 +13,7 @@ type Fields = Record<string, unknown>;
 const getAtt = (id: string, name: string) => ({ "Fn::GetAtt": [id, name] });
 const ref = (id: string) => ({ Ref: id });
 
-/** Each is the text of a module; `seen` appends to the queue that the tests read. */
+/** Functions as module texts. `seen` sends to the queue that the tests read. */
 const prelude = `
 const seen = (value) => fetch(process.env.AWS_ENDPOINT_URL_SQS, {
   method: "POST",
@@ -35,7 +35,7 @@ const code = {
     if (mode === "headers") return { statusCode: 200, headers: JSON.parse(event.body), body: "" };
     return { statusCode: 200, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...event, remaining: context.getRemainingTimeInMillis() }) };
   };`,
-  /** Answers as the token says. */
+  /** The token chooses the answer. */
   authorize: `export const handler = async ({ authorizationToken, ...event }) => {
     const policy = (Effect, Resource, more) => ({ principalId: "somebody", ...more,
       policyDocument: { Version: "2012-10-17", Statement: [{ Action: "execute-api:Invoke", Effect, Resource }] } });
@@ -145,7 +145,7 @@ const id = { name: "id", in: "path", required: true, schema: { type: "string" } 
 
 const security = [{ fixture: [] }];
 
-/** Changed by tests of what is refused. */
+/** Tests of refused definitions change it. */
 export const authorizerScheme: Fields = {
   type: "apiKey",
   name: "Authorization",
@@ -196,7 +196,7 @@ const api = {
       StageName: "live",
       MethodSettings: [
         { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
-        // Of these tokens none comes back while a test runs.
+        // No token comes back while a test runs.
         { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
       ],
     },
@@ -235,7 +235,7 @@ const events = {
   },
 };
 
-/** A new copy each time, for tests to change. */
+/** Returns a new copy each time, for tests to change. */
 export function fixtureTemplate(): { Resources: Record<string, { Type: string; Properties: Fields }> } {
   const key = (AttributeName: string, KeyType: string): Fields => ({ AttributeName, KeyType });
   const resources = {

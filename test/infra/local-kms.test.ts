@@ -1,4 +1,4 @@
-/** The key service of this machine: it keeps its keys over restarts, holds callers to the context, and functions to their rights. */
+/** The local KMS server: it keeps keys over restarts, checks the encryption context, and checks the functions' policies. */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,8 +26,8 @@ const as = ({ endpoint }: KeyServer, accessKeyId = "local", arn = ARN) =>
   openKms(arn, { endpoint, region: "us-east-1", credentials: { accessKeyId, secretAccessKey: "x" } });
 const context = { purpose: "test", companyId: "1" };
 
-describe("the local key service", () => {
-  it("unwraps after a restart what it has wrapped, from a file that is its owner's alone; in memory it forgets", async () => {
+describe("the local KMS server", () => {
+  it("decrypts after a restart with the keys in its file, which only the owner may read; without a file the keys are lost", async () => {
     const file = join(directory, "keys.json");
     const { plain, wrapped } = await as(await start(file)).generateDataKey(context);
     expect(plain).toHaveLength(32);
@@ -39,7 +39,7 @@ describe("the local key service", () => {
     });
   });
 
-  it("unwraps in the same context alone, by the same key, and nothing that was changed", async () => {
+  it("decrypts only with the same context and key, and refuses changed data", async () => {
     const server = await start(undefined);
     const { wrapped } = await as(server).generateDataKey(context);
     const changed = Uint8Array.from(wrapped, (byte, i) => (i === wrapped.length - 1 ? byte ^ 1 : byte));
@@ -55,7 +55,7 @@ describe("the local key service", () => {
     await expect(unknown.generateDataKey(context)).rejects.toMatchObject({ name: "NotFoundException" });
   });
 
-  it("refuses a function what its policy does not grant, in that context", async () => {
+  it("refuses a function an action or a context that its policy does not grant", async () => {
     const role = (actions: string | string[] | undefined) => ({
       Type: "AWS::IAM::Role",
       Properties: {
@@ -96,7 +96,7 @@ describe("the local key service", () => {
     await expect(as(server, "Signs").generateDataKey(context)).rejects.toMatchObject(denied);
     await expect(as(server, "Neither").unwrap(wrapped, context)).rejects.toMatchObject(denied);
     await expect(as(server, "Signs").unwrap(wrapped, { companyId: "1" })).rejects.toMatchObject(denied);
-    // Of the operator of this machine nobody asks for a policy.
+    // An operator needs no policy.
     expect(await as(server, "local").unwrap(wrapped, context)).toHaveLength(32);
   });
 });

@@ -1,4 +1,4 @@
-/** Event sources on a stream: what is repeated, split, passed over and given up, and in which order. */
+/** An event source on a stream retries, splits, skips and abandons records by Lambda's rules, in order. */
 import { describe, expect, test } from "vitest";
 import { type BatchRules, batchesOf, processBatch } from "../../infra/local/stream-batch.ts";
 
@@ -15,7 +15,7 @@ interface Story {
   readonly givenUp: [number[], string, number][];
 }
 
-/** Runs a batch of `count` records past a function; `answer` throws or gives what the function returns. */
+/** Processes a batch; `answer` throws, or returns the function's answer. */
 async function run(
   records: readonly ReturnType<typeof record>[],
   answer: (batch: number[]) => unknown,
@@ -49,20 +49,20 @@ const throwOn = (bad: number) => (batch: number[]) => {
 };
 
 describe("a function that throws", () => {
-  test("has the batch split until the bad record is alone, which is then retried and given up", async () => {
+  test("has its batch split until the bad record is alone, which is then retried and abandoned", async () => {
     const story = await run(four, throwOn(3));
     expect(story.invoked).toEqual([[1, 2, 3, 4], [1, 2], [3, 4], [3], [3], [3], [4]]);
     expect(story.givenUp).toEqual([[[3], "RetryAttemptsExhausted", 3]]);
     expect(story.checkpoints).toEqual([2, 3, 4]);
   });
 
-  test("without bisection drags the whole batch", async () => {
+  test("fails the whole batch without bisection", async () => {
     const story = await run(four, throwOn(3), { bisect: false });
     expect(story.invoked).toHaveLength(3);
     expect(story.givenUp).toEqual([[[1, 2, 3, 4], "RetryAttemptsExhausted", 3]]);
   });
 
-  test("once is asked again and nothing is given up", async () => {
+  test("once is invoked again, and no record is abandoned", async () => {
     let calls = 0;
     const story = await run([record(1)], () => {
       if (calls++ === 0) throw new Error("passing fault");
@@ -71,8 +71,8 @@ describe("a function that throws", () => {
   });
 });
 
-describe("a function that reports", () => {
-  test("is asked again from the lowest failed record on, and what came before is done", async () => {
+describe("a function that reports failures", () => {
+  test("is invoked again from the lowest failed record on, and earlier records are processed", async () => {
     const story = await run(four, (batch) => (batch.length === 4 ? failures(4, 3) : undefined));
     expect(story.invoked).toEqual([
       [1, 2, 3, 4],
@@ -81,7 +81,7 @@ describe("a function that reports", () => {
     expect(story.checkpoints).toEqual([2, 4]);
   });
 
-  test("a bad record at the head drags its neighbours when retries run out", async () => {
+  test("takes the neighbours of a bad first record along when retries run out", async () => {
     const story = await run(four, (batch) => (batch.includes(2) ? failures(2) : undefined));
     expect(story.invoked).toEqual([
       [1, 2, 3, 4],
@@ -94,10 +94,10 @@ describe("a function that reports", () => {
   });
 
   test.each([
-    ["an identifier that is none of the batch", failures("other")],
+    ["an unknown identifier", failures("other")],
     ["an empty identifier", failures("")],
     ["no identifier", { batchItemFailures: [{}] }],
-    ["something else", "text"],
+    ["a text", "text"],
   ])("%s fails the whole batch", async (_, answer) => {
     let calls = 0;
     const story = await run(four, () => (calls++ === 0 ? answer : undefined));
@@ -108,27 +108,27 @@ describe("a function that reports", () => {
   });
 });
 
-test("records that are too old are given up without being tried", async () => {
+test("records that are too old are abandoned without an invocation", async () => {
   const story = await run([record(1, 10), record(2, 190)], () => undefined, { maxAgeSeconds: 60 });
   expect(story).toEqual({ invoked: [[2]], checkpoints: [1, 2], givenUp: [[[1], "MaximumRecordAgeExceeded", 0]] });
 });
 
-describe("what a stream tells is cut into batches", () => {
+describe("records are cut into batches", () => {
   const isEven = (number: number) => number % 2 === 0;
 
-  test("of as many wanted records as the source takes; the others pass with their neighbours", () => {
+  test("of the wanted size; unwanted records belong to the batch of their neighbours", () => {
     expect(batchesOf([1, 2, 3, 4, 5, 6, 7], isEven, 2)).toEqual([
       { wanted: [2, 4], last: 5 },
       { wanted: [6], last: 7 },
     ]);
   });
 
-  test("where nothing is wanted there is one that ends with the last record", () => {
+  test("without wanted records there is one batch, which ends with the last record", () => {
     expect(batchesOf([1, 3, 5], isEven, 2)).toEqual([{ wanted: [], last: 5 }]);
     expect(batchesOf([], isEven, 2)).toEqual([]);
   });
 
-  test("that an invocation can carry", () => {
+  test("that each fit an invocation", () => {
     const large = Array.from({ length: 12 }, (_, i) => `${i} ${"x".repeat(1_000_000)}`);
     const batches = batchesOf(large, () => true, 100);
     expect(batches.map(({ wanted }) => wanted.length)).toEqual([5, 5, 2]);

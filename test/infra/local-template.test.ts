@@ -1,4 +1,4 @@
-/** The local runtime refuses what it cannot honour, by name. */
+/** The local runtime refuses settings that it cannot honour, and names them. */
 import { describe, expect, test } from "vitest";
 import { describeStack } from "../../infra/local/control.ts";
 import { readStack } from "../../infra/local/stack.ts";
@@ -36,18 +36,18 @@ test("references become names of this machine", () => {
 
 describe("refuses", () => {
   test.each([
-    ["a property it does not know", set("Echo", "Layers", []), "Echo.Layers"],
+    ["an unknown property", set("Echo", "Layers", []), "Echo.Layers"],
     ["a value it cannot honour", set("Echo", "Runtime", "python3.14"), "Echo.Runtime"],
-    ["lines of text", set("Echo", "LoggingConfig", { LogFormat: "Text" }), "Echo.LoggingConfig.LogFormat"],
+    ["logs as text", set("Echo", "LoggingConfig", { LogFormat: "Text" }), "Echo.LoggingConfig.LogFormat"],
     ["a nested setting", set("OfQueue", "ScalingConfig", { MinimumConcurrency: 1 }), "OfQueue.ScalingConfig"],
     ["a stream setting", set("OfTable", "TumblingWindowInSeconds", 5), "OfTable.TumblingWindowInSeconds"],
     ["an intrinsic", set("Echo", "Timeout", { "Fn::GetAZs": "" }), "Fn::GetAZs"],
-    ["a reference to nothing", set("Echo", "FunctionName", { Ref: "Nobody" }), "Ref Nobody"],
+    ["a reference to a missing resource", set("Echo", "FunctionName", { Ref: "Nobody" }), "Ref Nobody"],
   ])("%s", (_, change, message) => {
     expect(changed(change)).toThrow(message);
   });
 
-  test("a type of resource it does not know, and tells all faults at once", () => {
+  test("an unknown resource type, and reports all faults at once", () => {
     const faulty = changed((resources) => {
       resources.Alien = { Type: "AWS::Kinesis::Stream", Properties: {} };
       set("Echo", "Layers", [])(resources);
@@ -61,13 +61,13 @@ describe("refuses", () => {
 function defined(value: unknown, ...path: readonly string[]): () => unknown {
   return changed(({ Api }) => {
     const body: unknown = Api?.Properties.Body;
-    const place = path.slice(0, -1).reduce<unknown>((within, name) => at(within, name), body);
-    if (!isFields(place)) throw new Error(`no ${path.join(".")}`);
-    place[path.at(-1) ?? ""] = value;
+    const parent = path.slice(0, -1).reduce<unknown>((within, name) => at(within, name), body);
+    if (!isFields(parent)) throw new Error(`no ${path.join(".")}`);
+    parent[path.at(-1) ?? ""] = value;
   });
 }
 
-describe("refuses of a definition", () => {
+describe("refuses in a definition", () => {
   const operation = ["paths", "/streamed", "get"] as const;
   const integration = "x-amazon-apigateway-integration";
   const any = "x-amazon-apigateway-any-method";
@@ -76,22 +76,17 @@ describe("refuses of a definition", () => {
   const answering = { [integration]: { type: "mock", responses: { default: { statusCode: "200" } } } };
 
   test.each([
+    ["a key that only API Gateway supports", {}, ["x-amazon-apigateway-policy"], "x-amazon-apigateway-policy"],
     [
-      "a key that API Gateway has and this runtime has not",
-      {},
-      ["x-amazon-apigateway-policy"],
-      "x-amazon-apigateway-policy",
-    ],
-    [
-      "an authorizer that it does not have",
+      "an authorizer that does not exist",
       [{ token: [] }],
       [...operation, "security"],
       "no security scheme is named token",
     ],
-    ["a method of another name", answering, ["paths", "/streamed", "trace"], "trace"],
+    ["an unknown method", answering, ["paths", "/streamed", "trace"], "trace"],
     ["another kind of integration", "http_proxy", [...operation, integration, "type"], integration],
     ["a setting of an integration", "VPC_LINK", [...operation, integration, "connectionType"], "connectionType"],
-    ["a wait that no stream may have", 900_001, [...operation, integration, "timeoutInMillis"], "timeoutInMillis"],
+    ["a time-out above that of streams", 900_001, [...operation, integration, "timeoutInMillis"], "timeoutInMillis"],
     ["a response that is not declared", answering, ["paths", "/limited", "get"], "the response 200 is not declared"],
     [
       "a header that is not declared",
@@ -111,9 +106,9 @@ describe("refuses of a definition", () => {
       ["paths", "/things/{other}"],
       "{id} is already the parameter",
     ],
-    ["a path that API Gateway does not take", { get: answering }, ["paths", "/a b"], "characters"],
+    ["a path that API Gateway does not accept", { get: answering }, ["paths", "/a b"], "characters"],
     [
-      "an answer to an error that API Gateway does not have",
+      "a response to an unknown error",
       { statusCode: "418" },
       ["x-amazon-apigateway-gateway-responses", "TEAPOT"],
       "x-amazon-apigateway-gateway-responses.TEAPOT",
@@ -123,13 +118,13 @@ describe("refuses of a definition", () => {
     expect(defined(value, ...path)).toThrow(message);
   });
 
-  test("a method setting of a method that is not there", () => {
+  test("a method setting of an unknown method", () => {
     const settings = [{ HttpMethod: "GET", ResourcePath: "/~1nowhere" }];
     expect(changed(set("Live", "MethodSettings", settings))).toThrow("Live.MethodSettings: GET /~1nowhere");
   });
 });
 
-describe("of several templates", () => {
+describe("among several templates", () => {
   const data = {
     Resources: { Store: { Type: "AWS::DynamoDB::Table", Properties: fixtureTemplate().Resources.Table?.Properties } },
     Outputs: { Exported: { Value: { "Fn::GetAtt": ["Store", "StreamArn"] }, Export: { Name: "data:stream" } } },
@@ -140,7 +135,7 @@ describe("of several templates", () => {
     return template;
   };
 
-  test("a later one uses what an earlier one exports, and its outputs are those of the service", () => {
+  test("a later one uses exports of an earlier one, and the last one gives the service's outputs", () => {
     const outputs = { Outputs: { TableName: { Value: "any" } } };
     const stack = readStack([data, { ...service("data:stream"), ...outputs }], endpoint, "/assembly");
     expect(stack.eventSources[0]?.EventSourceArn).toBe(
@@ -149,31 +144,38 @@ describe("of several templates", () => {
     expect(stack.outputs).toEqual({ TableName: "any" });
   });
 
-  test("none uses what no earlier one exports, nor what it exports itself", () => {
+  test("none uses exports of a later one or its own", () => {
     expect(() => readStack([data, service("data:table")], endpoint, "/assembly")).toThrow("Fn::ImportValue data:table");
     expect(() => readStack([service("data:stream"), data], endpoint, "/assembly")).toThrow(
       "Fn::ImportValue data:stream",
     );
   });
 
-  test("none refers to another's resource but by an import", () => {
+  test("none refers to another one's resource without an import", () => {
     const template = fixtureTemplate();
     set("OfTable", "EventSourceArn", { "Fn::GetAtt": ["Store", "StreamArn"] })(template.Resources);
     expect(() => readStack([data, template], endpoint, "/assembly")).toThrow("Fn::GetAtt Store.StreamArn");
   });
 
-  test("two have no resource of one name", () => {
+  test("two cannot have the same logical id", () => {
     const same = { Resources: { Table: data.Resources.Store } };
     expect(() => readStack([same, fixtureTemplate()], endpoint, "/assembly")).toThrow("Table: two templates");
   });
 });
 
-test("of several queues that are read, the outputs name that of deliveries, and those that nobody reads", async () => {
+test("the outputs name the queue of deliveries and the queues that no function reads", async () => {
   const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
   const { stacks } = await synthesized({ ...ownIdentity, ...identity });
   const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
-  const places = { apiUrl: "", issuer: "", audience: "", kmsEndpoint: "", dynamoDbEndpoint: "", queues: { endpoint } };
-  const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, places);
+  const endpoints = {
+    apiUrl: "",
+    issuer: "",
+    audience: "",
+    kmsEndpoint: "",
+    dynamoDbEndpoint: "",
+    queues: { endpoint },
+  };
+  const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, endpoints);
   expect(DeliveryQueueUrl).toMatch(/\/DeliveriesQueue/);
   expect(DeadLetterQueueUrls).toHaveLength(stack.queues.length - 3);
 });
