@@ -6,7 +6,7 @@ import { Me, readMe } from "#shared/reference/users.ts";
 export const handler = endpoint(
   {
     summary: "The signed-in user",
-    description: "User, company, role and permissions behind the access token.",
+    description: "The user of the access token, with company, role and effective permissions.",
     tag: "Users",
     allow: "everyone",
     status: 200,

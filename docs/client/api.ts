@@ -53,7 +53,7 @@ export interface paths {
         };
         /**
          * The signed-in user
-         * @description User, company, role and permissions behind the access token.
+         * @description The user of the access token, with company, role and effective permissions.
          *
          *     For every signed-in user.
          */
@@ -75,7 +75,7 @@ export interface paths {
         };
         /**
          * List users
-         * @description All users of the company, the invited and the disabled ones included.
+         * @description All users of the company, including invited and disabled ones.
          *
          *     For every signed-in user.
          */
@@ -83,7 +83,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a user
-         * @description The identity provider tells the user how to sign in. The invitation is `pending` until the user's first request and ends after 30 days; `DELETE /api/users/{id}` withdraws it before. An e-mail address belongs to one user of the whole service. The answer does not say whether somebody elsewhere has it: it is the same, but no mail is sent and nobody can take the invitation up. Once the address is free, an invitation made anew goes through. At most 200 invitations of a company a day (UTC), then 429. Where the issuer is not the deployment's own user pool, `sub` names the subject of the user's tokens, which belongs to one user of the whole service as well; the user pool names its subjects itself and refuses it. Only an owner makes owners.
+         * @description The identity provider sends the user a mail with instructions for signing in. The invitation is `pending` until the user's first request and expires after 30 days. `DELETE /api/users/{id}` withdraws it. An e-mail address belongs to one user of the whole service. The answer does not reveal whether another company has the address: it looks the same, but no mail is sent and the invitation cannot be accepted. A new invitation succeeds once the address is available again. A company may send 200 invitations a day (UTC). Above that the answer is 429. With an issuer other than the deployment's own user pool, `sub` is the subject of the user's tokens, which also belongs to one user of the whole service. The user pool assigns subjects itself, so `sub` is refused there. Only owners can create owners.
          *
          *     For admins and owners.
          */
@@ -112,7 +112,7 @@ export interface paths {
         post?: never;
         /**
          * Disable a user
-         * @description Within a minute every token of the user is refused. Prospects and territories stay as they are. An invitation that is still pending is withdrawn: the identity provider forgets the user, and the e-mail address is free.
+         * @description Within a minute the service refuses every token of the user. Prospects and territories do not change. A pending invitation is withdrawn: the identity provider deletes the user, and the e-mail address can be invited again.
          *
          *     A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
@@ -123,7 +123,7 @@ export interface paths {
         head?: never;
         /**
          * Change a user
-         * @description Only sent fields change; rights follow within a minute. Only an owner changes an owner, and nobody lowers their own role or disables themselves. `isActive` brings a disabled user back, and sends an invitation that was withdrawn or has expired once more.
+         * @description Only sent fields change. New rights take effect within a minute. Only owners can change an owner. Users cannot lower their own role or disable themselves. `isActive` enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.
          *
          *     A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
@@ -141,7 +141,7 @@ export interface paths {
         };
         /**
          * List lead statuses
-         * @description In their order, those that are not active included.
+         * @description All statuses in their sort order, including inactive ones.
          *
          *     For every signed-in user.
          */
@@ -149,7 +149,7 @@ export interface paths {
         put?: never;
         /**
          * Create a lead status
-         * @description Its value is unique in the company without case; a second one of the same value is a conflict. At most 200 statuses per company.
+         * @description Values are unique in a company without case: a second status with the same value is a conflict. A company may have 200 statuses.
          *
          *     For admins and owners.
          */
@@ -178,7 +178,7 @@ export interface paths {
         post?: never;
         /**
          * Deactivate a lead status
-         * @description Prospects that have it keep it; nobody can be given it any more. `isActive` brings it back.
+         * @description Prospects keep the status, but no prospect can get it any more. A patch of `isActive` activates it again.
          *
          *     A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
@@ -189,7 +189,7 @@ export interface paths {
         head?: never;
         /**
          * Change a lead status
-         * @description Only sent fields change. Prospects show the new value and colour at once; their history keeps the old.
+         * @description Only sent fields change. Prospects show the new value and colour at once. The status history keeps the old ones.
          *
          *     A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
@@ -207,7 +207,7 @@ export interface paths {
         };
         /**
          * List tags
-         * @description In alphabetical order.
+         * @description All tags in alphabetical order.
          *
          *     For every signed-in user.
          */
@@ -215,7 +215,7 @@ export interface paths {
         put?: never;
         /**
          * Create a tag
-         * @description Its value is unique in the company without case; a second one of the same value is a conflict. At most 500 tags per company.
+         * @description Values are unique in a company without case: a second tag with the same value is a conflict. A company may have 500 tags.
          *
          *     For admins and owners.
          */
@@ -244,7 +244,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a tag
-         * @description It is gone at once from the list and from every prospect that had it. Its value can be used again.
+         * @description Removes the tag from the list and from every prospect. A new tag can have its value.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -273,7 +273,7 @@ export interface paths {
         };
         /**
          * List prospects
-         * @description Filters combine with AND; values within one comma list with OR, compared without case. `total` is exact and a write is visible to the next read.
+         * @description Different filters combine with AND, the values of one comma-separated list with OR. Values are compared without case. `total` is exact, and every write is visible to the next read.
          *
          *     For every signed-in user.
          */
@@ -281,7 +281,7 @@ export interface paths {
         put?: never;
         /**
          * Create a prospect
-         * @description Every field is optional. A status given here begins the status history. A sales user who sees only own prospects becomes the assignee when none is given.
+         * @description Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee.
          *
          *     For every signed-in user.
          */
@@ -301,7 +301,7 @@ export interface paths {
         };
         /**
          * List map pins
-         * @description Takes the filters of the list and no paging: every match that has both coordinates, in no particular order, streamed, gzipped when accepted. An answer that ends early is a broken connection, never a shorter array.
+         * @description Accepts the filters of the list, without pages. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks: a shorter array is never complete.
          *
          *     For every signed-in user.
          */
@@ -489,7 +489,7 @@ export interface paths {
         };
         /**
          * Get a prospect
-         * @description With its 5 newest notes, all appointments and its complete status history.
+         * @description The prospect with its 5 newest notes, all appointments and the complete status history.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -500,7 +500,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a prospect
-         * @description Hides it at once from every list and read. Nothing is destroyed.
+         * @description Hides the prospect from every list and read. The data is kept.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -511,7 +511,7 @@ export interface paths {
         head?: never;
         /**
          * Change a prospect
-         * @description Only sent fields change; null clears. A changed `currentStatusId` adds an entry to the status history, which may have 5000: 409. `customFieldData` is replaced whole.
+         * @description Only sent fields change; null clears a field. A new `currentStatusId` adds an entry to the status history. Above 5000 entries the answer is 409. `customFieldData` is replaced as a whole.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -530,7 +530,7 @@ export interface paths {
         get?: never;
         /**
          * Set the tags of a prospect
-         * @description Replaces all of them and keeps the order; an id that is sent twice counts once. At most 50.
+         * @description Replaces all tags and keeps the order. An id that is sent twice counts once. A prospect may have 50 tags.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -553,7 +553,7 @@ export interface paths {
         };
         /**
          * List addresses
-         * @description In order of their ids, at most 500 at once. Where there may be more, a `Link` header with `rel="next"` says where to go on. A user who sees only own prospects gets the addresses of these, and those that no prospect has; one request looks through 16384 addresses of the company, so that an answer with such a header may be short, or empty.
+         * @description In the order of ids, at most 500 addresses at once. If there may be more, a `Link` header with `rel="next"` contains the URL of the next page. A user who sees only own prospects gets the addresses of these prospects and addresses without a prospect. One request checks at most 16384 addresses of the company, so a page with this header may be short or empty.
          *
          *     For every signed-in user.
          */
@@ -561,7 +561,7 @@ export interface paths {
         put?: never;
         /**
          * Create an address
-         * @description For prospects to share by `addressId`. A prospect can also bring its own as `address`.
+         * @description Several prospects can share the address by `addressId`. A prospect can also create an address of its own with the field `address`.
          *
          *     For every signed-in user.
          */
@@ -593,7 +593,7 @@ export interface paths {
         head?: never;
         /**
          * Change an address
-         * @description Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to 33 of them change at once with it.
+         * @description Only sent fields change. Every prospect with this address shows the change and emits `prospect.updated`. Up to 33 prospects change in the same transaction as the address.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -619,7 +619,7 @@ export interface paths {
         put?: never;
         /**
          * Create a territory
-         * @description Every field is optional. A polygon has 3 to 5000 `[lng, lat]` points, open or closed, and is kept exactly as sent. Assigning a territory does not touch prospects. A company may have 5000 territories, whose polygons take at most 180 MB together: 409.
+         * @description Every field is optional. A polygon has 3 to 5000 `[lng, lat]` points, open or closed, and is stored exactly as sent. Assigning a territory does not change prospects. A company may have 5000 territories and 180 MB of polygons. Above that the answer is 409.
          *
          *     For every signed-in user.
          */
@@ -648,7 +648,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a territory
-         * @description Hides it at once from every list and read. Nothing is destroyed.
+         * @description Hides the territory from every list and read. The data is kept.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -659,7 +659,7 @@ export interface paths {
         head?: never;
         /**
          * Change a territory
-         * @description Only sent fields change; a polygon is replaced whole, and null as `assignedToUserId` unassigns.
+         * @description Only sent fields change. A polygon is replaced as a whole. The `assignedToUserId` null unassigns the territory.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -677,7 +677,7 @@ export interface paths {
         };
         /**
          * List a prospect's notes
-         * @description All of them, newest first.
+         * @description All notes of the prospect, newest first.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -687,7 +687,7 @@ export interface paths {
         put?: never;
         /**
          * Write a note on a prospect
-         * @description It is the caller's. `Location` names it below `/api/notes`. A prospect may have 5000 notes, beside one that came with its import: 409.
+         * @description The caller becomes `createdBy`. `Location` is the path below `/api/notes`. A prospect may have 5000 notes, not counting one from its import. Above that the answer is 409.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -718,7 +718,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a note
-         * @description Removes it from every read, at once and for good.
+         * @description Deletes the note permanently.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -729,7 +729,7 @@ export interface paths {
         head?: never;
         /**
          * Change a note
-         * @description Whoever sees the prospect may change its notes; `createdBy` stays.
+         * @description Every user who sees the prospect may change its notes. `createdBy` stays the same.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -749,7 +749,7 @@ export interface paths {
         put?: never;
         /**
          * Make an appointment with a prospect
-         * @description `endAt` is not before `startAt`. `Location` names it below `/api/appointments`. A prospect may have 500 appointments: 409.
+         * @description `endAt` must not be before `startAt`. `Location` is the path below `/api/appointments`. A prospect may have 500 appointments. Above that the answer is 409.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -819,7 +819,7 @@ export interface paths {
         };
         /**
          * List appointments
-         * @description Those that start from `from` (default: now) to `to` (default: 31 days after `from`), soonest first; at most 366 days. A user who sees only own prospects gets their appointments only.
+         * @description Appointments that start between `from` (default: now) and `to` (default: 31 days after `from`), soonest first. The range may span 366 days. A user who sees only own prospects gets only the appointments of these prospects.
          *
          *     For every signed-in user.
          */
@@ -850,7 +850,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an appointment
-         * @description Hides it at once from every read; receivers are told that it is cancelled.
+         * @description Hides the appointment from every read and emits `appointment.cancelled`.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -861,7 +861,7 @@ export interface paths {
         head?: never;
         /**
          * Change an appointment
-         * @description Only sent fields change; null clears. A status that becomes `cancelled` cancels the appointment.
+         * @description Only sent fields change; null clears a field. The status `cancelled` cancels the appointment.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *

@@ -7,7 +7,8 @@ import { createAddress } from "#shared/prospects/addresses.ts";
 export const handler = endpoint(
   {
     summary: "Create an address",
-    description: "For prospects to share by `addressId`. A prospect can also bring its own as `address`.",
+    description:
+      "Several prospects can share the address by `addressId`. A prospect can also create an address of its own with the field `address`.",
     tag: "Addresses",
     allow: "everyone",
     body: NewAddress,

@@ -9,7 +9,7 @@ import { listAddresses } from "#shared/prospects/list/addresses.ts";
 export const handler = streamItems(
   {
     summary: "List addresses",
-    description: `In order of their ids, at most 500 at once. Where there may be more, a \`Link\` header with \`rel="next"\` says where to go on. A user who sees only own prospects gets the addresses of these, and those that no prospect has; one request looks through ${limits.addressesLookedThrough} addresses of the company, so that an answer with such a header may be short, or empty.`,
+    description: `In the order of ids, at most 500 addresses at once. If there may be more, a \`Link\` header with \`rel="next"\` contains the URL of the next page. A user who sees only own prospects gets the addresses of these prospects and addresses without a prospect. One request checks at most ${limits.addressesLookedThrough} addresses of the company, so a page with this header may be short or empty.`,
     tag: "Addresses",
     allow: "everyone",
     query: AddressQuery,

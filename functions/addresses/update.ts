@@ -9,7 +9,7 @@ import { updateAddress } from "#shared/prospects/addresses.ts";
 export const handler = endpoint(
   {
     summary: "Change an address",
-    description: `Only sent fields change. Every prospect that has the address shows the change and is told to webhooks as updated; up to ${limits.prospectsChangedAtOnce} of them change at once with it.`,
+    description: `Only sent fields change. Every prospect with this address shows the change and emits \`prospect.updated\`. Up to ${limits.prospectsChangedAtOnce} prospects change in the same transaction as the address.`,
     tag: "Addresses",
     allow: "everyone",
     path: IdPath,

@@ -9,7 +9,7 @@ import { Appointment, NewAppointment } from "#shared/prospects/schema.ts";
 export const handler = endpoint(
   {
     summary: "Make an appointment with a prospect",
-    description: `\`endAt\` is not before \`startAt\`. \`Location\` names it below \`/api/appointments\`. A prospect may have ${limits.appointmentsPerProspect} appointments: 409.`,
+    description: `\`endAt\` must not be before \`startAt\`. \`Location\` is the path below \`/api/appointments\`. A prospect may have ${limits.appointmentsPerProspect} appointments. Above that the answer is 409.`,
     tag: "Appointments",
     allow: "everyone",
     path: IdPath,

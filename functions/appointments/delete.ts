@@ -1,4 +1,4 @@
-/** DELETE /api/appointments/{id}: takes an appointment out of every read. */
+/** DELETE /api/appointments/{id}: hides an appointment from every read. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
@@ -7,7 +7,7 @@ import { deleteAppointment } from "#shared/prospects/appointments.ts";
 export const handler = endpoint(
   {
     summary: "Delete an appointment",
-    description: "Hides it at once from every read; receivers are told that it is cancelled.",
+    description: "Hides the appointment from every read and emits `appointment.cancelled`.",
     tag: "Appointments",
     allow: "everyone",
     path: IdPath,

@@ -8,7 +8,7 @@ export const handler = streamItems(
   {
     summary: "List appointments",
     description:
-      "Those that start from `from` (default: now) to `to` (default: 31 days after `from`), soonest first; at most 366 days. A user who sees only own prospects gets their appointments only.",
+      "Appointments that start between `from` (default: now) and `to` (default: 31 days after `from`), soonest first. The range may span 366 days. A user who sees only own prospects gets only the appointments of these prospects.",
     tag: "Appointments",
     allow: "everyone",
     query: CalendarQuery,

@@ -8,7 +8,7 @@ import { Appointment, AppointmentPatch } from "#shared/prospects/schema.ts";
 export const handler = endpoint(
   {
     summary: "Change an appointment",
-    description: "Only sent fields change; null clears. A status that becomes `cancelled` cancels the appointment.",
+    description: "Only sent fields change; null clears a field. The status `cancelled` cancels the appointment.",
     tag: "Appointments",
     allow: "everyone",
     path: IdPath,

@@ -8,7 +8,7 @@ import { NewNote, Note } from "#shared/prospects/schema.ts";
 export const handler = endpoint(
   {
     summary: "Write a note on a prospect",
-    description: `It is the caller's. \`Location\` names it below \`/api/notes\`. A prospect may have ${limits.notesPerProspect} notes, beside one that came with its import: 409.`,
+    description: `The caller becomes \`createdBy\`. \`Location\` is the path below \`/api/notes\`. A prospect may have ${limits.notesPerProspect} notes, not counting one from its import. Above that the answer is 409.`,
     tag: "Notes",
     allow: "everyone",
     path: IdPath,

@@ -6,7 +6,7 @@ import { deleteNote } from "#shared/prospects/notes.ts";
 export const handler = endpoint(
   {
     summary: "Delete a note",
-    description: "Removes it from every read, at once and for good.",
+    description: "Deletes the note permanently.",
     tag: "Notes",
     allow: "everyone",
     path: IdPath,

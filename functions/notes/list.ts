@@ -8,7 +8,7 @@ import { Note } from "#shared/prospects/schema.ts";
 export const handler = streamItems(
   {
     summary: "List a prospect's notes",
-    description: "All of them, newest first.",
+    description: "All notes of the prospect, newest first.",
     tag: "Notes",
     allow: "everyone",
     path: IdPath,

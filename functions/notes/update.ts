@@ -7,7 +7,7 @@ import { Note, NotePatch } from "#shared/prospects/schema.ts";
 export const handler = endpoint(
   {
     summary: "Change a note",
-    description: "Whoever sees the prospect may change its notes; `createdBy` stays.",
+    description: "Every user who sees the prospect may change its notes. `createdBy` stays the same.",
     tag: "Notes",
     allow: "everyone",
     path: IdPath,

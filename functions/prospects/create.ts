@@ -7,7 +7,7 @@ export const handler = endpoint(
   {
     summary: "Create a prospect",
     description:
-      "Every field is optional. A status given here begins the status history. A sales user who sees only own prospects becomes the assignee when none is given.",
+      "Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee.",
     tag: "Prospects",
     allow: "everyone",
     body: NewProspect,

@@ -6,7 +6,7 @@ import { deleteProspect } from "#shared/prospects/write.ts";
 export const handler = endpoint(
   {
     summary: "Delete a prospect",
-    description: "Hides it at once from every list and read. Nothing is destroyed.",
+    description: "Hides the prospect from every list and read. The data is kept.",
     tag: "Prospects",
     allow: "everyone",
     path: IdPath,

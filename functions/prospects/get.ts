@@ -7,7 +7,7 @@ import { ProspectDetail } from "#shared/prospects/schema.ts";
 export const handler = streamEndpoint(
   {
     summary: "Get a prospect",
-    description: "With its 5 newest notes, all appointments and its complete status history.",
+    description: "The prospect with its 5 newest notes, all appointments and the complete status history.",
     tag: "Prospects",
     allow: "everyone",
     path: IdPath,

@@ -1,4 +1,4 @@
-/** GET /api/prospects: filtered, newest first, in pages with an exact total. */
+/** GET /api/prospects: lists prospects by filters, newest first, in pages with an exact total. */
 import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
 import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 
@@ -6,7 +6,7 @@ export const handler = streamEndpoint(
   {
     summary: "List prospects",
     description:
-      "Filters combine with AND; values within one comma list with OR, compared without case. `total` is exact and a write is visible to the next read.",
+      "Different filters combine with AND, the values of one comma-separated list with OR. Values are compared without case. `total` is exact, and every write is visible to the next read.",
     tag: "Prospects",
     allow: "everyone",
     query: ListQuery,

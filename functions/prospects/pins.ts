@@ -1,4 +1,4 @@
-/** GET /api/prospects/pins: all prospects on the map, filtered as the list is. */
+/** GET /api/prospects/pins: streams the map pins of all prospects that match the filters. */
 import * as z from "zod/mini";
 import { streamText } from "#shared/http/stream-endpoint.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
@@ -8,7 +8,7 @@ export const handler = streamText(
   {
     summary: "List map pins",
     description:
-      "Takes the filters of the list and no paging: every match that has both coordinates, in no particular order, streamed, gzipped when accepted. An answer that ends early is a broken connection, never a shorter array.",
+      "Accepts the filters of the list, without pages. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks: a shorter array is never complete.",
     tag: "Prospects",
     allow: "everyone",
     query: ProspectFilter,

@@ -9,7 +9,7 @@ import { TagChoice } from "#shared/reference/schema.ts";
 export const handler = endpoint(
   {
     summary: "Set the tags of a prospect",
-    description: `Replaces all of them and keeps the order; an id that is sent twice counts once. At most ${limits.tagsPerProspect}.`,
+    description: `Replaces all tags and keeps the order. An id that is sent twice counts once. A prospect may have ${limits.tagsPerProspect} tags.`,
     tag: "Prospects",
     allow: "everyone",
     path: IdPath,

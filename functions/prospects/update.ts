@@ -8,7 +8,7 @@ import { updateProspect } from "#shared/prospects/write.ts";
 export const handler = endpoint(
   {
     summary: "Change a prospect",
-    description: `Only sent fields change; null clears. A changed \`currentStatusId\` adds an entry to the status history, which may have ${limits.statusChangesPerProspect}: 409. \`customFieldData\` is replaced whole.`,
+    description: `Only sent fields change; null clears a field. A new \`currentStatusId\` adds an entry to the status history. Above ${limits.statusChangesPerProspect} entries the answer is 409. \`customFieldData\` is replaced as a whole.`,
     tag: "Prospects",
     allow: "everyone",
     path: IdPath,

@@ -7,7 +7,7 @@ import { createStatus } from "#shared/reference/statuses.ts";
 export const handler = endpoint(
   {
     summary: "Create a lead status",
-    description: `Its value is unique in the company without case; a second one of the same value is a conflict. At most ${limits.statusesPerCompany} statuses per company.`,
+    description: `Values are unique in a company without case: a second status with the same value is a conflict. A company may have ${limits.statusesPerCompany} statuses.`,
     tag: "Statuses",
     allow: "admin",
     body: NewStatus,

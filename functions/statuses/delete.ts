@@ -6,7 +6,8 @@ import { deactivateStatus } from "#shared/reference/statuses.ts";
 export const handler = endpoint(
   {
     summary: "Deactivate a lead status",
-    description: "Prospects that have it keep it; nobody can be given it any more. `isActive` brings it back.",
+    description:
+      "Prospects keep the status, but no prospect can get it any more. A patch of `isActive` activates it again.",
     tag: "Statuses",
     allow: "admin",
     path: IdPath,

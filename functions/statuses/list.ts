@@ -8,7 +8,7 @@ import { listStatuses } from "#shared/reference/statuses.ts";
 export const handler = endpoint(
   {
     summary: "List lead statuses",
-    description: "In their order, those that are not active included.",
+    description: "All statuses in their sort order, including inactive ones.",
     tag: "Statuses",
     allow: "everyone",
     status: 200,

@@ -8,7 +8,7 @@ export const handler = endpoint(
   {
     summary: "Change a lead status",
     description:
-      "Only sent fields change. Prospects show the new value and colour at once; their history keeps the old.",
+      "Only sent fields change. Prospects show the new value and colour at once. The status history keeps the old ones.",
     tag: "Statuses",
     allow: "admin",
     path: IdPath,

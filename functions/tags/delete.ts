@@ -1,4 +1,4 @@
-/** DELETE /api/tags/{id}: takes a tag out of use. */
+/** DELETE /api/tags/{id}: deletes a tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteTag } from "#shared/reference/tags.ts";
@@ -6,7 +6,7 @@ import { deleteTag } from "#shared/reference/tags.ts";
 export const handler = endpoint(
   {
     summary: "Delete a tag",
-    description: "It is gone at once from the list and from every prospect that had it. Its value can be used again.",
+    description: "Removes the tag from the list and from every prospect. A new tag can have its value.",
     tag: "Tags",
     allow: "admin",
     path: IdPath,

@@ -8,7 +8,7 @@ import { listTags } from "#shared/reference/tags.ts";
 export const handler = endpoint(
   {
     summary: "List tags",
-    description: "In alphabetical order.",
+    description: "All tags in alphabetical order.",
     tag: "Tags",
     allow: "everyone",
     status: 200,

@@ -6,7 +6,7 @@ import { deleteTerritory } from "#shared/territories/territories.ts";
 export const handler = endpoint(
   {
     summary: "Delete a territory",
-    description: "Hides it at once from every list and read. Nothing is destroyed.",
+    description: "Hides the territory from every list and read. The data is kept.",
     tag: "Territories",
     allow: "everyone",
     path: IdPath,

@@ -6,7 +6,8 @@ import { Territory, TerritoryPatch, updateTerritory } from "#shared/territories/
 export const handler = endpoint(
   {
     summary: "Change a territory",
-    description: "Only sent fields change; a polygon is replaced whole, and null as `assignedToUserId` unassigns.",
+    description:
+      "Only sent fields change. A polygon is replaced as a whole. The `assignedToUserId` null unassigns the territory.",
     tag: "Territories",
     allow: "everyone",
     path: IdPath,

@@ -9,7 +9,7 @@ export const handler = endpoint(
   {
     summary: "Disable a user",
     description:
-      "Within a minute every token of the user is refused. Prospects and territories stay as they are. An invitation that is still pending is withdrawn: the identity provider forgets the user, and the e-mail address is free.",
+      "Within a minute the service refuses every token of the user. Prospects and territories do not change. A pending invitation is withdrawn: the identity provider deletes the user, and the e-mail address can be invited again.",
     tag: "Users",
     allow: "admin",
     path: IdPath,

@@ -9,7 +9,7 @@ import { listUsers } from "#shared/reference/users.ts";
 export const handler = streamItems(
   {
     summary: "List users",
-    description: "All users of the company, the invited and the disabled ones included.",
+    description: "All users of the company, including invited and disabled ones.",
     tag: "Users",
     allow: "everyone",
     status: 200,

@@ -11,7 +11,7 @@ export const handler = endpoint(
   {
     summary: "Change a user",
     description:
-      "Only sent fields change; rights follow within a minute. Only an owner changes an owner, and nobody lowers their own role or disables themselves. `isActive` brings a disabled user back, and sends an invitation that was withdrawn or has expired once more.",
+      "Only sent fields change. New rights take effect within a minute. Only owners can change an owner. Users cannot lower their own role or disable themselves. `isActive` enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.",
     tag: "Users",
     allow: "admin",
     path: IdPath,

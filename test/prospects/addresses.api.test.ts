@@ -1,4 +1,4 @@
-/** Addresses over HTTP: by themselves, in a list, and on the prospects that have them. */
+/** Addresses over HTTP: single addresses, the list, and the addresses of prospects. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Address, AddressPatch, NewProspect, Prospect } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";
@@ -28,7 +28,7 @@ const addressOf = async (prospectId: number) =>
   dataOf(await as.admin.GET("/api/prospects/{id}", at(prospectId))).address;
 
 describe("addresses", () => {
-  test("are made, read and changed; what is computed stays computed", async () => {
+  test("are created, read and changed; a computed text follows the change", async () => {
     const answer = await as.rep.POST("/api/addresses", { body: home });
     const made = dataOf(answer, 201);
     const path = `/api/addresses/${made.id}`;
@@ -48,7 +48,7 @@ describe("addresses", () => {
     });
   });
 
-  test("the list goes through all of the company once, inline ones included, none of another", async () => {
+  test("the list contains each address of the company once, including inline ones, and none of another company", async () => {
     const made = await Promise.all(Array.from({ length: 5 }, () => create()));
     const inline = (await createProspect({ address: home })).address;
     const foreign = await create({}, as.otherRep);
@@ -83,7 +83,7 @@ describe("addresses", () => {
     ["/zip", { zip: 80202 }],
     ["/state", { state: "x".repeat(256) }],
     ["/formattedAddress", { formattedAddress: 5 }],
-  ])("a fault at %s is told", async (pointer, body) => {
+  ])("an error at %s is reported", async (pointer, body) => {
     const { id } = await create();
     const made = await as.rep("POST", "/api/addresses", { ...home, ...body });
     for (const answer of [made, await as.rep("PATCH", `/api/addresses/${id}`, body)]) {
@@ -91,7 +91,7 @@ describe("addresses", () => {
     }
   });
 
-  test("what other reps' prospects have is none to a rep, and a refused change is told to nobody", async () => {
+  test("a rep gets 404 for the addresses of other reps' prospects, and a refused change emits no event", async () => {
     const receiver = await startReceiver();
     cleanUps.push(receiver.close);
     const { id, address } = await createProspect({ name: uniqueName(), address: home });
@@ -109,7 +109,7 @@ describe("addresses", () => {
     expect(await addressOf(id)).toEqual(address);
   });
 
-  test("another company's address is none", async () => {
+  test("another company's address is not found", async () => {
     const { id } = await create();
     problemOf(await as.otherOwner.GET("/api/addresses/{id}", at(id)), 404, "not_found");
     problemOf(await as.otherOwner.PATCH("/api/addresses/{id}", { ...at(id), body: { zip: "1" } }), 404, "not_found");
@@ -118,7 +118,7 @@ describe("addresses", () => {
 });
 
 describe("the address of a prospect", () => {
-  test("follows a change for all who have it, also after they moved in or out", async () => {
+  test("shows a change on every prospect that has the address, and on no prospect that gave it up", async () => {
     const shared = await create();
     const stays = await createProspect({ addressId: shared.id });
     const movesOut = await createProspect({ addressId: shared.id });
@@ -138,7 +138,7 @@ describe("the address of a prospect", () => {
     expect((await addressOf(own.id))?.city).toBe("Aurora");
   });
 
-  test("when it changes is told to webhooks as a change of the prospect", async () => {
+  test("a change emits prospect.updated", async () => {
     const receiver = await startReceiver();
     cleanUps.push(receiver.close);
     const { id, address } = await createProspect({ name: uniqueName(), address: home });

@@ -1,4 +1,4 @@
-/** An address and the prospects that hold a copy of it: never apart for good, whatever races and wherever it stops. */
+/** An address and its copies agree after races and interrupted changes, and only the right users see an address. */
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -40,7 +40,7 @@ async function inParallel<T>(count: number, work: (index: number) => Promise<T>)
 const allProspects = async (context: ApiContext, { companyId }: Caller): Promise<StoredProspect[]> =>
   (await readAllProspects(context.table, companyId)).prospects;
 
-test("a change of an address that 200 prospects share goes on where it was cut off", async () => {
+test("an interrupted change of an address with 200 prospects is completed by the next patch", async () => {
   const { context, caller } = await company();
   const { id } = await createAddress(context, caller.companyId, home);
   const made = await inParallel(200, () => createProspect(context, caller, { addressId: id }));
@@ -68,7 +68,7 @@ test("a change of an address that 200 prospects share goes on where it was cut o
   expect((await readAddress(context, caller.companyId, id)).isSpreading).toBeUndefined();
 });
 
-test("up to 33 prospects change in the transaction of their address, or none of them", async () => {
+test("up to 33 copies change in one transaction with their address", async () => {
   const { context, caller } = await company();
   const { id } = await createAddress(context, caller.companyId, home);
   const made = await inParallel(20, () => createProspect(context, caller, { addressId: id }));
@@ -89,7 +89,7 @@ test("up to 33 prospects change in the transaction of their address, or none of 
   expect((await readAddress(context, caller.companyId, id)).prospectIds?.size).toBe(18);
 });
 
-test("racing changes of the address, of its prospects and of who has it lose nothing", async () => {
+test("concurrent changes of an address, its prospects and its holders lose nothing", async () => {
   const { context, caller } = await company();
   const [first, second] = await Promise.all([
     createAddress(context, caller.companyId, home),
@@ -132,7 +132,7 @@ const notFound = { code: "not_found" };
 const badReference = { code: "validation_failed", faults: [{ pointer: "/addressId" }] };
 
 describe.each(["unflushed", "flushed"])("a user who sees only own prospects, where the index is %s", (state) => {
-  test("sees the addresses of these and of nobody, and changes those that no other prospect has", async () => {
+  test("sees addresses of own prospects and without a holder, and changes those without other holders", async () => {
     const { context, owner, rep } = await companyWithRep();
     const assigned = { assignedToUserId: rep.userId };
     const [free, mine, theirs, shared] = await inParallel(4, () => createAddress(context, owner.companyId, home));
@@ -219,7 +219,7 @@ describe.each(["unflushed", "flushed"])("a user who sees only own prospects, whe
   });
 });
 
-test("an address that came with an import belongs to nobody once its prospect has another", async () => {
+test("an imported address has no holder after its prospect takes another address", async () => {
   const { context, owner, rep } = await companyWithRep();
   const { companyId } = owner;
   const { id: prospectId } = await createProspect(context, owner, {});
@@ -236,7 +236,7 @@ test("an address that came with an import belongs to nobody once its prospect ha
   expect(await listed(context, owner)).toHaveLength(2);
 });
 
-test("prospects that move in and out at the same time, while their address changes, are named exactly", async () => {
+test("concurrent links, unlinks and changes leave the exact list of holders", async () => {
   const { context, caller } = await company();
   const [a, b] = await inParallel(2, () => createAddress(context, caller.companyId, home));
   const made = await inParallel(12, () => createProspect(context, caller, { addressId: a?.id ?? 0 }));
@@ -253,7 +253,7 @@ test("prospects that move in and out at the same time, while their address chang
   }
 });
 
-test("one request looks through so many addresses and no more, and says where to go on", async () => {
+test("one request checks a limited number of addresses and names the next page", async () => {
   const { context, owner, rep } = await companyWithRep();
   const { companyId } = owner;
   const { id: prospectId } = await createProspect(context, owner, {});

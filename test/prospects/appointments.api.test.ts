@@ -1,4 +1,4 @@
-/** Appointments over HTTP: fields, what prospects show of them, and their events. */
+/** Appointments over HTTP: fields, how prospects show them, and their events. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Appointment, NewAppointment, NewProspect, operations } from "../../docs/client/api.ts";
@@ -23,7 +23,7 @@ const calendar = async (query: CalendarQuery, client = as.rep): Promise<Appointm
 const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id);
 
 describe("an appointment", () => {
-  test("has defaults, stands where Location says, and is changed and deleted there", async () => {
+  test("has defaults, and is read, changed and deleted at its Location", async () => {
     const prospectId = await newProspect();
     const startAt = "2031-03-01T10:00:00+02:00";
     const answer = await as.admin.POST("/api/prospects/{id}/appointments", {
@@ -73,7 +73,7 @@ describe("an appointment", () => {
     expect(dataOf(await as.rep.GET("/api/prospects/{id}", at(prospectId))).appointments).toEqual([]);
   });
 
-  test("of an unassigned prospect is the caller's", async () => {
+  test("with an unassigned prospect is assigned to the caller", async () => {
     const made = await make(await newProspect(as.admin), { title: "Roof", startAt: inDays(1) }, as.viewer);
     expect(made.assignedTo?.email).toBe(as.viewer.email);
   });
@@ -99,7 +99,7 @@ describe("an appointment", () => {
     expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ pointer }]);
   });
 
-  test("is not changed into one that ends before it starts, and not given to another company's user", async () => {
+  test("cannot end before it starts, and cannot be assigned to another company's user", async () => {
     const { id } = await make(await newProspect(), { title: "x", startAt: start, endAt: start });
     const foreign = dataOf(await as.otherRep.GET("/api/me")).user.id;
     for (const [body, pointer] of [
@@ -112,7 +112,7 @@ describe("an appointment", () => {
     }
   });
 
-  test("changed in different fields at once keeps every change, and stands in the calendar once", async () => {
+  test("keeps concurrent changes of different fields, and is in the calendar once", async () => {
     const { id } = await make(await newProspect(), { title: "x", startAt: "2032-05-01" });
     const changes = [
       { title: "y" },
@@ -132,7 +132,7 @@ describe("an appointment", () => {
   });
 });
 
-test("list, PATCH and events show the soonest to come that is scheduled, the detail all in order of time", async () => {
+test("list, PATCH and events show the next scheduled appointment, the detail shows all in order of time", async () => {
   const name = uniqueName();
   const prospectId = await newProspect(as.rep, { name });
   const plan = [
@@ -158,7 +158,7 @@ test("list, PATCH and events show the soonest to come that is scheduled, the det
   expect(await listed()).toEqual([made[0]]);
 });
 
-test("events tell what became of an appointment, once each", async () => {
+test("each change of an appointment emits one event", async () => {
   const receiver = await startReceiver();
   try {
     const name = uniqueName();

@@ -1,4 +1,4 @@
-/** What hangs on a prospect: reads of prospects do not pay for it, it has limits, and what is deleted is not read again. */
+/** Notes, appointments and status changes: lists of prospects read none of them, their number is limited, and deleted rows are not read. */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
@@ -54,7 +54,7 @@ async function hangNotes(context: ApiContext, { caller }: Company, prospectId: n
 const textOf = async (context: ApiContext, company: Company): Promise<string> =>
   (await allOf(await exportProspects(context, company.caller, {}))).join("");
 
-test("one prospect with 300 notes of 10 KB costs lists nothing, and the export and its detail the newest ones", async () => {
+test("300 notes of 10 KB cost a list nothing, and an export or a detail only the newest ones", async () => {
   const { company, context, ids } = await withProspects(40);
   const units = async <T>(work: () => Promise<T>): Promise<number> => (await metered(work)).usage.readUnits;
   const list = () => listProspects(context, company.caller, ListQuery.parse({}));
@@ -73,7 +73,7 @@ test("one prospect with 300 notes of 10 KB costs lists nothing, and the export a
   expect((await detail()).notes.map(({ body }) => body.slice(0, 3))).toEqual(["299", "298", "297", "296", "295"]);
 });
 
-test("notes are listed newest first, whatever their ids are and in whatever pages they come", async () => {
+test("notes are listed newest first with any ids and any pages", async () => {
   const { company, context, ids } = await withProspects(2);
   const [id = 0, other = 0] = ids;
   // Each function has a block of ids of its own: a later note may have a lower one.
@@ -93,7 +93,7 @@ test("notes are listed newest first, whatever their ids are and in whatever page
   expect((await readProspect(context, company.caller, other)).notes).toHaveLength(1);
 });
 
-test("the export shows the newest note of each, however many notes each has", async () => {
+test("the export shows the newest note of each prospect", async () => {
   const { company, context, ids } = await withProspects(24);
   for (const [i, id] of ids.entries()) {
     if (i % 3 === 0) await hangNotes(context, company, id, [1, 4, 5, 40][i % 4] ?? 1, `of ${i}`);
@@ -106,7 +106,7 @@ test("the export shows the newest note of each, however many notes each has", as
 
 const conflict = { code: "conflict" };
 
-test("a prospect takes 5 000 notes, and one more where one is deleted", async () => {
+test("a prospect takes 5 000 notes, and another one after a deletion", async () => {
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const key = besideKeys.noteCount(company.caller.companyId, id);
@@ -126,7 +126,7 @@ test("a prospect takes 5 000 notes, and one more where one is deleted", async ()
   });
 });
 
-test("a prospect takes 500 appointments, and one more where one is deleted; deleted ones are not read", async () => {
+test("a prospect takes 500 appointments, and another one after a deletion; deleted ones are not read", async () => {
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const { companyId } = company.caller;
@@ -153,7 +153,7 @@ test("a prospect takes 500 appointments, and one more where one is deleted; dele
   await expect(make()).rejects.toMatchObject(conflict);
 });
 
-test("the status of a prospect changes 5 000 times; each change is in its history, the newest first", async () => {
+test("the status of a prospect may change 5 000 times, and the history has every change, newest first", async () => {
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const { companyId } = company.caller;

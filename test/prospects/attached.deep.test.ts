@@ -1,6 +1,6 @@
 /**
- * Writes of notes and appointments with DynamoDB failing at each of their calls: the row, its place by id, its entry in the
- * calendar and its prospect are never apart, and the client's retry ends where an undisturbed request would have.
+ * Writes of notes and appointments with a DynamoDB fault at each call: row, locator, calendar entry and prospect always agree, and the
+ * client's retry has the result of an undisturbed request.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

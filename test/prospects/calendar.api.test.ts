@@ -1,4 +1,4 @@
-/** The calendar over HTTP: what starts within its bounds, for whoever sees the prospect. */
+/** The calendar over HTTP: appointments that start within the bounds and whose prospects the caller sees. */
 import { describe, expect, test } from "vitest";
 import type { Appointment, NewAppointment, operations } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";
@@ -20,7 +20,7 @@ const calendar = async (query: CalendarQuery, client = as.rep): Promise<Appointm
 const idsOf = (list: readonly { id: number }[]): number[] => list.map(({ id }) => id);
 
 describe("the calendar", () => {
-  test("has what starts within its bounds, over month ends, soonest first", async () => {
+  test("has the appointments within its bounds, across months, soonest first", async () => {
     const prospectId = await newProspect();
     const starts = [
       "2033-02-28T23:59:59.999Z",
@@ -38,7 +38,7 @@ describe("the calendar", () => {
     expect(await calendar({ from: "2033-02-20", to: "2033-02-10" })).toEqual([]);
   });
 
-  test("begins now and goes on for 31 days when nothing is said", async () => {
+  test("covers 31 days from now by default", async () => {
     const prospectId = await newProspect();
     const made: Appointment[] = [];
     for (const days of [-0.01, 0.01, 30.9, 31.1])
@@ -47,7 +47,7 @@ describe("the calendar", () => {
     expect(shown).toEqual(made.slice(1, 3));
   });
 
-  test("refuses a range of more than 366 days and what is no date", async () => {
+  test("refuses a range of more than 366 days and invalid dates", async () => {
     await calendar({ from: "2028-01-01", to: "2028-12-31" });
     await calendar({ from: "9999-12-20" });
     const tooLong = await as.rep.GET("/api/appointments", {
@@ -72,7 +72,7 @@ describe("the calendar", () => {
     expect(await calendar({ ...range, assignedToUserId: `1` })).toEqual([]);
   });
 
-  test("and every other way show nothing of a prospect that the caller does not see", async () => {
+  test("shows no appointment of an invisible prospect, nor does any other route", async () => {
     const prospectId = await newProspect();
     const { id } = await make(prospectId, { title: "secret", startAt: "2035-01-01" });
     const range = { from: "2035-01-01", to: "2035-01-31" };

@@ -1,4 +1,4 @@
-/** The calendar of a user who sees only own prospects: exactly what is on these, whoever gets them, at the cost of what is theirs. */
+/** The calendar of a restricted user: exactly the appointments of own prospects, at a cost that depends on these alone. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -41,7 +41,7 @@ async function withReps(context: ApiContext): Promise<{ company: Company; reps: 
   return { company, reps: [rep(company.repId), rep(id)] };
 }
 
-test("what others have does not cost a rep anything, and what is over neither", async () => {
+test("neither other reps' appointments nor past ones cost a rep anything", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const { caller } = company;
@@ -88,7 +88,7 @@ const expected = ({ prospects, appointments }: Model, userId: number): number[] 
     .sort(([a, one], [b, other]) => (one.startAt < other.startAt ? -1 : one.startAt > other.startAt ? 1 : a - b))
     .map(([id]) => id);
 
-test("law: it has what is on the rep's prospects, whatever was made, moved, deleted and given to others", {
+test("law: it has exactly the appointments of the rep's prospects after any creations, moves, deletions and reassignments", {
   tags: "sized",
 }, async () => {
   const context = newFunction();
@@ -146,7 +146,7 @@ async function take(
   }
 }
 
-test("appointments that are made while their prospect changes hands are all found, by one rep", async () => {
+test("appointments created during a reassignment are all found by exactly one rep", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const { id } = await createProspect(context, company.caller, { assignedToUserId: reps[0].userId });
@@ -166,7 +166,7 @@ test("appointments that are made while their prospect changes hands are all foun
   expect(rows).toHaveLength(1);
 });
 
-test("an appointment that is moved out of the range between the agenda and its own row is left out", async () => {
+test("an appointment that leaves the range between the reads of agenda and row is omitted", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const [rep] = reps;
@@ -180,7 +180,7 @@ test("an appointment that is moved out of the range between the agenda and its o
   expect(ids).toEqual([stays.id]);
 });
 
-test("the instant in an agenda's key does not go back, so that a read in the order of keys meets it", async () => {
+test("the time in an agenda's key never decreases, so a read in key order does not miss it", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const [rep] = reps;

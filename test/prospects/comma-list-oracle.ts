@@ -1,6 +1,6 @@
-/** What a comma list names, read letter by letter from the rule: the oracle of the filters' tests. */
+/** Oracle for comma-separated lists: reads a list character by character, as the rule says. */
 
-/** Values trimmed, empty ones dropped. */
+/** Trimmed values without empty ones. */
 export function valuesIn(raw: string): string[] {
   const values: string[] = [];
   for (let at = 0; at <= raw.length; ) {

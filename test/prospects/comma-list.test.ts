@@ -1,4 +1,4 @@
-/** Law: a comma list names what its oracle reads from it letter by letter. */
+/** Law: the parser of comma-separated lists agrees with an oracle that reads character by character. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { commaList } from "#shared/prospects/filter.ts";
@@ -9,7 +9,7 @@ const named = (text: string): string[] =>
     .map((value) => value.trim())
     .filter(Boolean);
 
-test("every text of letters, quotes, commas and blanks", () => {
+test("law: any text of letters, quotes, commas and spaces", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom("a", '"', '"', ",", " "), maxLength: 12 }), (text) => {
       expect(named(text)).toEqual(valuesIn(text));
@@ -26,12 +26,12 @@ test.each([
   ['x"a,b"', ['x"a', 'b"']],
   ['"""VIP""","",""""', ['"VIP"', '"']],
   ['"  "', []],
-])("%j names %j", (text, names) => {
+])("%j contains %j", (text, names) => {
   expect(named(text)).toEqual(names);
   expect(valuesIn(text)).toEqual(names);
 });
 
-test("a value in quotes, and without a comma also one without them, names what it was made of", () => {
+test("a quoted value, or an unquoted one without commas, is read back unchanged", () => {
   const value = fc.string({ unit: fc.constantFrom("a", "B", '"', ",", "é"), minLength: 1 });
   fc.assert(
     fc.property(fc.array(value), (values) => {

@@ -1,4 +1,4 @@
-/** Laws under concurrency: exact histories, ids that never repeat, and statuses that retire while they are given. */
+/** Laws under concurrency: exact histories, unique ids, and deactivation of a status while prospects get it. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -38,7 +38,7 @@ function expectChain({ statusHistory, currentStatus }: ProspectDetail): (number 
 const PATCHES = 50;
 const PROSPECTS = sized({ short: 2, wide: 20 });
 
-test(`the history has one entry per change when ${PATCHES} come to a prospect at once`, { tags: "sized" }, async () => {
+test(`the history has one entry for each of ${PATCHES} concurrent changes`, { tags: "sized" }, async () => {
   const { context, caller } = await company();
   const ids = await Promise.all(
     Array.from({ length: PATCHES }, async (_, i) => {
@@ -61,7 +61,7 @@ test(`the history has one entry per change when ${PATCHES} come to a prospect at
   }
 });
 
-test("four processes that each make fifty prospects at once never give the same id", async () => {
+test("four processes that each create fifty prospects at once never use an id twice", async () => {
   const { context, caller } = await company();
   const script = join(import.meta.dirname, "creating-process.ts");
   const run = promisify(execFile);
@@ -75,7 +75,7 @@ test("four processes that each make fifty prospects at once never give the same 
   expect(new Set(items.map(({ id }) => id))).toEqual(new Set(ids));
 });
 
-test("a status that retires while it is given: either is first, and what it was given to shows it whole", {
+test("a deactivation and a create race: one comes first, and a created prospect shows the whole status", {
   tags: "sized",
 }, async () => {
   const { context, caller } = await company();

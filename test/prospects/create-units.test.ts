@@ -1,4 +1,4 @@
-/** What a create costs, part by part: two write units for each row of its transaction and for the check of what it names. */
+/** The cost of a create by parts: two write units for each row and for each check in its transaction. */
 import { beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";

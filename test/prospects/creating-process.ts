@@ -1,4 +1,4 @@
-/** A process of its own that makes prospects, all at once, and prints their ids: what a second warm function is. */
+/** A process that creates prospects concurrently and prints their ids. It stands for a second warm function. */
 
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";

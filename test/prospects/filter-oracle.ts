@@ -1,4 +1,4 @@
-/** Which prospects a list's filters let through, written from the decisions: shares nothing with the filters under test. */
+/** Oracle for the filters of lists, written from the specification. It shares no code with the filters under test. */
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { valuesIn } from "./comma-list-oracle.ts";
 

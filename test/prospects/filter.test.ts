@@ -1,4 +1,4 @@
-/** Law: the list's filters agree with an oracle written from the decisions, for random companies and queries of all filters. */
+/** Law: for random companies and queries of all filters, the list agrees with an oracle that is written from the specification. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -157,7 +157,7 @@ const callers: Record<string, Caller> = {
   rep: { companyId: 1, userId: 201, role: "sales", permissions: [] },
 };
 
-test("a list holds the rows that the oracle lets through, newest first", () => {
+test("a list has the rows that the oracle accepts, newest first", () => {
   let hits = 0;
   fc.assert(
     fc.property(company, query, fc.constantFrom("admin", "viewer", "rep"), ({ names, rows }, raw, who) => {

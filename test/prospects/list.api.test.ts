@@ -1,4 +1,4 @@
-/** The list of prospects over HTTP: pages, sizes, refused parameters, and filters that find what they name. */
+/** The list of prospects over HTTP: pages, sizes, filters and refused parameters. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { operations } from "../../docs/client/api.ts";
@@ -15,7 +15,7 @@ const list = async (client: Client, query: ListQuery = {}) =>
 const Page = z.object({ items: z.array(z.unknown()), total: z.int(), pageSize: z.int() });
 
 describe("listing", () => {
-  test("pages visit each record once, newest first, and a page past the end is empty", async () => {
+  test("pages contain each record once, newest first, and a page past the end is empty", async () => {
     const seen: { id: number; createdAt: string }[] = [];
     let total = 0;
     for (let page = 1; ; page++) {
@@ -32,7 +32,7 @@ describe("listing", () => {
     expect(seen.map(({ id }) => id)).toEqual(sorted.map(({ id }) => id));
   });
 
-  test("pageSize is cut to 500 and says so; defaults are 1 and 50", async () => {
+  test("pageSize is reduced to 500 and echoed; defaults are 1 and 50", async () => {
     expect((await list(as.admin, { pageSize: 9999 })).pageSize).toBe(500);
     expect(await list(as.admin)).toMatchObject({ page: 1, pageSize: 50 });
     for (const pageSize of ["500", "501", "1000000000000000", "9".repeat(30), "9".repeat(400)]) {
@@ -41,14 +41,14 @@ describe("listing", () => {
     }
   });
 
-  test("a page as far as numbers go is empty, with the true total", async () => {
+  test("the largest page number is empty, with the true total", async () => {
     const { total } = await list(demo.otherOwner);
     for (const page of [1_000, 2 ** 53 - 1]) {
       expect(await list(demo.otherOwner, { page, pageSize: 500 })).toEqual({ items: [], total, page, pageSize: 500 });
     }
   });
 
-  test("a city and a representative with a comma in the name are asked for in quotes", async () => {
+  test("quotes allow commas in the names of cities and representatives", async () => {
     const city = `Washington, ${uniqueName()}`;
     const body = { address: { address1: "1 Main St", city, state: "DC", zip: "20001" } };
     const { id } = dataOf(await as.admin.POST("/api/prospects", { body }), 201);
@@ -63,7 +63,7 @@ describe("listing", () => {
     expect(await ids({ rep: "Ravi Rep, Jr." })).toEqual([]);
   });
 
-  test("numbers that are no ids are nobody's", async () => {
+  test("numbers that are not ids match nothing", async () => {
     for (const assignedToUserId of ["0", "00", "9007199254740993", "9".repeat(30), "9".repeat(400)]) {
       expect((await list(as.admin, { assignedToUserId })).total).toBe(0);
       const { status, text } = await as.admin("GET", `/api/appointments?assignedToUserId=${assignedToUserId}`);
@@ -71,7 +71,7 @@ describe("listing", () => {
     }
   });
 
-  test("filters by representative are ignored from sales users, whatever they hold", async () => {
+  test("filters by representative are ignored from sales users, even if they are malformed", async () => {
     const long = `${"9,".repeat(1_990)}${"x".repeat(50)}`;
     expect(long.length).toBeGreaterThan(4_000);
     const { total } = await list(as.viewer);
@@ -107,12 +107,12 @@ describe("listing", () => {
     "bbox=1,2",
     "dateFrom=2026-02-30",
     "page=1&page=2",
-  ])("%s is refused with its parameter", async (query) => {
+  ])("%s is refused and names its parameter", async (query) => {
     const faults = problemOf(await as.admin("GET", `/api/prospects?${query}`), 400, "validation_failed");
     expect(faults[0]?.parameter).toBe(query.split("=")[0]);
   });
 
-  test("the demo company's filters find what they name", async () => {
+  test("filters find records of the demo company", async () => {
     const total = async (query: ListQuery) => (await list(demo.otherOwner, query)).total;
     const all = await total({});
     const statuses = dataOf(await demo.otherOwner.GET("/api/statuses")).map(({ value }) => value);

@@ -1,4 +1,4 @@
-/** Lists and new prospects in warm functions: what is kept in memory is never older than what others have written. */
+/** Lists and creates in warm functions never use cached data that is older than other functions' writes. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Run, readManifest, runManifestItem, runManifestOf } from "#shared/company-index/manifest.ts";
@@ -41,7 +41,7 @@ describe("the rows of a page", () => {
   test.each([
     ["one by one", 3],
     ["by their span", 40],
-  ])("%s: a copy that is behind is read again", async (_, count) => {
+  ])("%s: an outdated copy is read again", async (_, count) => {
     const company = await newCompany(newFunction());
     for (let i = 0; i < count; i++) await create(newFunction(), company, { name: `n${i}` });
     db.plan(behind);
@@ -54,7 +54,7 @@ describe("the rows of a page", () => {
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
   });
 
-  test("that are written after the moment are looked up at a later one", async () => {
+  test("that change after the snapshot are found in a later one", async () => {
     const company = await newCompany(newFunction());
     const [open, closed] = [
       await newStatus(newFunction(), company, "Open"),
@@ -80,7 +80,7 @@ describe("the rows of a page", () => {
     expect(page.total).toBe(1);
   });
 
-  test("that are written after each moment are read once, and what has changed at the next", async () => {
+  test("that change after each snapshot are read again, and no others", async () => {
     const { company, ids, context, others } = await fortyListed();
     let writes = 0;
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
@@ -92,7 +92,7 @@ describe("the rows of a page", () => {
     expect([writes, usage.rounds]).toEqual([2, 3]);
   });
 
-  test("that others write before and after each moment are shown as they are, once two moments have passed", async () => {
+  test("that change around each snapshot are shown in their current state after two snapshots", async () => {
     const { company, ids, context, others } = await fortyListed();
     let writes = 0;
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
@@ -132,7 +132,7 @@ describe("the rows of a page", () => {
     },
   );
 
-  test("fit their filter while eight writers change what it looks at", async () => {
+  test("match their filter while eight writers change the filtered field", async () => {
     const company = await newCompany(newFunction());
     const statuses = [
       await newStatus(newFunction(), company, "Open"),
@@ -187,7 +187,7 @@ function isLook(operation: string, body: Record<string, unknown>): boolean {
 }
 
 describe("names that another process changes", () => {
-  test("hold for the next list, the next pins and the next filter", async () => {
+  test("take effect in the next list, pins and filter", async () => {
     const company = await newCompany(newFunction());
     const { companyId } = company.caller;
     const [warm, other] = [newFunction(), newFunction()];
@@ -219,7 +219,7 @@ describe("names that another process changes", () => {
     expect(await shown()).toMatchObject({ tags: [] });
   });
 
-  test("refuse a new prospect that refers to what is gone, and take one that refers to what is new", async () => {
+  test("refuse a new prospect with a deactivated status and accept one with a new status", async () => {
     const company = await newCompany(newFunction());
     const { companyId } = company.caller;
     const [warm, other] = [newFunction(), newFunction()];
@@ -243,7 +243,7 @@ describe("names that another process changes", () => {
     expect((await list(warm, company)).total).toBe(3);
   });
 
-  test.each(["status", "user"] as const)("refuse one that refers to two names, where the %s is gone", async (gone) => {
+  test.each(["status", "user"] as const)("refuse a create with two names if the %s is deactivated", async (gone) => {
     const company = await newCompany(newFunction());
     const { companyId } = company.caller;
     const [warm, other] = [newFunction(), newFunction()];
@@ -278,7 +278,7 @@ const damages: [string, (table: Table, companyId: number, run: Run) => Promise<u
   ],
 ];
 
-test.each(damages)("an index is answered as unavailable when %s", async (_, inflict) => {
+test.each(damages)("a damaged index answers unavailable when %s", async (_, inflict) => {
   const company = await newCompany(newFunction());
   const { companyId } = company.caller;
   const context = newFunction();

@@ -1,4 +1,4 @@
-/** Notes over HTTP: who sees the prospect reads and writes them, nobody else learns that they exist. */
+/** Notes over HTTP: users who see the prospect read and write them; for other users they do not exist. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Note } from "../../docs/client/api.ts";
@@ -15,7 +15,7 @@ const write = async (prospectId: number, body: string, client = as.rep) =>
   dataOf(await client.POST("/api/prospects/{id}/notes", { ...at(prospectId), body: { body } }), 201);
 
 describe("a note", () => {
-  test("is the caller's, stands where Location says, and is changed and deleted there", async () => {
+  test("belongs to the caller, and is read, changed and deleted at its Location", async () => {
     const prospectId = await newProspect();
     const answer = await as.admin.POST("/api/prospects/{id}/notes", {
       ...at(prospectId),
@@ -55,13 +55,13 @@ describe("a note", () => {
     },
   );
 
-  test("of 10 000 characters is given back as it came", async () => {
+  test("of 10 000 characters is returned unchanged", async () => {
     const body = "\u{1F415}".repeat(10_000);
     const { id } = await write(await newProspect(), body);
     expect(dataOf(await as.rep.GET("/api/notes/{id}", at(id))).body).toBe(body);
   });
 
-  test("is changed and deleted at once by many without a loss or a fault of ours", async () => {
+  test("survives concurrent changes and deletions without a lost change or a 5xx", async () => {
     const { id } = await write(await newProspect(), "start");
     const texts = Array.from({ length: 10 }, (_, i) => `text ${i}`);
     const answers = await Promise.all(
@@ -84,7 +84,7 @@ test("the list has all notes newest first, the detail the five newest", async ()
   expect(detail.notes).toEqual(newestFirst.slice(0, 5));
 });
 
-test("who does not see the prospect does not see its notes, whatever they try", async () => {
+test("a user who does not see the prospect cannot reach its notes on any route", async () => {
   const prospectId = await newProspect();
   const { id } = await write(prospectId, "secret");
   const attempts = [
@@ -104,7 +104,7 @@ test("who does not see the prospect does not see its notes, whatever they try", 
   for (const [method, path, body] of attempts) problemOf(await as.owner(method, path, body), 404, "not_found");
 });
 
-test("note.created tells the note and its prospect; no change of a note does", async () => {
+test("note.created contains the note and its prospect; changes of a note emit nothing", async () => {
   const receiver = await startReceiver();
   try {
     const name = uniqueName();

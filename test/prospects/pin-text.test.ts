@@ -1,4 +1,4 @@
-/** Pins written digit by digit are the JSON that the language itself would write. */
+/** Law: the text of pins equals that of JSON.stringify. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PinText, pinEnd, pinPieces } from "#shared/prospects/list/pins.ts";
@@ -12,7 +12,7 @@ const degrees = (most: number) =>
     ),
   );
 
-test("any ids and coordinates, one pin or many", () => {
+test("law: any ids and coordinates, one pin or many", () => {
   const pin = fc.record({
     id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     lat: degrees(90),
@@ -31,7 +31,7 @@ test("any ids and coordinates, one pin or many", () => {
   );
 });
 
-test("more unflushed rows than a call takes arguments are pins like any others", () => {
+test("more unflushed rows than a call can take arguments are all shown as pins", () => {
   const seen = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: 39.5, lng: -104.5 };
   const row = { ...seen, version: 1, createdAt: 0, text: "", phoneDigits: "" };
   const unflushed = Array.from({ length: 200_000 }, (_, i) => ({ ...row, id: i + 1 }));

@@ -1,4 +1,4 @@
-/** Map pins, search and large answers over HTTP: streamed, gzipped where accepted, whole, and with problems before the first byte. */
+/** Map pins, search and large answers over HTTP: streamed, gzipped if accepted, complete, and with problems before the first byte. */
 import { request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -79,7 +79,7 @@ describe("pins", () => {
     }
   });
 
-  test("are gzipped when that is accepted, and only then", async () => {
+  test("are gzipped only if the client accepts it", async () => {
     const path = "/api/prospects/pins?city=Denver";
     const plain = await raw(path, undefined);
     expect(plain.encoding).toBeUndefined();
@@ -94,7 +94,7 @@ describe("pins", () => {
     }
   });
 
-  test("answer with a problem what is wrong with the request", async () => {
+  test("answer invalid requests with a problem", async () => {
     for (const query of ["bbox=1,2,3", "dateFrom=2026-02-30", `search=${"x".repeat(201)}`, "assignedToUserId=x"]) {
       const answer = await as.admin("GET", `/api/prospects/pins?${query}`);
       expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ parameter: query.split("=")[0] }]);
@@ -106,7 +106,7 @@ describe("pins", () => {
   });
 });
 
-test("search looks into every text of a prospect, its notes as they are now, and phones by digits", async () => {
+test("search covers every text of a prospect, its current notes, and phones by digits", async () => {
   const name = uniqueName();
   const address = { address1: "17 Xylophone Way", city: "Quuxville", state: "ZQ", zip: "99999" };
   const phoneNumber = "+1 (303) 555-0142";
@@ -135,7 +135,7 @@ test("search looks into every text of a prospect, its notes as they are now, and
   expect(await found("cat")).toEqual([]);
 });
 
-test("an answer of more than 6 MB comes whole", async () => {
+test("an answer of more than 6 MB is complete", async () => {
   const id = await create({});
   // As JSON each of these takes six bytes.
   const body = "\u0001".repeat(10_000);

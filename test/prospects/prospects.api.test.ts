@@ -1,4 +1,4 @@
-/** Prospects over HTTP: what is written is read back, history is exact, and nobody sees what is not theirs. */
+/** Prospects over HTTP: fields, exact history and visibility. */
 import { describe, expect, test } from "vitest";
 import type { operations, ProspectPatch } from "../../docs/client/api.ts";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";
@@ -23,7 +23,7 @@ const statusIdOf = async (value: string): Promise<number> => {
 const userIdOf = async (client: typeof as.rep): Promise<number> => dataOf(await client.GET("/api/me")).user.id;
 
 describe("creating", () => {
-  test("answers with the record, where it stands, and what was not given as null", async () => {
+  test("answers with the record and its Location, with null for omitted fields", async () => {
     const answer = await as.admin.POST("/api/prospects", {
       body: {
         name: "Ada",
@@ -51,7 +51,7 @@ describe("creating", () => {
     expect(read).toMatchObject({ ...made, appointments: [], notes: [], statusHistory: [] });
   });
 
-  test("takes no body at all, and an address in line", async () => {
+  test("accepts an empty body and an inline address", async () => {
     const bare = await send("POST", "/api/prospects", {
       headers: { Authorization: `Bearer ${await tokenOf(as.admin.email)}` },
     });
@@ -68,7 +68,7 @@ describe("creating", () => {
     expect(second.address).toEqual(made.address);
   });
 
-  test("ignores fields that are the server's", async () => {
+  test("ignores fields that the server owns", async () => {
     const hostile = {
       id: 1,
       companyId: 999,
@@ -86,13 +86,13 @@ describe("creating", () => {
     dataOf(await as.admin.GET("/api/prospects/{id}", at(made.id)));
   });
 
-  test("a rep without a wider view becomes the assignee", async () => {
+  test("a restricted rep becomes the assignee", async () => {
     const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Mine" } }), 201);
     expect(made.assignedTo?.email).toBe(as.rep.email);
     expect(dataOf(await as.viewer.POST("/api/prospects", { body: {} }), 201).assignedTo).toBeNull();
   });
 
-  test("with a status begins the history", async () => {
+  test("with a status creates the first history entry", async () => {
     const currentStatusId = await statusIdOf("New");
     const made = dataOf(await as.rep.POST("/api/prospects", { body: { currentStatusId } }), 201);
     const { statusHistory } = dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)));
@@ -105,7 +105,7 @@ describe("creating", () => {
     ["currentStatusId", 1],
     ["assignedToUserId", 1],
     ["addressId", 1],
-  ])("a %s that names nothing is a fault of that field, and nothing is made", async (field, id) => {
+  ])("an unknown %s is an error of that field, and nothing is created", async (field, id) => {
     const name = uniqueName();
     const faults = problemOf(
       await as.admin.POST("/api/prospects", { body: { name, [field]: id } }),
@@ -117,7 +117,7 @@ describe("creating", () => {
     expect(items.some((item) => item.name === name)).toBe(false);
   });
 
-  test("another company's status, user and address name nothing", async () => {
+  test("another company's status, user and address are unknown", async () => {
     const foreignStatus = present(dataOf(await as.otherOwner.GET("/api/statuses"))[0]).id;
     const foreignUser = await userIdOf(as.otherRep);
     for (const body of [{ currentStatusId: foreignStatus }, { assignedToUserId: foreignUser }]) {
@@ -127,7 +127,7 @@ describe("creating", () => {
 });
 
 describe("changing", () => {
-  test("only what is sent changes; null clears; an empty patch bumps nothing", async () => {
+  test("only sent fields change; null clears; an empty patch changes nothing", async () => {
     const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada", phoneNumber: "1" } }), 201);
     const same = dataOf(await change(as.rep, made.id, {}));
     expect(same).toEqual(made);
@@ -137,7 +137,7 @@ describe("changing", () => {
     expect(changed.updatedAt >= made.updatedAt).toBe(true);
   });
 
-  test("each real change of status is one entry, newest first; the same status again is none", async () => {
+  test("each change of status is one entry, newest first; the same status again adds none", async () => {
     const [first, second] = [await statusIdOf("New"), await statusIdOf("Sold")];
     const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { currentStatusId: first } }), 201);
     for (const currentStatusId of [first, second, second, null, null, first]) {
@@ -150,7 +150,7 @@ describe("changing", () => {
     expect(steps).toEqual(["- > New", "Sold > -", "New > Sold", "- > New"]);
   });
 
-  test("twenty reps at once lose no field and no history", async () => {
+  test("twenty concurrent reps lose no field and no history entry", async () => {
     const statuses = dataOf(await as.rep.GET("/api/statuses")).slice(0, 8);
     const { id } = dataOf(await as.rep.POST("/api/prospects", { body: {} }), 201);
     const fields = ["name", "phoneNumber", "secondaryPhoneNumber", "source", "sourceId"] as const;
@@ -179,7 +179,7 @@ describe("changing", () => {
 });
 
 describe("deleting", () => {
-  test("hides the record at once from every read and write", async () => {
+  test("hides the record from every read and write", async () => {
     const { id } = dataOf(await as.rep.POST("/api/prospects", { body: {} }), 201);
     expect(dataOf(await as.rep.DELETE("/api/prospects/{id}", at(id)))).toEqual({ id });
     problemOf(await as.rep.GET("/api/prospects/{id}", at(id)), 404, "not_found");
@@ -191,7 +191,7 @@ describe("deleting", () => {
 });
 
 describe("visibility", () => {
-  test("a rep sees own prospects only; who may view all sees all; another company sees none", async () => {
+  test("a rep sees only own prospects, a user with canViewAllProspects all of them, another company none", async () => {
     const { id } = dataOf(await as.rep.POST("/api/prospects", { body: {} }), 201);
     for (const client of [as.owner, as.admin, as.viewer, as.rep]) {
       expect(dataOf(await client.GET("/api/prospects/{id}", at(id))).id).toBe(id);
@@ -209,7 +209,7 @@ describe("visibility", () => {
     expect((await list(as.otherOwner, { pageSize: 500 })).items.some((item) => item.id === id)).toBe(false);
   });
 
-  test("filters by representative are for admins; from a sales user they are ignored", async () => {
+  test("filters by representative are ignored from sales users", async () => {
     const rep2 = await userIdOf(as.rep2);
     for (const client of [as.rep2, as.rep2, as.rep]) dataOf(await client.POST("/api/prospects", { body: {} }), 201);
     const count = async (client: Client, query: ListQuery = {}) => (await list(client, query)).total;

@@ -1,4 +1,4 @@
-/** Law: the search agrees with an oracle that looks into one text after the other, letter by letter. */
+/** Law: the search agrees with an oracle that compares each text character by character. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -74,7 +74,7 @@ function contains(text: readonly string[], word: readonly string[]): boolean {
 const small = (letter: string): string =>
   ({ A: "a", B: "b", É: "é", "e\u0301": "é", "E\u0301": "é", Σ: "σ", ς: "σ" })[letter] ?? letter;
 
-test("every word is found somewhere, or the prospect is not found", () => {
+test("a prospect is found only if each word occurs in some text", () => {
   fc.assert(
     fc.property(someText, prospects, fc.array(someText, { maxLength: 3 }), (query, given, notes) => {
       expect(finds(query, given, notes)).toBe(oracle(query, given, notes));
@@ -83,7 +83,7 @@ test("every word is found somewhere, or the prospect is not found", () => {
   );
 });
 
-test("a piece of any text finds it, in capitals too, with marks in the letters or apart", () => {
+test("any part of a text finds it, in upper case and in any Unicode normalisation", () => {
   const piece = fc.tuple(fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }), fc.nat(), fc.nat());
   fc.assert(
     fc.property(piece, ([text, a, b]) => {

@@ -1,4 +1,4 @@
-/** The appointments that a prospect's row keeps for lists: the soonest to come, whatever is written and as time passes. */
+/** Lists show the next appointment of a prospect after any writes and as time passes. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ApiContext } from "#shared/context.ts";
@@ -17,7 +17,7 @@ const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const newFunction = (): ApiContext => warmFunction(db, { now: () => now.ms });
 const hour = (n: number): string => new Date(now.ms + n * 3_600_000).toISOString();
 
-test("upcoming appointments are shown whatever the row has room for, and as time passes", async () => {
+test("the next appointment is shown as time passes, even if the row has no copy of it", async () => {
   const company = await newCompany(newFunction());
   const context = newFunction();
   const { id } = await createProspect(context, company.caller, { name: "n" });
@@ -54,7 +54,7 @@ test("upcoming appointments are shown whatever the row has room for, and as time
   expect(await shown()).toEqual([]);
 });
 
-test("one that is made after others that the row has no room for does not come before them", async () => {
+test("a new appointment does not come before earlier ones without a copy", async () => {
   const company = await newCompany(newFunction());
   const context = newFunction();
   const { id } = await createProspect(context, company.caller, {});
@@ -69,7 +69,7 @@ test("one that is made after others that the row has no room for does not come b
   expect(items[0]?.appointments.map(({ title }) => title)).toEqual(["4"]);
 });
 
-test("appointments that are made at once are all in the row", async () => {
+test("concurrent creations are all in the row", async () => {
   const company = await newCompany(newFunction());
   const context = newFunction();
   const { id } = await createProspect(context, company.caller, {});
@@ -98,7 +98,7 @@ const steps = fc.array(
   { minLength: 3, maxLength: 14 },
 );
 
-test("law: a list shows the soonest of all that are to come, whatever was made, moved, completed and deleted", {
+test("law: a list shows the next appointment after any creations, moves, completions and deletions", {
   tags: "sized",
 }, async () => {
   const company = await newCompany(newFunction());

@@ -1,4 +1,4 @@
-/** Invitations: what of them others can tell, how long they hold an address, and that deaths, races and repeats leave nothing in the way. */
+/** Invitations: they reveal nothing to other companies, expire, and never block the next try after crashes, races and repeats. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -79,7 +79,7 @@ const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitatio
   isEnding: invitationExpiresAt !== null,
 });
 
-test("the first request of the user accepts it, by one transaction for ever", async () => {
+test("the user's first request accepts it, in one transaction", async () => {
   const { context, clock, time, pool, one, email } = await scene();
   const made = await createUser(context, pool, one, newUser(email));
   expect(await shown(context, one, made)).toMatchObject({
@@ -98,37 +98,40 @@ test("the first request of the user accepts it, by one transaction for ever", as
   await expect(createUser(context, pool, one, newUser(email.toUpperCase()))).rejects.toMatchObject(taken);
 });
 
-describe("an address that is a customer elsewhere", () => {
-  test.each(["has signed in there", "is invited there"])("and %s looks as any other, and gets no mail", async (how) => {
-    const { context, clock, time, pool, one, two, email } = await scene();
-    const there = await createUser(context, pool, one, newUser(email));
-    if (how.startsWith("has")) await lookUpCaller(context, there.sub);
-    const seen: unknown[] = [];
-    for (const address of [email, `fresh-${email}`]) {
-      const faulty = contextOn(db.table, clock);
-      db.plan(() => pass);
-      const made = await createUser(faulty, pool, two, newUser(address));
-      const steps: unknown[] = [[...db.calls], shapeOf(await shown(context, two, made))];
-      await expect(createUser(context, pool, two, newUser(address))).rejects.toMatchObject(taken);
-      await updateUser(context, two, made.id, { lastName: "C" });
-      steps.push(shapeOf(await shown(context, two, made)));
-      time.now += 31 * DAY_MS;
-      steps.push(shapeOf(await shown(context, two, made)));
-      time.now -= 31 * DAY_MS;
-      await disableOrWithdraw(context, pool, two, made.id);
-      steps.push(shapeOf(await shown(context, two, made)));
-      await expect(disableOrWithdraw(context, pool, two, made.id)).rejects.toMatchObject({ code: "not_found" });
-      await changeUser(context, pool, two, made.id, { isActive: true });
-      steps.push(shapeOf(await shown(context, two, made)));
-      seen.push(steps);
-    }
-    expect(seen[0]).toEqual(seen[1]);
-    expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
-    // The user there is none the wiser, and nobody signs in here.
-    expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
-  });
+describe("an address of another company's user", () => {
+  test.each(["has signed in there", "is invited there"])(
+    "that %s looks like any other and gets no mail",
+    async (how) => {
+      const { context, clock, time, pool, one, two, email } = await scene();
+      const there = await createUser(context, pool, one, newUser(email));
+      if (how.startsWith("has")) await lookUpCaller(context, there.sub);
+      const seen: unknown[] = [];
+      for (const address of [email, `fresh-${email}`]) {
+        const faulty = contextOn(db.table, clock);
+        db.plan(() => pass);
+        const made = await createUser(faulty, pool, two, newUser(address));
+        const steps: unknown[] = [[...db.calls], shapeOf(await shown(context, two, made))];
+        await expect(createUser(context, pool, two, newUser(address))).rejects.toMatchObject(taken);
+        await updateUser(context, two, made.id, { lastName: "C" });
+        steps.push(shapeOf(await shown(context, two, made)));
+        time.now += 31 * DAY_MS;
+        steps.push(shapeOf(await shown(context, two, made)));
+        time.now -= 31 * DAY_MS;
+        await disableOrWithdraw(context, pool, two, made.id);
+        steps.push(shapeOf(await shown(context, two, made)));
+        await expect(disableOrWithdraw(context, pool, two, made.id)).rejects.toMatchObject({ code: "not_found" });
+        await changeUser(context, pool, two, made.id, { isActive: true });
+        steps.push(shapeOf(await shown(context, two, made)));
+        seen.push(steps);
+      }
+      expect(seen[0]).toEqual(seen[1]);
+      expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
+      // The user there is none the wiser, and nobody signs in here.
+      expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
+    },
+  );
 
-  test("is answered no sooner than the provider asks for, which a fresh one waits for as well", async () => {
+  test("takes as long to answer as a new address", async () => {
     const { context, pool, one, two, email } = await scene();
     const made = await createUser(context, pool, one, newUser(email));
     const slow = { ...pool, answersAfterMs: 400 };
@@ -149,14 +152,14 @@ describe("an address that is a customer elsewhere", () => {
     }
   });
 
-  test("is refused to the second of two invitations of a company, however they race", async () => {
+  test("is refused for the second of two concurrent invitations of a company", async () => {
     const { context, pool, one, two, email } = await scene();
     await createUser(context, pool, one, newUser(email));
     const tries = await Promise.allSettled([1, 2, 3].map(() => createUser(context, pool, two, newUser(email))));
     expect(tries.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected", "rejected"]);
   });
 
-  test("because two invite it at once: it belongs to one of them, and the other's invitation looks the same", async () => {
+  test("after two companies invite it at once: one of them has it, and the other invitation looks the same", async () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
@@ -184,7 +187,7 @@ describe("an address that is a customer elsewhere", () => {
     expect(inviting).toBe(2);
   });
 
-  test("with a subject of its own: the subject is the new user's, the address stays where it is", async () => {
+  test("with a given subject: the new user gets the subject, the address stays with its user", async () => {
     const { context, pool, one, two, email } = await scene();
     const issuer = { ...pool, takesSubjects: true };
     await createUser(context, issuer, one, { ...newUser(email), sub: `${email}-1` });
@@ -196,8 +199,8 @@ describe("an address that is a customer elsewhere", () => {
   });
 });
 
-describe("an invitation that nobody takes up", () => {
-  test("holds the address for 30 days, and is then the next company's, in every order of sign-in and claim", async () => {
+describe("an invitation that is not accepted", () => {
+  test("keeps the address for 30 days, then the next company gets it, in every order of sign-in and claim", async () => {
     const { context, time, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
     time.now += 30 * DAY_MS - 1;
@@ -224,7 +227,7 @@ describe("an invitation that nobody takes up", () => {
     expect(await context.table.get(keys.email(email))).toMatchObject({ companyId: two.companyId, userId: second.id });
   });
 
-  test("can be withdrawn: the provider forgets it, the address is free at once, and what it was assigned keeps its name", async () => {
+  test("can be withdrawn: the provider deletes the user, the address is available, and assigned records keep the name", async () => {
     const { context, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
     await disableOrWithdraw(context, pool, one, first.id);
@@ -239,7 +242,7 @@ describe("an invitation that nobody takes up", () => {
     expect(pool.mails).toEqual([email, email]);
   });
 
-  test("can be sent once more, after a withdrawal and after its end, and invited anew as another user", async () => {
+  test("can be sent again after a withdrawal or expiry, and the address can be invited as a new user", async () => {
     const { context, time, pool, one, email } = await scene();
     const made = await createUser(context, pool, one, newUser(email));
     await disableOrWithdraw(context, pool, one, made.id);
@@ -264,7 +267,7 @@ describe("an invitation that nobody takes up", () => {
     expect(await lookUpCaller(context, anew.sub)).toMatchObject({ userId: anew.id });
   });
 
-  test("is taken up or withdrawn, and never half of both, when both happen at once", async () => {
+  test("is either accepted or withdrawn if both happen at once", async () => {
     for (let round = 0; round < 10; round++) {
       const { context, time, pool, one, email } = await scene();
       const made = await createUser(context, pool, one, newUser(email));
@@ -280,7 +283,7 @@ describe("an invitation that nobody takes up", () => {
   });
 });
 
-test("many first requests at once accept it once", async () => {
+test("concurrent first requests accept it once", async () => {
   const { context, clock, pool, one, email } = await scene();
   const made = await createUser(context, pool, one, newUser(email));
   const found = await Promise.all(
@@ -291,7 +294,7 @@ test("many first requests at once accept it once", async () => {
 });
 
 describe("quota", () => {
-  test("a company sends so many a day, by day of UTC; refusals use up none of it", async () => {
+  test("limits the invitations of a company in a UTC day; refused ones do not count", async () => {
     const { context, time, pool, one, two, email } = await scene();
     const quota = { ...keys.quota(one.companyId, "INVITATIONS", "2026-06-01"), used: limits.invitationsPerDay - 2 };
     await context.table.batchPut([quota]);
@@ -313,7 +316,7 @@ describe("quota", () => {
   });
 });
 
-test("a death at each call of an invitation, a withdrawal and a first sign-in: the next try ends it", async () => {
+test("after a crash at each call of an invitation, withdrawal or first sign-in, the next try completes it", async () => {
   const works = {
     invite: async (context: ApiContext, { pool, one, email }: Awaited<ReturnType<typeof scene>>) => {
       const made = await createUser(context, pool, one, newUser(email));

@@ -40,7 +40,7 @@ describe("statuses", () => {
     expect(values).toEqual(starting);
   });
 
-  test("are made, read, changed and deactivated by admins", async () => {
+  test("are created, read, changed and deactivated by admins", async () => {
     const value = uniqueName();
     const answer = await as.admin.POST("/api/statuses", { body: { value, color: "#123456" } });
     const made = dataOf(answer, 201);
@@ -66,7 +66,7 @@ describe("statuses", () => {
     );
   });
 
-  test("values are unique without case, also when twenty are made at once and after a rename", async () => {
+  test("values are unique without case, also for twenty concurrent creations and after a rename", async () => {
     const value = uniqueName();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
@@ -81,7 +81,7 @@ describe("statuses", () => {
     problemOf(await as.admin.PATCH("/api/statuses/{id}", { ...at(made.id), body: { value } }), 409, "conflict");
   });
 
-  test("a value is the same however its letters are written, and is found and kept as it was sent", async () => {
+  test("a value is the same in every Unicode normalisation, and is found and returned as it was sent", async () => {
     const name = uniqueName();
     const value = `Straße Cafe\u0301 ${name}`;
     const { id } = dataOf(await as.admin.POST("/api/statuses", { body: { value } }), 201);
@@ -108,7 +108,7 @@ describe("statuses", () => {
     expect(problemOf(await as.admin("POST", "/api/statuses", body), 400, "validation_failed")).not.toHaveLength(0);
   });
 
-  test("sales users read and do not write", async () => {
+  test("sales users read but do not write", async () => {
     const [first] = dataOf(await as.rep.GET("/api/statuses"));
     for (const [method, path] of [
       ["POST", "/api/statuses"],
@@ -119,7 +119,7 @@ describe("statuses", () => {
     }
   });
 
-  test("another company's status is none", async () => {
+  test("another company's status is not found", async () => {
     const [foreign] = dataOf(await as.otherOwner.GET("/api/statuses"));
     problemOf(await as.admin.GET("/api/statuses/{id}", at(present(foreign).id)), 404, "not_found");
     problemOf(
@@ -132,7 +132,7 @@ describe("statuses", () => {
 });
 
 describe("users", () => {
-  test("all of the company, none of another", async () => {
+  test("the list has all users of the company and none of another", async () => {
     const users = dataOf(await as.rep.GET("/api/users"));
     expect(users.map(({ email }) => email)).toContain(as.rep2.email);
     expect(users.some(({ email }) => email === as.otherOwner.email)).toBe(false);

@@ -1,4 +1,4 @@
-/** Tags over HTTP: by themselves, and on prospects. */
+/** Tags over HTTP: the tags of a company, and the tags of a prospect. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Tag } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";
@@ -32,7 +32,7 @@ const listedIds = async (client = as.rep): Promise<number[]> =>
   dataOf(await client.GET("/api/tags")).map(({ id }) => id);
 
 describe("tags", () => {
-  test("are made, read, changed and deleted by admins", async () => {
+  test("are created, read, changed and deleted by admins", async () => {
     const value = uniqueName();
     const answer = await as.admin.POST("/api/tags", { body: { value } });
     const made = dataOf(answer, 201);
@@ -51,7 +51,7 @@ describe("tags", () => {
     expect(await listedIds()).not.toContain(made.id);
   });
 
-  test("values are unique without case, also when many are made at once, and free again after a delete or rename", async () => {
+  test("values are unique without case, also for concurrent creations, and available again after a delete or rename", async () => {
     const value = uniqueName();
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>
@@ -67,7 +67,7 @@ describe("tags", () => {
     problemOf(await as.admin.PATCH("/api/tags/{id}", { ...at(again.id), body: { value } }), 409, "conflict");
   });
 
-  test("may be called like a status, and like another company's tag", async () => {
+  test("may have the value of a status, or of another company's tag", async () => {
     const value = uniqueName();
     dataOf(await as.otherOwner.POST("/api/tags", { body: { value } }), 201);
     const status = dataOf(await as.admin.POST("/api/statuses", { body: { value } }), 201);
@@ -87,7 +87,7 @@ describe("tags", () => {
     expect(problemOf(await as.admin("POST", "/api/tags", body), 400, "validation_failed")).not.toHaveLength(0);
   });
 
-  test("sales users read and do not write; another company's tag is none", async () => {
+  test("sales users read but do not write; another company's tag is not found", async () => {
     const { id } = await createTag();
     problemOf(await as.viewer.POST("/api/tags", { body: { value: "x" } }), 403, "permission_denied");
     for (const method of ["PATCH", "DELETE"]) {
@@ -121,7 +121,7 @@ describe("tags of a prospect", () => {
     expect(dataOf(await as.rep.GET("/api/prospects", { params: { query: { tagId: second.value } } })).total).toBe(0);
   });
 
-  test("each unknown or foreign one is pointed at, in the same words", async () => {
+  test("unknown and foreign tags are reported in the same words", async () => {
     const { id: mine } = await createTag();
     const foreign = dataOf(await as.otherOwner.POST("/api/tags", { body: { value: uniqueName() } }), 201);
     const id = await createProspect();
@@ -144,7 +144,7 @@ describe("tags of a prospect", () => {
     problemOf(await as.rep("PUT", `/api/prospects/${id}/tags`, {}), 400, "validation_failed");
   });
 
-  test("are given by whoever sees the prospect, and by nobody else", async () => {
+  test("are set by users who see the prospect, and by no other user", async () => {
     const { id: tagId } = await createTag();
     const id = await createProspect();
     dataOf(await setTags(as.viewer, id, [tagId]));
@@ -152,7 +152,7 @@ describe("tags of a prospect", () => {
     problemOf(await setTags(as.otherOwner, id, []), 404, "not_found");
   });
 
-  test("lose no other change that comes at the same time", async () => {
+  test("lose no concurrent change", async () => {
     const tags = [await createTag(), await createTag(), await createTag()];
     const id = await createProspect();
     await Promise.all([
@@ -166,7 +166,7 @@ describe("tags of a prospect", () => {
     expect([seen.phoneNumber, seen.source, seen.sourceId]).toEqual(["x", "x", "x"]);
   });
 
-  test("are told to webhooks as a change of the prospect", async () => {
+  test("emit prospect.updated", async () => {
     const receiver = await startReceiver();
     cleanUps.push(receiver.close);
     const tag = await createTag();

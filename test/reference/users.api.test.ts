@@ -1,4 +1,4 @@
-/** Users over HTTP: invited, changed, disabled and enabled, within what each role may do. */
+/** Users over HTTP: invitations, changes, disabling and enabling, by role. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewUser, User, UserPatch } from "../../docs/client/api.ts";
@@ -32,7 +32,7 @@ const change = (client: Client, id: number, body: UserPatch) => client.PATCH("/a
 const pathOf = ({ id }: { id: number }): string => `/api/users/${id}`;
 
 describe("users", () => {
-  test("who are invited can sign in at once with what they were given", async () => {
+  test("can sign in right after the invitation, with their rights", async () => {
     const input = newUser({ permissions: ["canViewAllProspects"] });
     const answer = await as.admin.POST("/api/users", {
       body: {
@@ -61,7 +61,7 @@ describe("users", () => {
     expect(dataOf(await as.rep.GET("/api/users")).find(({ id }) => id === made.id)).toMatchObject(accepted);
   });
 
-  test("who have not signed in yet can be uninvited, and invited once more", async () => {
+  test("who have not signed in can be withdrawn and invited again", async () => {
     const made = await invite();
     dataOf(await as.admin.DELETE("/api/users/{id}", at(made.id)));
     const withdrawn = { invitation: "withdrawn", invitationExpiresAt: null, isActive: false };
@@ -75,7 +75,7 @@ describe("users", () => {
     problemOf(await change(as.admin, made.id, { isActive: true }), 409, "conflict");
   });
 
-  test("change field by field; their name shows where they are assigned", async () => {
+  test("change by field; assigned records show the new name", async () => {
     const made = await invite();
     const assigned = await as.admin.POST("/api/prospects", { body: { assignedToUserId: made.id } });
     const prospect = dataOf(assigned, 201);
@@ -88,7 +88,7 @@ describe("users", () => {
     dataOf(await clientOf(made.email).GET("/api/webhooks"));
   });
 
-  test("who are disabled are out, and in again when they are enabled", async () => {
+  test("cannot sign in while disabled, and can again after being enabled", async () => {
     const made = await invite();
     const client = clientOf(made.email);
     expect(dataOf(await as.admin.DELETE("/api/users/{id}", at(made.id)))).toEqual({ id: made.id });
@@ -100,7 +100,7 @@ describe("users", () => {
     dataOf(await client.GET("/api/me"));
   });
 
-  test("who were seen within a minute are out, and have a new role, once the gateway asks about their token anew", async () => {
+  test("who are cached lose access or get a new role once the gateway authorises their token again", async () => {
     const made = await invite();
     const client = clientOf(made.email);
     expect(dataOf(await client.GET("/api/me"))).toMatchObject({ role: "sales", permissions: [] });
@@ -118,7 +118,7 @@ describe("users", () => {
     dataOf(await client.GET("/api/me"));
   });
 
-  test("have an e-mail address of their own in the whole service, and nobody learns whether it is taken elsewhere", async () => {
+  test("have a unique e-mail address in the whole service, and the answer does not reveal other companies' addresses", async () => {
     const made = await invite();
     for (const email of [made.email, made.email.toUpperCase(), as.owner.email]) {
       problemOf(await as.admin.POST("/api/users", { body: newUser({ email }) }), 409, "conflict");
@@ -150,12 +150,12 @@ describe("users", () => {
     ["/role", { role: undefined }],
     ["/permissions", { permissions: ["canManageProspects", "canManageProspects"] }],
     ["/permissions/0", { permissions: ["canDoAnything"] }],
-  ])("a fault at %s is told, case %#", async (pointer, body) => {
+  ])("an error at %s is reported, case %#", async (pointer, body) => {
     const faults = problemOf(await as.admin("POST", "/api/users", { ...newUser(), ...body }), 400, "validation_failed");
     expect(faults.map((fault) => fault.pointer)).toEqual([pointer]);
   });
 
-  test("of another company are none, and sales users change nobody", async () => {
+  test("of another company are not found, and sales users change no user", async () => {
     const made = await invite();
     for (const method of ["PATCH", "DELETE"]) {
       problemOf(await as.otherOwner(method, pathOf(made), {}), 404, "not_found");
@@ -166,7 +166,7 @@ describe("users", () => {
 });
 
 describe("owners", () => {
-  test("are made, changed and disabled by owners only", async () => {
+  test("are created, changed and disabled only by owners", async () => {
     const rep = await invite();
     const owner = await invite({ role: "owner" });
     const denied = [
@@ -182,7 +182,7 @@ describe("owners", () => {
     problemOf(await change(as.admin, owner.id, { role: "owner", isActive: true }), 403, "permission_denied");
   });
 
-  test("and admins keep their own rights, and change what else is theirs", async () => {
+  test("and admins keep their own rights, and change their other fields", async () => {
     for (const role of ["owner", "admin"] as const) {
       const made = await invite({ role });
       const client = clientOf(made.email);

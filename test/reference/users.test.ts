@@ -1,4 +1,4 @@
-/** The user directory under faults and races: nobody is in the way of the next try, and a company keeps an owner. */
+/** The user directory under faults and races: an interrupted try never blocks the next, and a company keeps an owner. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -55,7 +55,7 @@ async function company(): Promise<{ context: ApiContext; owner: Caller; name: st
   return { context, owner: callerOf(made.owner), name };
 }
 
-test("a try that ends between invitation and rows leaves nothing in the way of the next", async () => {
+test("a crash between invitation and rows does not block the next try", async () => {
   const { context, owner, name } = await company();
   const pool = userList();
   const input = newUser(`new@${name}.test`);
@@ -72,7 +72,7 @@ test("a try that ends between invitation and rows leaves nothing in the way of t
   });
 });
 
-test("an address that is in use is refused before anybody is invited, in whatever case, and another company does not learn it", async () => {
+test("an address in use is refused before the invitation, in any case, and another company does not learn of it", async () => {
   const { context, owner, name } = await company();
   const elsewhere = await company();
   const pool = userList();
@@ -91,7 +91,7 @@ test("an address that is in use is refused before anybody is invited, in whateve
   expect(made.toSorted()).toEqual([owner.companyId, elsewhere.owner.companyId].toSorted());
 });
 
-test("owners who disable or demote each other at once leave one of them", async () => {
+test("owners who disable or demote each other at once leave one owner", async () => {
   const { context, owner, name } = await company();
   for (let round = 0; round < 8; round++) {
     const pair = await Promise.all(
@@ -109,7 +109,7 @@ test("owners who disable or demote each other at once leave one of them", async 
   }
 });
 
-test("who lost a role within the last minute can neither use it nor give it back to themselves", async () => {
+test("a user who lost a role within the last minute can neither use nor restore it", async () => {
   const { context, owner, name } = await company();
   const admin = await createUser(context, userList(), owner, newUser(`admin@${name}.test`, "admin"));
   const rep = await createUser(context, userList(), owner, newUser(`rep@${name}.test`));
@@ -126,7 +126,7 @@ test("who lost a role within the last minute can neither use it nor give it back
   );
 });
 
-test("behind an issuer of somebody else's the inviter names the subject; a pool of our own refuses to be told", async () => {
+test("an external issuer needs the subject from the inviter; the own user pool refuses it", async () => {
   const { context, owner, name } = await company();
   const sub = `auth0|${name}`;
   const made = await createUser(context, directoryOnly, owner, { ...newUser(`a@${name}.test`), sub });

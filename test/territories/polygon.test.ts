@@ -1,4 +1,4 @@
-/** Laws of packed polygons: every number comes back as it was sent, and few bytes hold it. */
+/** Laws of packed polygons: they return every number exactly and take few bytes. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
@@ -22,7 +22,7 @@ const sameDecimals = fc
   );
 
 describe("a packed polygon", () => {
-  test("is exactly what was sent, whatever its numbers are", () => {
+  test("returns any numbers exactly", () => {
     fc.assert(
       fc.property(fc.oneof(polygons, sameDecimals), (polygon) => {
         expect(JSON.stringify(unpackPolygon(packPolygon(polygon)))).toBe(JSON.stringify(polygon));
@@ -31,7 +31,7 @@ describe("a packed polygon", () => {
     );
   });
 
-  test("packs the same to the same bytes", () => {
+  test("is the same for equal polygons", () => {
     fc.assert(fc.property(polygons, (polygon) => Buffer.compare(packPolygon(polygon), packPolygon(polygon)) === 0));
   });
 

@@ -1,4 +1,4 @@
-/** Territories over HTTP: all verbs, exact polygons, what is refused, races, and the events of their webhooks. */
+/** Territories over HTTP: all methods, exact polygons, refused input, races and events. */
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
@@ -35,7 +35,7 @@ const userId = async (email: string, client = as.rep): Promise<number> =>
   dataOf(await client.GET("/api/users")).find((user) => user.email === email)?.id ?? 0;
 
 describe("territories", () => {
-  test("everything is optional when one is made", async () => {
+  test("all fields of a new one are optional", async () => {
     const answer = await as.rep.POST("/api/territories", { body: {} });
     const made = dataOf(answer, 201);
     expect(answer.response.headers.get("location")).toBe(`/api/territories/${made.id}`);
@@ -43,7 +43,7 @@ describe("territories", () => {
     dataOf(await as.rep.DELETE("/api/territories/{id}", at(made.id)));
   });
 
-  test("are listed newest first, changed field by field, and gone after a delete", async () => {
+  test("are listed newest first, changed by field, and not found after a delete", async () => {
     const rep2 = await userId(as.rep2.email);
     const name = uniqueName();
     const older = await create();
@@ -77,7 +77,7 @@ describe("territories", () => {
     expect(left).not.toContain(made.id);
   });
 
-  test("keep any polygon exactly as it was sent", async () => {
+  test("return any polygon exactly as it was sent", async () => {
     const { id } = await create();
     const within = (limit: number) =>
       fc
@@ -162,7 +162,7 @@ describe("territories", () => {
     ["/name", { name: null }],
     ["/assignedToUserId", { assignedToUserId: "1" }],
     ["/assignedToUserId", { assignedToUserId: 2 ** 50 }],
-  ])("a fault at %s is told, case %#", async (pointer, body) => {
+  ])("an error at %s is reported, case %#", async (pointer, body) => {
     const { id } = await create();
     for (const answer of [await as.rep.POST("/api/territories", { body }), await change(as.rep, id, body)]) {
       expect(problemOf(answer, 400, "validation_failed").map((fault) => fault.pointer)).toContain(pointer);
@@ -187,7 +187,7 @@ describe("territories", () => {
     }
   });
 
-  test("another company's territory and user are none", async () => {
+  test("another company's territory and user are unknown", async () => {
     const made = await create({ polygon: square });
     const path = `/api/territories/${made.id}`;
     for (const method of ["GET", "PATCH", "DELETE"]) {
@@ -201,7 +201,7 @@ describe("territories", () => {
     );
   });
 
-  test("no change is lost when many come at once", async () => {
+  test("concurrent changes lose nothing", async () => {
     const { id } = await create({ polygon: square });
     const rep = await userId(as.rep.email);
     const changes = [{ name: "N" }, { totalProperties: 7 }, { polygon: square.slice(0, 3) }, { assignedToUserId: rep }];
@@ -210,7 +210,7 @@ describe("territories", () => {
     expect(dataOf(await as.rep.GET("/api/territories/{id}", at(id)))).toMatchObject(Object.assign({}, ...changes));
   });
 
-  test("are told to webhooks when made, changed and deleted, and not when nothing changed", async () => {
+  test("emit events when created, changed and deleted, and none for a patch that changes nothing", async () => {
     const receiver = await startReceiver();
     cleanUps.push(receiver.close);
     const registrations = ["created", "updated", "deleted"].map((verb) => ({ event: `territory.${verb}` }));
@@ -233,7 +233,7 @@ describe("territories", () => {
   });
 });
 
-test("each demo company has territories, some of them with a rep", async () => {
+test("each demo company has territories, some with an assignee", async () => {
   for (const client of [demo.owner, demo.otherOwner]) {
     const territories = dataOf(await client.GET("/api/territories"));
     const quarters = territories.filter(({ name }) => /(?:North|South) (?:East|West)$/.test(name));

@@ -1,4 +1,4 @@
-/** The territories of a company: what a list of them reads, how many there may be, and a write that stops anywhere. */
+/** The cost of listing territories, their limits, and writes that are interrupted at any call. */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -36,7 +36,7 @@ async function listed(context: ApiContext, companyId: number): Promise<Territory
   return all;
 }
 
-test("a list costs a small part of the text of its polygons, and nothing for what is deleted", async () => {
+test("a list reads a small part of the text of its polygons, and no deleted territory", async () => {
   const context = newFunction();
   const { caller } = await newCompany(context);
   const { companyId } = caller;
@@ -60,7 +60,7 @@ const conflict = { code: "conflict" };
 const setCount = (context: ApiContext, companyId: number, count: object) =>
   context.table.write({ update: keys.territoryCount(companyId), change: { set: { ...count } } });
 
-test("a company takes 5 000, however many are made at once, and one more where one is deleted", async () => {
+test("a company takes 5 000 under concurrency, and another one after a deletion", async () => {
   const context = newFunction();
   const { caller } = await newCompany(context);
   const { id } = await createTerritory(context, caller, empty);
@@ -74,7 +74,7 @@ test("a company takes 5 000, however many are made at once, and one more where o
   expect(await listed(context, caller.companyId)).toHaveLength(3);
 });
 
-test("its polygons take 180 MB together: a new one, or a larger one, does not pass it", async () => {
+test("its polygons take at most 180 MB together, for new and for larger ones", async () => {
   const context = newFunction();
   const { caller } = await newCompany(context);
   const polygon = ring(100);
@@ -92,7 +92,7 @@ test("its polygons take 180 MB together: a new one, or a larger one, does not pa
   await createTerritory(context, caller, { ...empty, polygon });
 });
 
-test("a polygon that changes while its territory is deleted is counted down as it is then, and its place is gone", async () => {
+test("a polygon that changes while its territory is deleted leaves exact counts and no locator", async () => {
   const context = newFunction();
   const { caller } = await newCompany(context);
   const { companyId } = caller;
@@ -117,27 +117,30 @@ const kills: Record<string, (at: number) => FaultPlan> = {
   after: (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
 };
 
-test.each(Object.entries(kills))("killed %s any call, it is whole or gone, and counted as it is", async (_, planAt) => {
-  const direct = newFunction();
-  const { caller } = await newCompany(direct);
-  const { companyId } = caller;
-  const works = [
-    (context: ApiContext) => createTerritory(context, caller, { ...empty, polygon: ring(5) }),
-    (context: ApiContext, id: number) => updateTerritory(context, caller, id, { polygon: ring(9) }),
-    (context: ApiContext, id: number) => deleteTerritory(context, caller, id),
-  ];
-  for (const work of works) {
-    for (let strike = 1; strike <= 6; strike++) {
-      const { id } = await createTerritory(direct, caller, { ...empty, polygon: ring(4) });
-      db.plan(planAt(strike));
-      await work(contextOn(db.table, clock), id).catch(() => undefined);
-      db.plan(() => pass);
-      const all = await listed(direct, companyId);
-      const bytes = all.reduce((sum, { polygon }) => sum + JSON.stringify(polygon).length, 0);
-      const counted = { territories: all.length, polygonBytes: bytes };
-      expect(await direct.table.get(keys.territoryCount(companyId))).toMatchObject(counted);
-      for (const territory of all) expect(await getTerritory(direct, companyId, territory.id)).toEqual(territory);
-      for (const territory of all) await deleteTerritory(direct, caller, territory.id);
+test.each(Object.entries(kills))(
+  "killed %s any call, a territory is whole or absent, and the counts are exact",
+  async (_, planAt) => {
+    const direct = newFunction();
+    const { caller } = await newCompany(direct);
+    const { companyId } = caller;
+    const works = [
+      (context: ApiContext) => createTerritory(context, caller, { ...empty, polygon: ring(5) }),
+      (context: ApiContext, id: number) => updateTerritory(context, caller, id, { polygon: ring(9) }),
+      (context: ApiContext, id: number) => deleteTerritory(context, caller, id),
+    ];
+    for (const work of works) {
+      for (let strike = 1; strike <= 6; strike++) {
+        const { id } = await createTerritory(direct, caller, { ...empty, polygon: ring(4) });
+        db.plan(planAt(strike));
+        await work(contextOn(db.table, clock), id).catch(() => undefined);
+        db.plan(() => pass);
+        const all = await listed(direct, companyId);
+        const bytes = all.reduce((sum, { polygon }) => sum + JSON.stringify(polygon).length, 0);
+        const counted = { territories: all.length, polygonBytes: bytes };
+        expect(await direct.table.get(keys.territoryCount(companyId))).toMatchObject(counted);
+        for (const territory of all) expect(await getTerritory(direct, companyId, territory.id)).toEqual(territory);
+        for (const territory of all) await deleteTerritory(direct, caller, territory.id);
+      }
     }
-  }
-});
+  },
+);
