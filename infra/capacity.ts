@@ -1,21 +1,21 @@
-/** How a deployment shares the concurrency of its AWS account: what a new account accepts, and what one in production keeps free for background work. */
+/** Presets for the concurrency of an AWS account: `small` fits a new account, `production` reserves some for background work. */
 
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Lambda wants this much of an account's concurrency without a reservation. */
+/** Lambda requires that this much of an account's concurrency stays unreserved. */
 const UNRESERVED = 100;
 
 export interface Capacity {
-  /** Functions that run at once in the account, as its quota says. */
+  /** The account's quota of concurrent executions. */
   readonly accountConcurrency: number;
-  /** Delivery senders at once, each with up to ten messages. */
+  /** Concurrent delivery senders, each with up to ten messages. */
   readonly deliverySenders: number;
-  /** Imports at work at once, and exports. */
+  /** Concurrent import jobs, and concurrent export jobs. */
   readonly jobs: number;
-  /** Of functions, by their files: room that nobody else can take, and that they cannot exceed. Nothing where the account has too little. */
+  /** Reserved concurrency by file: other functions cannot use it, and the function cannot exceed it. Empty in a small account. */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
-  /** Of functions, by their files, that keep more company indexes in memory than others; the model is `npm run bench:cache`. */
+  /** Memory by file, of functions that cache many company indexes. `npm run bench:cache` computes it. */
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
 }
 
@@ -27,21 +27,21 @@ interface Plan {
   readonly memoryMb: Capacity["memoryMb"];
 }
 
-/** Two is the least that an event source of a queue may have. */
+/** Lambda requires a concurrency of at least two for the event source of a queue. */
 const plans: Record<Preset, Plan> = {
-  /** A new account has 10, all of which stay unreserved: 4 senders and a job or two leave some for requests. */
+  /** A new account has a concurrency of 10, which must stay unreserved: 4 senders and two jobs leave some for requests. */
   small: {
     accountConcurrency: 10,
     deliverySenders: 4,
     jobs: 2,
     reserved: {},
-    // A new account has no more than 3 008 for a function.
+    // A new account allows at most 3 008 MB.
     memoryMb: { "prospects/list": 2_048, "prospects/pins": 2_048 },
   },
   /**
-   * `publish` and `flush` run once per shard of the stream, of which 20 stand for some 20 000 writes a second. A sign-in takes the
-   * authorizer 20 ms once a minute, so that 50 of them let 2 500 in each second. An export streams for as long as its reader takes, and
-   * an import is at work for up to 25 s: for these it is the bound that counts.
+   * `publish` and `flush` run once for each shard of the stream; 20 shards take about 20 000 writes a second. The authorizer takes
+   * 20 ms for each caller once a minute, so 50 of them admit 2 500 callers a second. A streamed export lasts as long as its reader
+   * takes, and an import up to 25 s: for these two the reservation matters as an upper bound.
    */
   production: {
     accountConcurrency: 1_000,
@@ -64,18 +64,18 @@ export interface CapacityChoice {
   readonly deliverySenders?: number | undefined;
 }
 
-/** Throws an error that names the context key where Lambda would refuse the deployment, or requests would have no room. */
+/** Throws an error that names the context key if Lambda would refuse the deployment, or if senders would take all concurrency. */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // As many as its event source starts at once: fewer would throttle it.
+  // The concurrency of its event source: a lower reservation would throttle it.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const sum = Object.values(reserved).reduce<number>((total, one = 0) => total + one, 0);
   if (sum > 0 && sum + UNRESERVED > accountConcurrency) {
     throw new Error(
-      `context key accountConcurrency: preset ${preset} reserves ${sum} of ${accountConcurrency}, and Lambda wants ${UNRESERVED} ` +
+      `context key accountConcurrency: preset ${preset} reserves ${sum} of ${accountConcurrency}, and Lambda requires ${UNRESERVED} ` +
         "unreserved; ask AWS for a higher quota, or deploy with -c preset=small",
     );
   }

@@ -1,4 +1,4 @@
-/** What a deployment may choose, read from CDK context (`-c issuer=...`) with errors that name the key. */
+/** The settings of a deployment, read from the CDK context (`-c issuer=...`). Errors name the key. */
 import * as z from "zod/mini";
 import { type Capacity, capacityOf, presets } from "./capacity.ts";
 
@@ -9,36 +9,36 @@ export const STACK_NAME = "Canvassing";
 export const dataStackName = (stackName: string): string => `${stackName}-Data`;
 
 export interface DeployConfig {
-  /** OpenID Connect issuer; without it the stack brings a Cognito user pool. */
+  /** OpenID Connect issuer; without it the stack makes a Cognito user pool. */
   readonly issuer?: string;
-  /** Where the issuer's keys are; without it the authorizer asks the issuer's discovery document first. */
+  /** Address of the issuer's keys; without it the authorizer first reads the issuer's discovery document. */
   readonly jwksUri?: string;
-  /** Client ids or audiences that access tokens may be made out to, besides the stack's own client. */
+  /** Accepted client ids or audiences of access tokens, in addition to the stack's own client. */
   readonly audience: readonly string[];
-  /** The user pool sends its mail from this address by an identity of SES; without it by Cognito, some 50 mails a day for the account. */
+  /** The user pool sends its mail from this address by SES. Without it, Cognito sends about 50 mails a day for the account. */
   readonly mail?: { readonly from: string; readonly sesIdentity: string };
-  /** What an earlier deployment left, by its names on AWS, in the place of new and empty resources. */
+  /** Names of resources that an earlier deployment left; the stacks use them instead of new, empty ones. */
   readonly adopted?: Adopted;
   /** `local` also permits http and loopback receivers: for development only. */
   readonly webhookUrlPolicy: "public" | "local";
-  /** Delays, retry gaps and windows pass this many times faster. */
+  /** Delays, retry intervals and debounce windows pass this many times faster. */
   readonly timeScale: number;
-  /** How many functions run at once, and for what: bounds the connections to receivers, and leaves room to requests. */
+  /** Concurrency of the functions: bounds the connections to receivers, and leaves some for requests. */
   readonly capacity: Capacity;
-  /** Who hears of alarms. */
+  /** Gets mail about alarms. */
   readonly alarmEmail?: string;
   /** Browser origins that may call the API; empty turns CORS off. */
   readonly allowedOrigins: readonly string[];
-  /** Every answer tells in a `Server-Timing` header what it took of the table: for development only. */
+  /** Adds a `Server-Timing` header with the table units and calls of each answer: for development only. */
   readonly serverTiming: boolean;
 }
 
 export interface Adopted {
   readonly table?: string;
   readonly bucket?: string;
-  /** ARN of the key that wraps data keys: without it the secrets of an adopted table cannot be read. Used as it is. */
+  /** ARN of the key that wraps data keys. An adopted table needs it, or its secrets cannot be read. The stack does not change it. */
   readonly secretsKey?: string;
-  /** Used as it is: CloudFormation cannot take a pool under an id that is given. */
+  /** The stack does not change it: CloudFormation cannot import a user pool, because AWS chooses its id. */
   readonly userPool?: { readonly id: string; readonly clientId: string };
 }
 
@@ -73,7 +73,7 @@ const List = z.pipe(
 
 const isOrigin = (text: string): boolean => text === "*" || (URL.canParse(text) && new URL(text).origin === text);
 
-/** Browser origins between commas; none unless given. */
+/** Browser origins, comma-separated; none by default. */
 export const AllowedOrigins = z._default(
   z.pipe(
     List,
@@ -81,14 +81,16 @@ export const AllowedOrigins = z._default(
       z
         .string()
         .check(
-          z.refine(isOrigin, { error: ({ input }) => `${String(input)} is no origin such as https://app.example.com` }),
+          z.refine(isOrigin, {
+            error: ({ input }) => `${String(input)} is not an origin such as https://app.example.com`,
+          }),
         ),
     ),
   ),
   [],
 );
 
-/** The last part of each is what SES has verified: an address or its domain. */
+/** The last part of an identity's ARN is the address or domain that SES has verified. */
 const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
@@ -124,7 +126,7 @@ const Context = z.object({
   serverTiming: z._default(z.union([z.boolean(), z.stringbool()]), false),
 });
 
-/** `read` gives the context value of a key. Throws an error that names each key at fault. */
+/** `read` returns the context value of a key. Throws an error that names each invalid key. */
 export function readConfig(read: (key: string) => unknown): DeployConfig {
   const given = contextKeys.map((key) => [key, read(key)] as const).filter(([, value]) => value !== undefined);
   const parsed = z.safeParse(Context, Object.fromEntries(given));
@@ -150,7 +152,7 @@ export function readConfig(read: (key: string) => unknown): DeployConfig {
   return config;
 }
 
-/** Each needs the other, and SES sends for nobody but the identity that it has verified. */
+/** The two keys need each other, and SES sends only for the verified identity. */
 function mailOf(from: string | undefined, sesIdentity: string | undefined): DeployConfig["mail"] {
   if (from === undefined && sesIdentity === undefined) return undefined;
   if (from === undefined) throw new Error("context key mailFrom: needed with sesIdentity");
@@ -181,7 +183,7 @@ function adoptedOf(
   return Object.keys(adopted).length === 0 ? undefined : adopted;
 }
 
-/** What no single key can tell. */
+/** Checks across keys. */
 export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy }: DeployConfig): void {
   if (issuer !== undefined && mail !== undefined) {
     throw new Error(
@@ -189,17 +191,17 @@ export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, web
     );
   }
   if (issuer !== undefined && adopted?.userPool !== undefined) {
-    throw new Error("context key userPool: there is an issuer already; leave out one of the two");
+    throw new Error("context key userPool: conflicts with issuer; leave out one of the two");
   }
   if (mail !== undefined && adopted?.userPool !== undefined) {
-    throw new Error("context key mailFrom: an adopted user pool keeps the sender that it has");
+    throw new Error("context key mailFrom: an adopted user pool keeps its sender");
   }
   if (issuer !== undefined && audience.length === 0) {
-    throw new Error("context key audience: needed with an issuer, since any client of it could sign in otherwise");
+    throw new Error("context key audience: needed with an issuer; otherwise any client of the issuer could sign in");
   }
   if (jwksUri !== undefined && issuer === undefined) {
     throw new Error(
-      "context key jwksUri: belongs to an issuer; the stack's own user pool has its keys at a known place",
+      "context key jwksUri: needs an issuer; the stack's own user pool has a documented address of its keys",
     );
   }
   for (const [key, url] of Object.entries({ issuer, jwksUri })) {
@@ -210,5 +212,5 @@ export function assertConsistent({ issuer, jwksUri, audience, mail, adopted, web
   }
 }
 
-/** The local service is its own issuer, whatever webhooks it may call. */
+/** The local service is its own issuer, under any webhook policy. */
 const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

@@ -1,4 +1,4 @@
-/** Answers of the API reference: an example of every component that an operation gives, made of one another. */
+/** Example answers of the API reference, one for each component. They show the same records, so that the examples fit together. */
 
 const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
 
@@ -144,7 +144,7 @@ const Delivery = {
 };
 const Attempt = { number: 1, startedAt: times.createdAt, latencyMs: 87, status: 200, error: null, answer: "" };
 
-/** By component. */
+/** Examples by component. */
 const components: Readonly<Record<string, unknown>> = {
   User,
   Me,
@@ -184,7 +184,7 @@ const components: Readonly<Record<string, unknown>> = {
   Deleted: { id: 1030 },
 };
 
-/** By function, where the component alone would not be true or there is none. */
+/** Examples by function, if the example of the component is wrong for it or the answer has no component. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
@@ -209,7 +209,7 @@ const answers: Readonly<Record<string, unknown>> = {
   "webhooks/create": { ...Webhook, secretKey: "6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a" },
 };
 
-/** An example of what this function answers: its own, or that of the component, alone or as a list of one. */
+/** The example answer of a function: its own, or that of its component, alone or as a list of one. */
 export function answerExample(file: string, component: string | undefined, isList: boolean): unknown {
   const own = answers[file];
   if (own !== undefined) return own;

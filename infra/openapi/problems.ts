@@ -1,4 +1,4 @@
-/** The problem responses of the OpenAPI document: one component per status, with the headers that come along and an example. */
+/** The problem responses of the OpenAPI document: one component for each status, with headers and an example. */
 
 import { type Fault, ProblemCode } from "#shared/errors.ts";
 import { problemBody, problems } from "#shared/http/problem.ts";
@@ -7,10 +7,10 @@ import type { JsonSchema } from "./schemas.ts";
 const text = { type: "string" } as const;
 
 export const headers = {
-  "X-Request-Id": { description: "Names this request in the service's logs.", schema: text },
-  "Idempotency-Replayed": { description: "`true` on an answer that was given before.", schema: text },
-  Location: { description: "Where the new record can be read.", schema: text },
-  "Content-Disposition": { description: "That it is a file, and what it is called.", schema: text },
+  "X-Request-Id": { description: "The id of this request in the service's logs.", schema: text },
+  "Idempotency-Replayed": { description: "`true` if the answer repeats an earlier one.", schema: text },
+  Location: { description: "The path of the new record.", schema: text },
+  "Content-Disposition": { description: "Marks the answer as a file, and names it.", schema: text },
   "Retry-After": { description: "Seconds to wait.", schema: { type: "integer", minimum: 0 } },
   "WWW-Authenticate": { description: "Always `Bearer`.", schema: text },
 } as const satisfies Record<string, JsonSchema>;
@@ -18,16 +18,16 @@ export const headers = {
 const refTo = (...names: readonly (keyof typeof headers)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** Problems that every route may answer: too many requests, our own faults, and those of API Gateway. */
+/** Problems that every route may answer: too many requests, faults of the service, and faults of API Gateway. */
 const always = [429, 500, 502, 503, 504] as const;
 
-/** References to the problems of these statuses and of those that any route may answer. */
+/** References to the problems of these statuses and to those that every route may answer. */
 export const problemReferences = (statuses: readonly number[]): Record<string, JsonSchema> =>
   Object.fromEntries(
     [...statuses, ...always].map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
   );
 
-/** The two that only API Gateway gives. */
+/** Statuses that only API Gateway answers. */
 const ofGateway: readonly (readonly [number, ProblemCode])[] = [
   [502, "internal"],
   [504, "unavailable"],
@@ -38,7 +38,7 @@ const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   validation_failed: [{ pointer: "/lat", code: "too_big", message: "Too big: expected number to be <=90" }],
 };
 
-/** One response per status of the closed list. 405 belongs to no operation: it is the answer where there is none. */
+/** One response for each status of the closed list. 405 belongs to no operation: it answers methods without one. */
 export function problemResponses(): Record<string, JsonSchema> {
   const codes = new Map<number, ProblemCode>(ofGateway);
   for (const code of ProblemCode.options) {
@@ -51,7 +51,7 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // 409 has it where a request under the same Idempotency-Key is still running.
+  // 409 has the header if a request with the same Idempotency-Key is still running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
   const example = { ...problemBody(code, `${title}.`, requestId, exampleFaults[code] ?? []), status };

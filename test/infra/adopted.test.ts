@@ -1,4 +1,4 @@
-/** What an earlier deployment left can be named, and is then the service's again. */
+/** A deployment can adopt the table, bucket, key and user pool that an earlier one left. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../infra/config.ts";
 import { at, listed, synthesized, type Template, target } from "./template.ts";
@@ -11,7 +11,7 @@ const names = {
 } as const;
 const configured = (context: Readonly<Record<string, unknown>>) => readConfig((key) => context[key]);
 
-describe("a table and a bucket that are named", () => {
+describe("an adopted table and bucket", () => {
   let made: Template;
   let adopted: Template;
   beforeAll(async () => {
@@ -20,10 +20,10 @@ describe("a table and a bucket that are named", () => {
     adopted = await synthesized(configured({ table, bucket }));
   });
 
-  it("are the stack's own resources under those names, which CloudFormation may take in", () => {
+  it("are resources of the stack under these names, which CloudFormation may import", () => {
     const [table] = adopted.all("AWS::DynamoDB::Table");
     const [bucket] = adopted.all("AWS::S3::Bucket");
-    // CloudFormation takes in a resource by a name that is no reference, and that it must not delete.
+    // CloudFormation imports a resource only by a literal name and with a deletion policy that retains it.
     expect(table?.properties.TableName).toBe(names.table);
     expect(bucket?.properties.BucketName).toBe(names.bucket);
     for (const { resource } of [...adopted.all("AWS::DynamoDB::Table"), ...adopted.all("AWS::S3::Bucket")]) {
@@ -31,7 +31,7 @@ describe("a table and a bucket that are named", () => {
     }
   });
 
-  it("differ in nothing else from those that are made", () => {
+  it("differ from new ones in nothing else", () => {
     const given = new Set(["TableName", "BucketName", "aws:asset:path"]);
     const text = (value: unknown) =>
       JSON.stringify(value, (key, part: unknown) => (given.has(key) && typeof part === "string" ? undefined : part));
@@ -45,8 +45,8 @@ describe("a table and a bucket that are named", () => {
   });
 });
 
-describe("a key of secrets that is named", () => {
-  it("is used as it is, and none is made", async () => {
+describe("an adopted secrets key", () => {
+  it("is used unchanged, and the stack makes none", async () => {
     const secretsKey = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
     const template = await synthesized(configured({ secretsKey }));
     expect(JSON.stringify(template.all("AWS::KMS::Key"))).not.toContain("webhook-secrets");
@@ -59,8 +59,8 @@ describe("a key of secrets that is named", () => {
   });
 });
 
-describe("a user pool that is named", () => {
-  it("is the issuer, takes invitations, and is neither made nor changed", async () => {
+describe("an adopted user pool", () => {
+  it("is the issuer and gets invitations; the stack neither makes nor changes a pool", async () => {
     const { userPool, userPoolClient } = names;
     const template = await synthesized(configured({ userPool, userPoolClient, audience: "other" }));
     expect(template.all("AWS::Cognito::UserPool")).toEqual([]);
@@ -81,7 +81,7 @@ describe("a user pool that is named", () => {
   });
 });
 
-describe("names that cannot be", () => {
+describe("invalid names", () => {
   it.each([
     [{ table: "a b" }, "table: must be the name of a table"],
     [{ bucket: "Upper" }, "bucket: must be the name of a bucket"],

@@ -1,4 +1,4 @@
-/** The CDK app as the command line runs it: cdk-nag and CloudFormation's own rules find nothing, bad settings are refused. */
+/** The CDK app as the command line runs it: cdk-nag and CloudFormation's rules report no finding, and bad settings are refused. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { addRulePacks } from "../../infra/rules.ts";
 import { createApp } from "../../infra/synth.ts";
 import { sized } from "../harness/tier.ts";
 
-/** Packs with nothing to say are left out of the report; a finding with a reason is not in it. */
+/** The report leaves out packs without findings, and accepted findings. */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -48,7 +48,7 @@ describe("cdk synth", () => {
     },
   );
 
-  it("says that alarms reach nobody, unless it is given an address", () => {
+  it("warns that alarms reach nobody, unless the deployment names an address", () => {
     const warnings = (alarmEmail?: string): string[] => {
       const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
       createAlarmTopic(new Stack(app, "Alarms"), alarmEmail);
@@ -59,10 +59,10 @@ describe("cdk synth", () => {
     expect(warnings("operator@example.com")).toEqual([]);
   });
 
-  it("has rule packs that are awake: a bare queue fails both", () => {
+  it("applies both rule packs: a bare queue fails both", async () => {
     const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
     new Queue(new Stack(app, "Bare"), "Queue");
-    addRulePacks(app);
+    await addRulePacks(app);
     expect(() => app.synth()).toThrow(/AwsSolutions-SQS3[\s\S]*Serverless-SQSRedrivePolicy/);
   });
 });
@@ -83,7 +83,7 @@ describe("settings", () => {
     });
   });
 
-  it("have a preset for production that keeps room for background work, as much as the account's quota has", () => {
+  it("have a preset for production that reserves concurrency for background work within the account's quota", () => {
     const reserved = {
       authorize: 50,
       "events/publish": 20,
@@ -103,7 +103,7 @@ describe("settings", () => {
     });
   });
 
-  it("come from the command line as text and from cdk.json as they are", () => {
+  it("are text on the command line and JSON in cdk.json", () => {
     const asText = {
       issuer: "https://id.example.com",
       audience: "web, mobile",
@@ -141,11 +141,11 @@ describe("settings", () => {
     [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
     [{ serverTiming: "perhaps" }, "serverTiming"],
     [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
-  ])("%j are refused with the key at fault", (context, fault) => {
+  ])("%j are refused, and the error names the key", (context, fault) => {
     expect(read(context)).toThrow(fault);
   });
 
-  it("take an issuer over http for development only", () => {
+  it("accept an issuer over http for development only", () => {
     const local = { issuer: "http://127.0.0.1:3000/oidc", audience: "local", webhookUrlPolicy: "local" };
     expect(read(local)()).toMatchObject({ issuer: local.issuer });
   });

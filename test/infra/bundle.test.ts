@@ -1,4 +1,4 @@
-/** What lies in the bundles: each loads by itself, and the documents are beside the functions that serve them. */
+/** The bundles: each loads by itself, is small and starts fast, and the documents are next to the functions that serve them. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync } from "node:fs";
@@ -30,7 +30,7 @@ async function get(file: string, resource: string, stage = "") {
   return Answer.parse(await handler({ httpMethod: "GET", resource, path: resource, requestContext }));
 }
 
-/** Modules of Node that the bundles load together, beside those that every process loads. */
+/** Modules of Node that all bundles together load, in addition to those of every process. */
 const NODE_MODULES = 160;
 
 describe("bundles", () => {
@@ -67,8 +67,8 @@ const heavy = [
 ];
 
 /**
- * Most that a bundle may do when it is loaded: characters of code that runs, and calls. A start takes time by these; `npm run bench` measures
- * the time and ends with an error above its budget.
+ * Limits of the work at load: characters of executed code, and calls. They determine the time of a start, which `npm run bench` measures
+ * against its budget.
  */
 const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
 
@@ -94,9 +94,9 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** Where the time of a start goes, as far as it is the same in each run. */
-describe("a bundle starts fast, for it", () => {
-  it("runs little of its code", () => {
+/** The parts of a start's time that are the same in each run. */
+describe("a bundle starts fast: it", () => {
+  it("executes little of its code", () => {
     const script = join(import.meta.dirname, "started-code.ts");
     const files = functionFiles();
     const run = spawnSync(process.execPath, [script, ...files.map(addressOf)], { encoding: "utf8", env: {} });
@@ -117,12 +117,12 @@ describe("a bundle starts fast, for it", () => {
     expect(large).toEqual([]);
   });
 
-  it("holds the key service's client only where a function has the right to use it", () => {
+  it("contains the KMS client only if the function has the right to use KMS", () => {
     const holders = [...bundles].filter(([, { modules }]) => modules.some((path) => path.includes("/client-kms/")));
     expect(new Set(holders.map(([file]) => file))).toEqual(keyServiceUsers);
   });
 
-  it("holds no locales, no CSV and no multipart code that it does not use", () => {
+  it("contains no locales, CSV or multipart code that it does not use", () => {
     const needless = [...bundles].flatMap(([file, { modules }]) =>
       heavy
         .filter(({ functions }) => !functions.test(file))
@@ -133,7 +133,7 @@ describe("a bundle starts fast, for it", () => {
 });
 
 describe("a bundle's import of Node's HTTP client", () => {
-  it("does not load fetch beside it", () => {
+  it("does not load fetch", () => {
     const wrong = functionFiles().filter((file) =>
       /from"(?:node:)?http"/.test(readFileSync(join(directory, file, "index.mjs"), "utf8")),
     );
@@ -169,7 +169,7 @@ describe("GET /openapi.json", () => {
 });
 
 describe("GET /docs", () => {
-  it("is one page that loads nothing from another host, and admits its own scripts only", async () => {
+  it("is one page that loads nothing from another host and allows its own scripts only", async () => {
     const { statusCode, headers, body } = await get("docs/page", "/docs");
     expect(statusCode).toBe(200);
     expect(headers).toMatchObject({ "Content-Type": "text/html; charset=utf-8", "X-Request-Id": "request-1" });
@@ -182,13 +182,13 @@ describe("GET /docs", () => {
     expect(scripts).toHaveLength(2);
     for (const text of scripts) {
       expect(policy).toContain(`'sha256-${createHash("sha256").update(text).digest("base64")}'`);
-      // These would change how HTML reads the rest of the script.
+      // These would change how HTML parses the rest of the script.
       expect(text.match(/<!--|<\/?script/i)).toBeNull();
     }
     expect(() => new Function(scripts[0] ?? "")).not.toThrow();
   });
 
-  it("fits Lambda's answer of 6 MB with room for its JSON", async () => {
+  it("fits well into Lambda's answer of 6 MB", async () => {
     const answer = await get("docs/page", "/docs");
     expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(4_000_000);
   });

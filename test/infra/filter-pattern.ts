@@ -1,11 +1,11 @@
-/** What CloudWatch Logs does with a metric filter for JSON lines, as far as the template uses the pattern's grammar. */
+/** Evaluates metric filters for JSON lines as CloudWatch Logs does, for the part of the grammar that the template uses. */
 import { isFields } from "./template.ts";
 
-/** `$.a.b = "text"`. The comparison is exact and observes case; a `*` would be a wildcard. */
+/** `$.a.b = "text"`. The comparison is exact and case-sensitive; a `*` would be a wildcard. */
 const COMPARISON = /^(\$(?:\.\w+)+) = "([^"\\*]*)"$/;
 
 /**
- * `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws where the pattern uses more of the grammar. A line that is no JSON
+ * `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. Throws if the pattern uses more of the grammar. A line that is no JSON
  * object matches no pattern for JSON.
  */
 export function matches(pattern: string, line: string): boolean {
@@ -20,7 +20,7 @@ export function matches(pattern: string, line: string): boolean {
     .includes(true);
 }
 
-/** The value that `$.a.b` selects of a line; undefined where there is none. */
+/** The value that `$.a.b` selects from a line; undefined if there is none. */
 export function selected(line: string, selector: string): unknown {
   const [, ...path] = selector.split(".");
   return path.reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), jsonOf(line));

@@ -1,4 +1,4 @@
-/** What API Gateway answers without a function has the same body and headers as everything else. */
+/** API Gateway's own answers have the same bodies and headers as those of functions. */
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -31,7 +31,7 @@ const methods = () =>
     })),
   );
 const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
-/** The methods of routes, and those that take what a path has no other method for. */
+/** The methods of routes. `others` are the entries for all other methods of a path. */
 const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY");
 const others = () => methods().filter(({ method }) => method === "ANY");
 
@@ -43,7 +43,7 @@ function fileOf(integration: unknown): string {
 const parseProblem = (body: string) => z.parse(Problem, JSON.parse(body));
 
 describe("errors of API Gateway", () => {
-  it("are re-templated for every response type that there is", () => {
+  it("have a template of ours for every response type", () => {
     const known = Object.values(ResponseType).flatMap((type) =>
       type instanceof ResponseType ? [type.responseType] : [],
     );
@@ -55,7 +55,7 @@ describe("errors of API Gateway", () => {
     ).toEqual(known.toSorted());
   });
 
-  it("are problem bodies with the status of the answer, a code of the list and the request's id", () => {
+  it("are problem bodies with the status of the answer, a known code and the request's id", () => {
     for (const { type, answer } of gatewayAnswers()) {
       expect(Object.keys(at(answer, "responseTemplates") ?? {}), type).toEqual(["application/problem+json"]);
       const problem = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
@@ -66,7 +66,7 @@ describe("errors of API Gateway", () => {
     }
   });
 
-  it("tell an unknown path 404, a full gateway 429 with Retry-After, a late function 504", () => {
+  it("are 404 for an unknown path, 429 with Retry-After for a throttled request, 504 for a late function", () => {
     const answerTo = (type: string) => {
       const answer = at(definition(), "x-amazon-apigateway-gateway-responses", type);
       const { status, code } = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
@@ -82,7 +82,7 @@ describe("errors of API Gateway", () => {
     expect(answerTo("INTEGRATION_TIMEOUT")).toEqual([504, "unavailable"]);
   });
 
-  it("tell who has no good token 401 with a challenge, and who cannot be looked up to come again", () => {
+  it("are 401 with a challenge for a bad token, and 503 with Retry-After when the authorizer fails", () => {
     const header = (type: string, name: string) =>
       at(
         definition(),
@@ -103,7 +103,7 @@ describe("errors of API Gateway", () => {
     expect(status("ACCESS_DENIED")).toBe("403");
   });
 
-  it("read nothing of the request but its id", () => {
+  it("contain nothing of the request except its id", () => {
     const templates = [
       ...gatewayAnswers().map(({ answer }) => at(answer, "responseTemplates")),
       ...methods().flatMap(({ integration }) => [at(integration, "requestTemplates"), at(integration, "responses")]),
@@ -121,7 +121,7 @@ describe("methods", () => {
     expect(calls.toSorted()).toEqual(routes.map(({ method, path, file }) => `${method} ${path} ${file}`).toSorted());
   });
 
-  it("stream exactly where the route table says so, and wait longer than the function may run", () => {
+  it("stream exactly as the route table says, and wait longer than the function may run", () => {
     expect(routes.filter(({ streamed }) => streamed).map(({ path }) => path)).toContain("/api/prospects/pins");
     for (const { path, method, integration } of proxied()) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
@@ -137,7 +137,7 @@ describe("methods", () => {
     }
   });
 
-  it("that a known path does not have are answered by one function, which no media type keeps from answering", () => {
+  it("that a known path does not have are answered by one function, for every media type", () => {
     const paths = [...byPath(routes).keys()].toSorted();
     expect(
       others()
@@ -151,7 +151,7 @@ describe("methods", () => {
     }
   });
 
-  it("answer preflights of the one configured origin by mocks, and Authorization is among the allowed headers", () => {
+  it("answer preflights of the one configured origin by mocks, which allow the header Authorization", () => {
     expect(ofType("mock").map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
     for (const { path, integration } of ofType("mock")) {
       expect(at(integration, "requestTemplates"), path).toEqual({ "application/json": '{"statusCode":204}' });
@@ -172,7 +172,7 @@ describe("methods", () => {
     }
   });
 
-  it("without configured origins give no CORS header at all", async () => {
+  it("send no CORS header if no origin is configured", async () => {
     const closed = await synthesized({ ...ownIdentity, allowedOrigins: [] });
     expect(JSON.stringify(closed.resources)).not.toContain("Access-Control");
     expect(JSON.stringify(closed.resources)).not.toMatch(/options/i);
@@ -183,7 +183,7 @@ describe("the authorizer", () => {
   const scheme = () => at(definition(), "components", "securitySchemes", "caller");
   const settings = () => at(scheme(), "x-amazon-apigateway-authorizer");
 
-  it("verifies the caller of every route but the documents, which anybody may read", () => {
+  it("verifies the caller of every route except the public documents", () => {
     for (const { path, method, operation } of proxied()) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
       const isPublic = path === "/docs" || path === "/openapi.json";
@@ -192,7 +192,7 @@ describe("the authorizer", () => {
     }
   });
 
-  it("is one function, called with the Authorization header where that has the form of a bearer token", () => {
+  it("is one function, called only if the Authorization header has the form of a bearer token", () => {
     expect(scheme()).toMatchObject({ type: "apiKey", name: "Authorization", in: "header" });
     expect(settings()).toMatchObject({ type: "token", identityValidationExpression: BEARER_PATTERN });
     const uri = JSON.stringify(at(settings(), "authorizerUri"));
@@ -204,12 +204,12 @@ describe("the authorizer", () => {
     expect(target(at(settings(), "authorizerCredentials"))).toBe(invoker?.id);
   });
 
-  it("is asked again after 60 s, and ends before the gateway stops waiting", () => {
+  it("is asked again after 60 s, and ends before API Gateway stops waiting", () => {
     expect(at(settings(), "authorizerResultTtlInSeconds")).toBe(60);
     expect(Number(template.functionOf(authorizer.file).properties.Timeout)).toBeLessThan(29);
   });
 
-  it("knows where the keys are: at the pool's known place, or where the deployment says", async () => {
+  it("knows the address of the keys: the pool's documented path, or the configured address", async () => {
     const keysOf = ({ functionOf }: Template) =>
       at(functionOf(authorizer.file).properties, "Environment", "Variables", "JWKS_URI");
     const pool = at(template.functionOf(authorizer.file).properties, "Environment", "Variables", "ISSUER");
@@ -241,7 +241,7 @@ describe("stage", () => {
       );
   });
 
-  it("is deployed anew when a route or an answer changes", async () => {
+  it("gets a new deployment when a route or an answer changes", async () => {
     const deploymentOf = ({ all }: Template) => all("AWS::ApiGateway::Deployment").map(({ id }) => id);
     expect(deploymentOf(template)).toHaveLength(1);
     expect(deploymentOf(await synthesized())).toEqual(deploymentOf(template));
@@ -271,19 +271,19 @@ describe("stage", () => {
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
-      // A method with settings of its own has none of the stage's.
+      // A method with its own settings inherits none of the stage's.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }
   });
 });
 
 describe("the definition", () => {
-  it("compresses what is buffered from a size on, and takes files as bytes", () => {
+  it("compresses buffered answers from a size on, and passes files on as bytes", () => {
     expect(at(definition(), "x-amazon-apigateway-minimum-compression-size")).toBe(1_024);
     expect(at(definition(), "x-amazon-apigateway-binary-media-types")).toEqual(["multipart/form-data"]);
   });
 
-  it("is the whole API: it overwrites, keeps the endpoint regional, and is called as its metrics are", () => {
+  it("is the whole API: it overwrites, keeps the endpoint regional, and has the name of its metrics", () => {
     const [api] = template.all("AWS::ApiGateway::RestApi");
     expect(api?.properties).toMatchObject({
       Mode: "overwrite",

@@ -1,4 +1,4 @@
-/** The user pool: who may write what of a user, when an address changes, and who sends its mail. */
+/** The user pool: which attributes users may write, when an e-mail address changes, and who sends its mail. */
 import { expect, it } from "vitest";
 import { readConfig } from "../../infra/config.ts";
 import { at, ownIdentity, synthesized } from "./template.ts";
@@ -6,14 +6,14 @@ import { at, ownIdentity, synthesized } from "./template.ts";
 const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
 const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
 
-it("lets its client write nothing that the service goes by, and keeps an address until the next one is verified", async () => {
+it("lets its client write no attribute that the service uses, and keeps an e-mail address until the next one is verified", async () => {
   const template = await synthesized();
   const { properties: client } = one(template.all("AWS::Cognito::UserPoolClient"));
-  // Left out or empty it would be all standard attributes.
+  // A missing or empty list means all standard attributes.
   expect(client.WriteAttributes).toEqual(["locale"]);
   const { properties: pool } = one(template.all("AWS::Cognito::UserPool"));
   expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);
-  // An attribute that sign-up requires would have to be writable.
+  // Cognito requires that an attribute needed for sign-up is writable.
   expect(pool.Schema).toBeUndefined();
   expect(pool.EmailConfiguration).toBeUndefined();
 });

@@ -1,15 +1,15 @@
-/** Lines as Lambda writes them for the log format JSON, and what the service's log makes of them there and elsewhere. */
+/** Log lines in Lambda's JSON format, and the service's own log on Lambda and elsewhere. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { logLine, replaceConsole } from "../../infra/local/console.ts";
 
-/** CloudWatch cuts an event here. */
+/** The size at which CloudWatch truncates a log event. */
 const EVENT_BYTES = 256 * 1_024;
 
 describe("Lambda's line", () => {
   const messageOf = (...values: unknown[]): unknown => JSON.parse(logLine("INFO", "id", values)).message;
 
-  test("has time, level and id; one value is the message, and a text stays a text even where it is JSON", () => {
+  test("has time, level and id; a single value is the message, and a text stays text even if it is JSON", () => {
     expect(JSON.parse(logLine("WARN", "id", [{ event: "x" }]))).toEqual({
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
       level: "WARN",
@@ -20,13 +20,13 @@ describe("Lambda's line", () => {
     expect(messageOf("%s of %d", "one", 2)).toBe("one of 2");
   });
 
-  test("holds an error by its fields, alone or beside a text", () => {
+  test("contains the fields of an error, alone or with a text", () => {
     const fields = { errorType: "RangeError", errorMessage: "too far", stackTrace: expect.arrayContaining([]) };
     expect(messageOf(new RangeError("too far"))).toEqual(fields);
     expect(JSON.parse(logLine("ERROR", "id", ["failed", new RangeError("too far")]))).toMatchObject(fields);
   });
 
-  test("of a value that has no JSON is its text", () => {
+  test("contains the text of a value that JSON cannot represent", () => {
     const round: { self?: unknown } = {};
     round.self = round;
     expect(messageOf(round)).toContain("[Circular *1]");
@@ -65,7 +65,7 @@ describe("the service's log", () => {
     );
   }
 
-  test("has event, context and fields in the message on Lambda, and leaves levels to Lambda", async () => {
+  test("puts event, context and fields into the message on Lambda, and leaves levels to Lambda", async () => {
     onLambda("INFO");
     await withLogContext({ companyId: 7 }, async () => {
       log.debug("too much");
@@ -78,7 +78,7 @@ describe("the service's log", () => {
     ]);
   });
 
-  test("never writes a line that CloudWatch would cut", () => {
+  test("never writes a line that CloudWatch would truncate", () => {
     onLambda("INFO");
     log.error("failed", errorFields(new Error("é".repeat(1_000_000), { cause: new Error("ü".repeat(1_000_000)) })));
     expect(lines).toHaveLength(1);
@@ -86,7 +86,7 @@ describe("the service's log", () => {
     expect(JSON.parse(lines[0] ?? "").message).toMatchObject({ event: "failed", error: "Error" });
   });
 
-  test("keeps out of a command's output: elsewhere the same line goes to standard error", () => {
+  test("writes the same line to standard error outside Lambda, apart from the output of a command", () => {
     process.env.LOG_LEVEL = "info";
     log.info("said", { n: 1 });
     expect(output).toEqual([]);

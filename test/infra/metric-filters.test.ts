@@ -1,4 +1,4 @@
-/** Each metric filter of the template finds the line that its function really wrote, with the value and the dimensions of its metric. */
+/** Each metric filter of the template matches a line that its function wrote, with the value and the dimensions of the metric. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
@@ -41,7 +41,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** Ends by the test's own timeout. */
+/** The timeout of the test ends the wait. */
 async function until(what: () => boolean): Promise<void> {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 50));
 }
@@ -74,7 +74,7 @@ async function loseDelivery(): Promise<void> {
   await until(() => written("events/deliver", "delivery missing"));
 }
 
-/** A head of a format that only a later version of the service knows, and every way to read an index. */
+/** Gives the index a format that this version cannot read, then reads it in every way. */
 async function damageIndex(): Promise<void> {
   const { api, token } = await as("owner@globex.test");
   const me = await api.GET("/api/me");
@@ -96,7 +96,7 @@ async function damageIndex(): Promise<void> {
     headers: upload.headers,
     body: "name,lat,lng\nImported,33.4,-112\n",
   });
-  // A new entry wakes the flush.
+  // A new entry starts the flush.
   await api.POST("/api/prospects", { body: { name: "Unflushed" } });
   await until(() => written("index/flush", "index not flushed"));
   await until(() => written("jobs/export", "message failed"));

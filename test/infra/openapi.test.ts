@@ -1,4 +1,4 @@
-/** The document describes exactly what is deployed: routes, parameters, bodies, answers and who may call. */
+/** The document describes exactly the deployed API: routes, parameters, bodies, answers and rights. */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -22,13 +22,13 @@ const operations = () =>
 const escapePointer = (step: string) => step.replaceAll("~", "~0").replaceAll("/", "~1");
 
 describe("the OpenAPI document", () => {
-  it("is committed as it is generated", () => {
+  it("is committed as the generator writes it", () => {
     const committed = readFileSync(OPENAPI_FILE, "utf8");
     expect(differences(JSON.parse(committed), JSON.parse(asText(document)))).toEqual([]);
     expect(committed).toBe(asText(document));
   });
 
-  it("has the routes of the route table, no more and no fewer", () => {
+  it("has exactly the routes of the route table", () => {
     expect(
       operations()
         .map(({ name }) => name)
@@ -46,7 +46,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("asks for a token exactly where the gateway does", () => {
+  it("requires a token exactly where API Gateway does", () => {
     for (const { method, path, public: isPublic } of routes) {
       const security = at(document.paths, path, method.toLowerCase(), "security");
       expect(security, `${method} ${path}`).toEqual(isPublic ? [] : undefined);
@@ -80,7 +80,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("refers to nothing that it does not contain, and contains no component that nothing refers to", () => {
+  it("has no dangling reference and no unused component", () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, place]) =>
       String(place),
     );
@@ -99,7 +99,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("shows examples that their schemas accept", () => {
+  it("shows an example of every request body, which its schema accepts", () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema({ $id: "document", components: document.components, paths: document.paths }, "document");
     const bodies = routes.flatMap(({ path, method, file }) => {

@@ -1,4 +1,4 @@
-/** Every function may do what the route table says that it does, and nothing more. */
+/** Every function has exactly the rights that the route table declares. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { families } from "#shared/db/families.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
@@ -62,19 +62,19 @@ function declaredOnTable({ table = {} }: Access): string[] {
 }
 
 describe("rights", () => {
-  it("are one role per function, without any policy from elsewhere", () => {
+  it("are one role for each function, without a managed policy", () => {
     const roles = accessByFile.map(({ file }) => target(template.functionOf(file).properties.Role));
     expect(new Set(roles).size).toBe(roles.length);
     for (const { file } of accessByFile) expect(roleOf(file).Properties.ManagedPolicyArns, file).toBeUndefined();
     expect(template.all("AWS::IAM::Policy")).toEqual([]);
   });
 
-  it("hold no wildcard, neither in an action nor in a resource", () => {
+  it("contain no wildcard in an action or a resource", () => {
     for (const { id, properties } of template.all("AWS::IAM::Role")) {
       for (const { actions, resources } of statementsOf(properties)) {
         for (const action of actions) expect(action, id).not.toContain("*");
         for (const resource of resources) {
-          // A folder of the bucket: an object has no other name that a policy could know.
+          // A folder of the bucket: the names of objects are made at run time.
           const inFolder = actions.every((action) => action.startsWith("s3:"))
             ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports)\/\*"/, "")
             : JSON.stringify(resource);
@@ -104,11 +104,11 @@ describe("rights", () => {
     }
   });
 
-  it("never include reading the whole table, as statements of PartiQL could that do not insert", () => {
+  it("never include a read of the whole table: of PartiQL only inserts are allowed", () => {
     expect(JSON.stringify(template.resources)).not.toMatch(/dynamodb:(?:Scan|PartiQL(?!Insert"))/);
   });
 
-  it("write to the log group that the function has and to no other", () => {
+  it("write to the function's own log group only", () => {
     for (const { file } of accessByFile) {
       const logs = statementsOf(roleOf(file).Properties).filter(({ actions }) =>
         actions.some((action) => action.startsWith("logs:")),
@@ -121,7 +121,7 @@ describe("rights", () => {
     }
   });
 
-  it("to the key of secrets are those of the functions that sign or make secrets, with a tag and for that purpose alone", () => {
+  it("to the secrets key belong to functions that sign or make secrets, by a tag and for that purpose only", () => {
     const granted = accessByFile.flatMap(({ file }) => {
       const { Properties } = roleOf(file);
       const own = statementsOf(Properties).filter(({ actions }) => actions.some((action) => action.startsWith("kms:")));
@@ -137,7 +137,7 @@ describe("rights", () => {
     ]);
   });
 
-  it("let API Gateway call exactly the functions of the routes, and its own two", () => {
+  it("let API Gateway call exactly the functions of the routes, the authorizer and the one for 405", () => {
     const invokers = template
       .all("AWS::IAM::Role")
       .flatMap(({ properties }) => statementsOf(properties))
@@ -155,7 +155,7 @@ describe("environment", () => {
     return isFields(variables) ? Object.keys(variables) : [];
   };
 
-  it("names what a right was given for, and nothing that the function has no right to", () => {
+  it("names exactly the resources that the function has a right to", () => {
     const routeFiles = new Set([...routes, methodNotAllowed].map(({ file }) => file));
     for (const { file, access } of accessByFile) {
       const expected = [
@@ -175,7 +175,7 @@ describe("environment", () => {
     }
   });
 
-  it("names the issuer for the authorizer alone: no other function verifies a token or looks a subject up", () => {
+  it("names the issuer for the authorizer only: no other function verifies a token", () => {
     expect(accessByFile.filter(({ access }) => access.issuer !== undefined).map(({ file }) => file)).toEqual([
       "authorize",
     ]);
@@ -183,7 +183,7 @@ describe("environment", () => {
     expect(readers.map(({ file }) => file)).toEqual(["authorize"]);
   });
 
-  it("leaves no family of keys that nothing touches", () => {
+  it("uses every family of keys", () => {
     const touched = new Set(accessByFile.flatMap(({ access }) => Object.keys(access.table ?? {})));
     const known: string[] = Object.keys(families) satisfies string[];
     const untouched = known.filter((family) => !touched.has(family));

@@ -1,4 +1,4 @@
-/** Which stack has what: data is apart, protected and known by name, and the service has room to grow. */
+/** The division into two stacks: the data stack is protected and its resources keep their ids, and the service has room to grow. */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,13 +17,13 @@ beforeAll(async () => {
   template = await synthesized();
 });
 
-/** CloudFormation's own: resources of a stack, and bytes of its template. */
+/** CloudFormation's limits: resources of a stack, and bytes of its template. */
 const MAX_RESOURCES = 500;
 const MAX_TEMPLATE_BYTES = 1_000_000;
 /** API Gateway's quota for one API. */
 const MAX_API_RESOURCES = 300;
 
-/** Without CloudFormation's own rules, which another test applies, and copies of what is there already. */
+/** Skips CloudFormation's rules, which another test applies, and copies of the bundles. */
 const quick = {
   treeMetadata: false,
   builtinCloudFormationValidation: false,
@@ -40,8 +40,8 @@ function templateOf({ templateFile }: Stack, directory: string): Written {
 }
 
 /**
- * Logical ids of all that keeps data. CloudFormation knows a resource by its logical id: under another one it makes a new, empty
- * resource and lets go of the old one with all that it holds.
+ * Logical ids of the resources that keep data. CloudFormation identifies a resource by its logical id: under another id it creates a
+ * new, empty resource and abandons the old one with its data.
  */
 const keepers: Readonly<Record<string, string>> = {
   TableCD117FA1: "AWS::DynamoDB::Table",
@@ -53,7 +53,7 @@ const keepers: Readonly<Record<string, string>> = {
   ImportsDeadLetters741CB14C: "AWS::SQS::Queue",
 };
 
-/** What happens to a deployment without one of them under its id. */
+/** The consequence of a missing id. */
 const lost: Readonly<Record<string, string>> = {
   "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
@@ -71,21 +71,21 @@ const withoutData = new Set([
   "AWS::SNS::TopicPolicy",
   "AWS::SQS::QueuePolicy",
 ]);
-/** It encrypts alarms in passing. */
+/** This key encrypts alarms on their way; nothing is stored under it. */
 const ALARM_KEY = "AlarmKeyE05DE300";
 
-describe("the data's stack", () => {
-  it("has each keeper of data under the logical id that it was deployed with", () => {
+describe("the data stack", () => {
+  it("has each resource with data under the logical id of its first deployment", () => {
     const { Resources } = template.stacks.data;
     for (const [id, type] of Object.entries(keepers)) {
       expect(Resources[id]?.Type, `${id} (${type}) is not in the data's stack; ${lost[type]}`).toBe(type);
     }
     const others = Object.entries(Resources).filter(([id, { Type }]) => !(id in keepers) && !withoutData.has(Type));
     const ids = others.map(([id]) => id);
-    expect(ids, "a new keeper of data belongs in the list of this test").toEqual([ALARM_KEY]);
+    expect(ids, "add a new resource with data to the list of this test").toEqual([ALARM_KEY]);
   });
 
-  it("keeps them when it is destroyed or one is replaced, and leaves none behind when its first deployment fails", () => {
+  it("retains them when it is destroyed or one is replaced, and leaves none behind when its first deployment fails", () => {
     for (const id of Object.keys(keepers)) {
       expect(template.stacks.data.Resources[id], id).toMatchObject({
         DeletionPolicy: "RetainExceptOnCreate",
@@ -94,7 +94,7 @@ describe("the data's stack", () => {
     }
   });
 
-  it("is protected against its end, and deployed before the service", () => {
+  it("is protected against termination, and deployed before the service", () => {
     const manifest: unknown = JSON.parse(readFileSync(join(template.directory, "manifest.json"), "utf8"));
     const property = (stack: string, name: string) => at(manifest, "artifacts", stack, "properties", name);
     expect(property("Canvassing-Data", "terminationProtection")).toBe(true);
@@ -102,7 +102,7 @@ describe("the data's stack", () => {
     expect(at(manifest, "artifacts", "Canvassing", "dependencies")).toContain("Canvassing-Data");
   });
 
-  it("exports the same whether the service uses it or not", () => {
+  it("exports the same values whether the service uses them or not", () => {
     const app = createApp({ ...quick, outdir: mkdtempSync(join(tmpdir(), "canvassing-data-")) });
     const alone = templateOf(createDataStack(app, ownIdentity).stack, app.synth().directory);
     const names = ({ Outputs }: CloudFormationTemplate) =>
@@ -129,8 +129,8 @@ describe("the data's stack", () => {
   });
 });
 
-describe("the service's stack", () => {
-  it("keeps nothing when it is destroyed but the role that is the account's", () => {
+describe("the service stack", () => {
+  it("retains nothing when it is destroyed, except the account's role for logs", () => {
     const kept = Object.values(template.stacks.service.Resources).filter(
       ({ DeletionPolicy }) => DeletionPolicy !== undefined && DeletionPolicy !== "Delete",
     );
@@ -146,7 +146,7 @@ describe("the service's stack", () => {
     ).toMatchObject({ Principal: { Service: "apigateway.amazonaws.com" } });
   });
 
-  it("shares no logical id with the data's: whoever reads both knows them apart", () => {
+  it("shares no logical id with the data stack", () => {
     const { data, service } = template.stacks;
     expect(Object.keys(service.Resources).filter((id) => id in data.Resources)).toEqual([]);
   });
@@ -154,7 +154,7 @@ describe("the service's stack", () => {
 
 const ENDPOINTS = 150;
 
-/** The routes of today again under other paths, with their rights, until there are so many. */
+/** Repeats the routes with their rights under other paths, up to the given number. */
 function manyRoutes(): Route[] {
   const more = Array.from({ length: ENDPOINTS - routes.length }, (_, i) => {
     const route = routes[i % routes.length];
@@ -164,7 +164,7 @@ function manyRoutes(): Route[] {
   return [...routes, ...more];
 }
 
-/** Both stacks for the given routes, of functions that hold nothing. */
+/** Both stacks for the given routes, with empty functions. */
 function synthesizedFor(table: readonly Route[]) {
   const outdir = mkdtempSync(join(tmpdir(), "canvassing-routes-"));
   const bundles = join(outdir, "bundles");
@@ -178,7 +178,7 @@ function synthesizedFor(table: readonly Route[]) {
   return { data: templateOf(data, outdir), service: templateOf(service, outdir), warnings };
 }
 
-/** Resources of API Gateway: each part of a path is one. */
+/** Resources in the sense of API Gateway: each part of a path is one. */
 function partsOf({ Resources }: CloudFormationTemplate): Set<string> {
   const api = Object.values(Resources).find(({ Type }) => Type === "AWS::ApiGateway::RestApi");
   const paths = Object.keys(z.parse(Paths, at(api, "Properties", "Body")).paths);
@@ -200,7 +200,7 @@ describe(`${ENDPOINTS} endpoints`, () => {
     expect(many.warnings.filter((text) => !text.startsWith("Alarms reach nobody"))).toEqual([]);
   });
 
-  it("fit CloudFormation's limits and API Gateway's", () => {
+  it("fit the limits of CloudFormation and API Gateway", () => {
     for (const stack of [many.data, many.service]) {
       expect(sizeOf(stack)).toBeLessThan(MAX_RESOURCES);
       expect(stack.bytes).toBeLessThan(MAX_TEMPLATE_BYTES);
@@ -208,7 +208,7 @@ describe(`${ENDPOINTS} endpoints`, () => {
     expect(partsOf(many.service).size).toBeLessThan(MAX_API_RESOURCES);
   });
 
-  it("take two resources each, on paths of their own: a function and its role", () => {
+  it("need two resources each, even on new paths: a function and its role", () => {
     const added = sizeOf(many.service) - sizeOf(template.stacks.service);
     expect(added).toBe(2 * (ENDPOINTS - routes.length));
     expect(sizeOf(many.data)).toBe(sizeOf(template.stacks.data));

@@ -1,11 +1,11 @@
 /**
- * A process of its own that loads the bundles named by its arguments and prints what each of them does for that: bytes of its code that
- * run, and calls of its functions. Both are the same in each run of one version of Node, where times are not.
+ * Loads the bundles that its arguments name and prints the work of each: bytes of executed code, and calls of its functions. Unlike
+ * times, both are the same in each run of one version of Node.
  */
 import { Session } from "node:inspector/promises";
 
 export interface Started {
-  /** Of the bundle's own code, functions that are not called left out. */
+  /** Of the bundle's own code, without functions that are not called. */
   readonly bytes: number;
   readonly calls: number;
 }
@@ -31,7 +31,7 @@ interface Range {
   readonly count: number;
 }
 
-/** A function's range holds those of the functions in it. */
+/** The range of a function contains the ranges of its inner functions. */
 function bytesRun(ranges: readonly Range[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));
   const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);

@@ -1,4 +1,4 @@
-/** What the deployed service is made of, as rules that hold for every resource of a kind. */
+/** Rules for the deployed service that hold for every resource of a kind. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
@@ -10,7 +10,7 @@ import { functionFiles } from "../../infra/synth.ts";
 import { at, listed, ownIdentity, synthesized, type Template, target } from "./template.ts";
 
 const DAY_SECONDS = 86_400;
-/** What a function may have in a new account. */
+/** The memory limit of a function in a new account. */
 const NEW_ACCOUNT_MB = 3_008;
 
 let template: Template;
@@ -27,7 +27,7 @@ describe("storage", () => {
     for (const type of types) expect(template.all(`AWS::${type}`), type).toHaveLength(1);
   });
 
-  it("is one table that can be restored, is protected, forgets by `expiresAt` and tells of every change", () => {
+  it("is one protected table with point-in-time recovery, a TTL on `expiresAt` and a stream of every change", () => {
     const [table] = template.all("AWS::DynamoDB::Table");
     expect(table?.properties).toMatchObject({
       BillingMode: "PAY_PER_REQUEST",
@@ -52,7 +52,7 @@ describe("storage", () => {
     });
   });
 
-  it("is a bucket without public access, encrypted, that drops abandoned uploads", () => {
+  it("is an encrypted bucket without public access that removes abandoned uploads", () => {
     const [bucket] = template.all("AWS::S3::Bucket");
     expect(bucket?.properties).toMatchObject({
       PublicAccessBlockConfiguration: {
@@ -69,7 +69,7 @@ describe("storage", () => {
     );
   });
 
-  it("lets pages of the allowed origins use links, and no page where there is none", async () => {
+  it("lets pages of the allowed origins use links, and no page if no origin is allowed", async () => {
     const [bucket] = template.all("AWS::S3::Bucket");
     expect(at(bucket?.properties, "CorsConfiguration", "CorsRules")).toEqual([
       expect.objectContaining({
@@ -82,7 +82,7 @@ describe("storage", () => {
     expect(closed.all("AWS::S3::Bucket")[0]?.properties.CorsConfiguration).toBeUndefined();
   });
 
-  it("is reached over TLS only: bucket and queues refuse everything else", () => {
+  it("accepts TLS only, in the bucket and in the queues", () => {
     const guarded = [...template.all("AWS::S3::BucketPolicy"), ...template.all("AWS::SQS::QueuePolicy")];
     const refusing = guarded.filter(({ properties }) =>
       listed(at(properties, "PolicyDocument", "Statement")).some(
@@ -100,7 +100,7 @@ describe("storage", () => {
 });
 
 describe("queues", () => {
-  it("have one policy each that names this queue alone, as SQS requires of a policy", () => {
+  it("have one policy each, which names only this queue, as SQS requires", () => {
     const policies = template.all("AWS::SQS::QueuePolicy");
     const covered = policies.map(({ id, properties }) => {
       const named = listed(at(properties, "Queues")).map(target);
@@ -118,7 +118,7 @@ describe("queues", () => {
     for (const named of covered) expect(named).toHaveLength(1);
   });
 
-  it("that the bucket notifies allow it before the bucket is made, since S3 tries the queue at once", () => {
+  it("allow the bucket's notifications before the bucket exists, because S3 tests the queue at once", () => {
     const [bucket] = template.all("AWS::S3::Bucket");
     const [notified, ...more] = listed(at(bucket?.properties, "NotificationConfiguration", "QueueConfigurations")).map(
       (entry) => target(at(entry, "Queue")),
@@ -138,7 +138,7 @@ describe("queues", () => {
     );
   });
 
-  it("have dead letters after 3 to 10 tries, kept 14 days and longer than the queue keeps its messages", () => {
+  it("have a dead-letter queue after 3 to 10 attempts, which keeps messages for 14 days and longer than the queue does", () => {
     const sources = queues().filter(({ properties }) => deadLetterOf(properties) !== undefined);
     expect(sources.length).toBeGreaterThan(0);
     for (const { id, properties } of sources) {
@@ -151,7 +151,7 @@ describe("queues", () => {
     }
   });
 
-  it("without dead letters are themselves the last station of something", () => {
+  it("without a dead-letter queue are themselves the destination of failed work", () => {
     const stations = [
       ...queues().map(({ properties }) => deadLetterOf(properties)),
       ...template
@@ -163,7 +163,7 @@ describe("queues", () => {
     }
   });
 
-  it("are encrypted, and each last station has an alarm on its first message with a sentence of impact", () => {
+  it("are encrypted, and each dead-letter queue has an alarm on its first message with a sentence of impact", () => {
     for (const { id, properties } of queues()) {
       expect(properties.SqsManagedSseEnabled, id).toBe(true);
       if (deadLetterOf(properties) !== undefined) continue;
@@ -198,13 +198,13 @@ describe("event sources", () => {
       .all("AWS::Lambda::EventSourceMapping")
       .filter(({ properties }) => target(properties.FunctionName) === template.functionOf(file).id);
 
-  it("report failures of single records, all of them", () => {
+  it("report failures of single records, without exception", () => {
     for (const { id, properties } of template.all("AWS::Lambda::EventSourceMapping")) {
       expect(properties.FunctionResponseTypes, id).toEqual(["ReportBatchItemFailures"]);
     }
   });
 
-  it("feed the publisher from the start of the stream, bisecting, with bounded retries and a place for what fails", () => {
+  it("feed the publisher from the start of the stream, with bisection, bounded retries and a destination for failures", () => {
     const [stream, ...more] = mapped(eventFunctions.publish.file);
     expect(more).toEqual([]);
     expect(stream?.properties).toMatchObject({
@@ -216,7 +216,7 @@ describe("event sources", () => {
     expect(stream?.properties.MaximumRecordAgeInSeconds).toBeLessThan(DAY_SECONDS);
   });
 
-  it("hand the deliverer what there is at once, and it answers for each message; so many of it run at most", () => {
+  it("hand messages to the deliverer without delay, bound its concurrency, and let it report each message", () => {
     const [messages, ...more] = mapped(eventFunctions.deliver.file);
     expect(more).toEqual([]);
     expect(messages?.properties).toMatchObject({ BatchSize: 10, FunctionResponseTypes: ["ReportBatchItemFailures"] });
@@ -224,7 +224,7 @@ describe("event sources", () => {
     expect(at(messages?.properties, "ScalingConfig", "MaximumConcurrency")).toBeGreaterThan(1);
   });
 
-  it("run the sweeper every minute and say that messages are kept", () => {
+  it("run the sweeper every minute and tell it that queues keep their messages", () => {
     const [rule, ...more] = template.all("AWS::Events::Rule");
     expect(more).toEqual([]);
     expect(rule?.properties).toMatchObject({
@@ -236,7 +236,7 @@ describe("event sources", () => {
 });
 
 describe("functions", () => {
-  it("are made from the route table and the event functions, one each, and from nothing else", () => {
+  it("are exactly those of the route table and the event functions", () => {
     const files = template.all("AWS::Lambda::Function").map(({ resource }) => resource.Metadata.file);
     expect(files.toSorted()).toEqual(functionFiles().toSorted());
     expect(new Set(files).size).toBe(files.length);
@@ -254,7 +254,7 @@ describe("functions", () => {
     }
   });
 
-  it("are allowed to come back to themselves where a queue leads back, with the reason, and nowhere else", () => {
+  it("may invoke themselves through their own queue only, with the reason", () => {
     const sends = (id: string): (string | undefined)[] => {
       const role = template.resources[target(template.resources[id]?.Properties.Role) ?? ""];
       return listed(at(role?.Properties, "Policies"))
@@ -288,7 +288,7 @@ describe("functions", () => {
     }
   });
 
-  it("leave a new account's concurrency unreserved; in production background work has room that requests cannot take", async () => {
+  it("reserve no concurrency in a new account; in production they reserve some for background work", async () => {
     const reservedIn = (one: Template) =>
       Object.fromEntries(
         one
@@ -318,7 +318,7 @@ describe("functions", () => {
     }
   });
 
-  it("log to a group that forgets: those of the routes to one, each event function to its own", () => {
+  it("log to groups with a retention: the routes to one group, each event function to its own", () => {
     const ofRoutes = new Set(routes.map(({ file }) => logGroupOf(file)));
     const ofEvents = new Set(Object.values(eventFunctions).map(({ file }) => logGroupOf(file)));
     expect(ofRoutes.size).toBe(1);
@@ -340,13 +340,13 @@ const metricFilters = (name: string) =>
     .filter((properties) => at(properties, "MetricTransformations", 0, "MetricName") === name);
 
 describe("alarms and outputs", () => {
-  it("say in a sentence what it means to the customer", () => {
+  it("explain the impact in a sentence", () => {
     for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
       expect(properties.AlarmDescription, id).toMatch(/^[A-Z].{30,}\.$/s);
     }
   });
 
-  it("go to one topic, encrypted and over TLS only, that CloudWatch may publish to and that sends mail", () => {
+  it("go to one encrypted topic over TLS, to which CloudWatch may publish and which sends mail", () => {
     const [topic, ...more] = template.all("AWS::SNS::Topic");
     expect(more).toEqual([]);
     for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
@@ -369,7 +369,7 @@ describe("alarms and outputs", () => {
     expect(subscriptions).toMatchObject([{ Protocol: "email", Endpoint: ownIdentity.alarmEmail }]);
   });
 
-  it("watch how old the records of each stream are, and functions that are refused, each and all together", () => {
+  it("watch the age of each stream's records, and throttles of each function and of all together", () => {
     const alarmed = template.all("AWS::CloudWatch::Alarm").map(({ properties }) => ({
       metric: properties.MetricName,
       of: target(at(properties, "Dimensions", 0, "Value")),
@@ -385,7 +385,7 @@ describe("alarms and outputs", () => {
     expect(ofAccount).toEqual(expect.arrayContaining(["Throttles", "ConcurrentExecutions"]));
   });
 
-  it("count a damaged company index wherever one is read", () => {
+  it("count a damaged company index in every function that reads one", () => {
     const filters = metricFilters("IndexUnreadable");
     const { name } = new IndexUnreadable();
     const FilterPattern = `{ ($.message.error = "${name}") || ($.message.cause = "${name}") }`;
@@ -399,7 +399,7 @@ describe("alarms and outputs", () => {
     expect(filters.map(({ LogGroupName }) => target(LogGroupName)).toSorted()).toEqual([...new Set(groups)].toSorted());
   });
 
-  it("count attempts by result, deliveries that are missing, and how late those are that wait", () => {
+  it("count attempts by result and missing deliveries, and measure the lag of waiting ones", () => {
     const metrics: [string, string, string, object?][] = [
       ["Attempts", "attempted", "1", [{ Key: "Result", Value: "$.message.result" }]],
       ["MissingDeliveries", "delivery missing", "1"],
@@ -419,7 +419,7 @@ describe("alarms and outputs", () => {
     expect(alarmed).toContain("MissingDeliveries");
   });
 
-  it("name what clients and operators need", () => {
+  it("are exactly the names that clients and operators need", () => {
     const names =
       "AlarmTopic ApiUrl Audience BucketName Issuer SecretsKeyArn TableName TimeScale UserPoolClientId UserPoolId".split(
         " ",

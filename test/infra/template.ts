@@ -1,4 +1,4 @@
-/** The synthesized template for the rules of this folder, with the few ways in which they look at it. */
+/** The synthesized templates for the tests of this folder, with functions that search them. */
 import { mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,11 +19,11 @@ export const ownIdentity: DeployConfig = {
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
-  /** Of both stacks: what one imports is written as what the other exports. */
+  /** Of both stacks; an imported value is replaced by the exported one. */
   readonly resources: Readonly<Record<string, TemplateResource>>;
-  /** Of the service's stack, which clients and operators look at. */
+  /** Of the service stack, which clients and operators read. */
   readonly outputs: CloudFormationTemplate["Outputs"];
-  /** The stacks as they are. */
+  /** The unchanged templates. */
   readonly stacks: Templates;
   readonly directory: string;
   /** Logical id and properties of all resources of a type. */
@@ -59,12 +59,12 @@ function withImports({ data, service }: Templates): CloudFormationTemplate["Reso
     const name = at(value, "Fn::ImportValue");
     if (name === undefined) return value;
     if (exported.has(String(name))) return exported.get(String(name));
-    throw new Error(`${String(name)} is exported by nobody`);
+    throw new Error(`${String(name)} is not exported`);
   });
   return CloudFormationTemplate.shape.Resources.parse(JSON.parse(text));
 }
 
-/** A value at a path of names and positions; `undefined` where there is none. */
+/** The value at a path of names and positions; `undefined` if there is none. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>((place, step) => (isFields(place) ? place[step] : undefined), value);
 }
