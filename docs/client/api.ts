@@ -2511,13 +2511,13 @@ export interface components {
     };
     requestBodies: never;
     headers: {
-        /** @description Names this request in the service's logs. */
+        /** @description The id of this request in the service's logs. */
         "X-Request-Id": string;
-        /** @description `true` on an answer that was given before. */
+        /** @description `true` if the answer repeats an earlier one. */
         "Idempotency-Replayed": string;
-        /** @description Where the new record can be read. */
+        /** @description The path of the new record. */
         Location: string;
-        /** @description That it is a file, and what it is called. */
+        /** @description Marks the answer as a file, and names it. */
         "Content-Disposition": string;
         /** @description Seconds to wait. */
         "Retry-After": number;
