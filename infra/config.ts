@@ -78,13 +78,11 @@ export const AllowedOrigins = z._default(
   z.pipe(
     List,
     z.array(
-      z
-        .string()
-        .check(
-          z.refine(isOrigin, {
-            error: ({ input }) => `${String(input)} is not an origin such as https://app.example.com`,
-          }),
-        ),
+      z.string().check(
+        z.refine(isOrigin, {
+          error: ({ input }) => `${String(input)} is not an origin such as https://app.example.com`,
+        }),
+      ),
     ),
   ),
   [],

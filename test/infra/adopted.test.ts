@@ -91,7 +91,7 @@ describe("invalid names", () => {
     [{ userPoolClient: names.userPoolClient }, "userPool: needed with userPoolClient"],
     [
       { userPool: names.userPool, userPoolClient: "1a", issuer: "https://id.example.com", audience: "web" },
-      "userPool: there is an issuer already",
+      "userPool: conflicts with issuer",
     ],
     [
       {
@@ -100,9 +100,9 @@ describe("invalid names", () => {
         mailFrom: "a@example.com",
         sesIdentity: "arn:aws:ses:eu-west-1:123456789012:identity/example.com",
       },
-      "mailFrom: an adopted user pool keeps the sender",
+      "mailFrom: an adopted user pool keeps its sender",
     ],
-  ])("%j are refused with the key at fault", (context, fault) => {
+  ])("%j are refused, and the error names the key", (context, fault) => {
     expect(() => configured(context)).toThrow(fault);
   });
 });
