@@ -1,4 +1,4 @@
-/** Secrets at rest: encrypted for their row by a data key of the company, which few calls of the key service make and read. */
+/** Tests secrets at rest: each is encrypted for its row with a data key of its company, with few calls of the key service. */
 import { spawn } from "node:child_process";
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -47,7 +47,7 @@ afterAll(async () => {
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 const service = () => openKms(ARN, { endpoint: kms.endpoint, region: "us-east-1", credentials });
 let clock = 0;
-/** Those of one warm function. */
+/** The secrets of one warm function. */
 const secretsOn = (table: Table): Secrets => openSecrets(table, service, () => clock);
 const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
   ...contextOn(table),
@@ -59,7 +59,7 @@ const newCompany = async (): Promise<number> => (await newOwner(contextOn(db.dir
 const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };
 const OLD = "a secret of before encryption";
 
-/** As versions before encryption stored it. */
+/** A webhook as versions of the service without encryption stored it. */
 async function oldWebhook(companyId: number, previous?: string): Promise<number> {
   const { id } = await createWebhook(worldWith(db.direct), companyId, input);
   const until = new Date(Date.now() + limits.secretOverlapMs).toISOString();
@@ -69,7 +69,7 @@ async function oldWebhook(companyId: number, previous?: string): Promise<number>
   return id;
 }
 
-/** All that the table has of the company, bytes as they are. */
+/** All rows of the company as text, with bytes as Latin-1. */
 async function allOf(companyId: number): Promise<string> {
   const items: unknown[] = [];
   for (const key of await db.keysOf(`C#${companyId}#`)) items.push(await db.direct.get(key));
@@ -83,26 +83,26 @@ async function allOf(companyId: number): Promise<string> {
 const secretsIn = async (companyId: number, id: number, secrets = secretsOn(db.direct)) =>
   openedSecrets(secrets, (await readWebhook(contextOn(db.direct), companyId, id)).webhook);
 
-test("what is sealed opens with its key at its place, and is refused where either, or a bit of it, is another", () => {
+test("sealed text opens with its key for its row, and not with another key, for another row or with a changed bit", () => {
   const [key, other] = [createSecretKey(randomBytes(32)), createSecretKey(randomBytes(32))];
-  const places = fc.record({ pk: fc.string(), sk: fc.string() });
+  const rows = fc.record({ pk: fc.string(), sk: fc.string() });
   const texts = fc.string({ unit: "binary" });
   fc.assert(
-    fc.property(texts, places, places, fc.nat(), (plain, place, elsewhere, bit) => {
-      fc.pre(place.pk !== elsewhere.pk || place.sk !== elsewhere.sk);
-      const sealed = seal(key, place, plain);
-      expect(open(key, place, sealed)).toBe(plain);
-      expect(() => open(other, place, sealed)).toThrow();
-      expect(() => open(key, elsewhere, sealed)).toThrow();
+    fc.property(texts, rows, rows, fc.nat(), (plain, row, otherRow, bit) => {
+      fc.pre(row.pk !== otherRow.pk || row.sk !== otherRow.sk);
+      const sealed = seal(key, row, plain);
+      expect(open(key, row, sealed)).toBe(plain);
+      expect(() => open(other, row, sealed)).toThrow();
+      expect(() => open(key, otherRow, sealed)).toThrow();
       const at = bit % (sealed.length * 8);
       const changed = Uint8Array.from(sealed, (byte, i) => (i === at >> 3 ? byte ^ (1 << (at & 7)) : byte));
-      expect(() => open(key, place, changed)).toThrow();
-      expect(() => open(key, place, sealed.subarray(0, at >> 3))).toThrow();
+      expect(() => open(key, row, changed)).toThrow();
+      expect(() => open(key, row, sealed.subarray(0, at >> 3))).toThrow();
     }),
   );
 });
 
-test("a company's first secrets, made at once by twenty functions, are all of one data key", async () => {
+test("twenty functions that create a company's first secrets concurrently use one data key", async () => {
   const companyId = await newCompany();
   const functions = Array.from({ length: 20 }, () => secretsOn(db.direct));
   const place = (i: number) => ({ pk: `C#${companyId}#T`, sk: `${i}` });
@@ -112,7 +112,7 @@ test("a company's first secrets, made at once by twenty functions, are all of on
   expect(await db.keysOf(secretKeys.dataKey(companyId).pk)).toHaveLength(1);
 });
 
-test("a warm function asks the key service once an hour for each company, however much it signs", async () => {
+test("a warm function calls the key service once an hour for each company", async () => {
   const [one, two] = [await newCompany(), await newCompany()];
   const made = await Promise.all([one, two].map((id) => createWebhook(worldWith(db.direct), id, input)));
   expect(kms.calls).toEqual(["GenerateDataKey", "GenerateDataKey"]);
@@ -146,28 +146,28 @@ describe("in the table", () => {
     body: "{}",
   });
 
-  test("stands no secret, neither in the webhook's row nor in the answer that is kept for a repeated request", async () => {
+  test("there is no plain secret, neither in the webhook's row nor in the stored answer of an idempotent request", async () => {
     const companyId = await newCompany();
     const ask = (path: string, work: (context: ApiContext) => Promise<{ id: number; secretKey: string }>) =>
       idempotently(worldWith(db.direct), caller(companyId), request(path), work, { holdsSecret: true });
-    const secretKey = "a secret that nobody may read";
+    const secretKey = "a secret that must stay secret";
     const create = () => ask("/api/webhooks", (context) => createWebhook(context, companyId, { ...input, secretKey }));
     const { value } = await create();
     const [webhook] = await listWebhooks(contextOn(db.direct), companyId);
-    const rotated = "another that nobody may read";
+    const rotated = "another that must stay secret";
     const rotate = () =>
       ask("/rotate", (context) => rotateSecret(context, companyId, webhook?.id ?? 0, { secretKey: rotated }));
     const second = await rotate();
     const found = await allOf(companyId);
     for (const secret of [secretKey, rotated]) expect(found).not.toContain(secret);
-    // A replay gives them all the same.
+    // A repeated request still gets the secrets.
     expect(await create()).toEqual({ value: JSON.parse(JSON.stringify(value)), replayed: true });
     expect(await rotate()).toEqual({ value: JSON.parse(JSON.stringify(second.value)), replayed: true });
     expect(await secretsIn(companyId, webhook?.id ?? 0)).toMatchObject({
       secretKey: rotated,
       previousSecret: { secretKey },
     });
-    // Whoever has the table and guesses the idempotency key can derive this, and it opens nothing.
+    // A reader of the table who guesses the idempotency key could derive this key; it opens no answer.
     const guessed = createSecretKey(Buffer.from(hkdfSync("sha256", "1", "1", "POST /api/webhooks", 32)));
     for (const key of await db.keysOf(`C#${companyId}#IK#1`)) {
       const row = await db.direct.get(key);
@@ -178,7 +178,7 @@ describe("in the table", () => {
     }
   });
 
-  test("a secret that is copied to another webhook, of the company or of another, signs nothing", async () => {
+  test("a sealed secret copied to another webhook, of the same or another company, cannot sign", async () => {
     const [own, foreign] = [await newCompany(), await newCompany()];
     const [a, b, c] = [
       await createWebhook(worldWith(db.direct), own, input),
@@ -190,15 +190,15 @@ describe("in the table", () => {
       await db.direct.write({ update: keys.webhook(companyId, id), change: { set: { sealedSecret } } });
       await expect(secretsIn(companyId, id)).rejects.toThrow();
     }
-    // Nor does another company's data key open in its place: the key service was told whose it is.
+    // The key service refuses a data key in the row of another company.
     const row = await db.direct.get(secretKeys.dataKey(own));
     await db.direct.write({ update: secretKeys.dataKey(foreign), change: { set: { wrapped: row?.wrapped } } });
     await expect(secretsIn(foreign, c.id)).rejects.toMatchObject({ name: "InvalidCiphertextException" });
   });
 });
 
-describe("a row of before encryption", () => {
-  test("is listed masked, signs, and is rotated into one that is encrypted", async () => {
+describe("a row written before encryption", () => {
+  test("is listed masked, signs, and is encrypted by a rotation", async () => {
     const at = await newPipeline(db);
     const set = { secretKey: OLD };
     const change = { set, remove: ["sealedSecret", "secretMask"] };
@@ -220,8 +220,8 @@ describe("a row of before encryption", () => {
     expect(await allOf(at.companyId)).not.toContain(OLD);
   });
 
-  test("is encrypted by the command, killed at each call before and after it takes effect; once more changes nothing", async () => {
-    const stage = async () => {
+  test("is encrypted by the command after a kill at each call; another run changes nothing", async () => {
+    const setUp = async () => {
       const companyId = await newCompany();
       const ids = [await oldWebhook(companyId, "the one before the old one"), await oldWebhook(companyId)];
       return { companyId, ids };
@@ -235,13 +235,13 @@ describe("a row of before encryption", () => {
         if (calls === kill && when === "after") throw new Killed();
         return result;
       }, db.direct);
-    const calm = await stage();
+    const calm = await setUp();
     const table = counting(0, "never");
     expect(await encryptSecrets(table, secretsOn(table), calm.companyId)).toEqual({ webhooks: 2, encrypted: 2 });
     const count = calls;
     for (const when of ["before", "after"] as const) {
       for (let kill = 1; kill <= count; kill++) {
-        const { companyId, ids } = await stage();
+        const { companyId, ids } = await setUp();
         calls = 0;
         const struck = counting(kill, when);
         await expect(encryptSecrets(struck, secretsOn(struck), companyId)).rejects.toBeInstanceOf(Killed);
@@ -261,7 +261,7 @@ describe("a row of before encryption", () => {
     }
   });
 
-  test("is encrypted by `npm run webhooks`, which says how many", async () => {
+  test("is encrypted by `npm run webhooks`, which prints the number", async () => {
     const companyId = await newCompany();
     const id = await oldWebhook(companyId);
     const places = { SqsEndpoint: "http://127.0.0.1:1", KmsEndpoint: kms.endpoint, SecretsKeyArn: ARN };
@@ -288,7 +288,7 @@ describe("a row of before encryption", () => {
     expect(await secretsIn(companyId, id)).toMatchObject({ secretKey: OLD });
   });
 
-  test("that is rotated while it is encrypted keeps the new secret", async () => {
+  test("keeps the new secret of a rotation during the encryption", async () => {
     const companyId = await newCompany();
     const id = await oldWebhook(companyId);
     let rotated: string | undefined;
@@ -307,7 +307,7 @@ describe("a row of before encryption", () => {
 describe("while the key service refuses", () => {
   const refuse = () => kms.serve([ARN], () => "not now");
 
-  test("no webhook is made and nothing is written; afterwards it is", async () => {
+  test("no webhook is created and nothing is written; afterwards it is created", async () => {
     const companyId = await newCompany();
     const before = await allOf(companyId);
     refuse();
@@ -321,7 +321,7 @@ describe("while the key service refuses", () => {
     expect(await secretsIn(companyId, id)).toMatchObject({ secretKey });
   });
 
-  test("nothing is sent, no attempt is used up, and the message comes back", async () => {
+  test("nothing is sent, no attempt is used up, and the message returns", async () => {
     const at = await newPipeline(db);
     await publish(at);
     refuse();
@@ -329,7 +329,7 @@ describe("while the key service refuses", () => {
     await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
     expect(at.posts).toEqual([]);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);
-    // Its sender has given its place back, or loses it when its lease ends.
+    // The sender released its slot, or loses it when its lease ends.
     at.clock += 20_000;
     await drain(at);
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);

@@ -1,4 +1,4 @@
-/** Delays: what happens to a record within one window is one delivery; races, kills, repeats and size lose and double nothing. */
+/** Tests debounced deliveries: the events of a record within a window are one delivery, through races, kills, repeats and size limits. */
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { EventContext } from "#shared/context.ts";
@@ -25,9 +25,9 @@ beforeAll(async () => {
 const MINUTE = 60_000;
 const DELAY = 10;
 
-const scene = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
+const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
 
-/** The nth change of a prospect, at so many minutes after the start. */
+/** The change to this version of a prospect, this many minutes after the start. */
 function change({ companyId }: Pipeline, version: number, minutes: number, id = 1, filler?: string): RowChange {
   const row = (v: number) => ({
     ...createdProspect(companyId, id),
@@ -39,14 +39,14 @@ function change({ companyId }: Pipeline, version: number, minutes: number, id = 
   return { before: row(version - 1), after: row(version) };
 }
 
-const tellIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
+const publishIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
 
-/** The stream repeats a record until it has been published. */
-async function tell(at: Pipeline, ...rows: RowChange[]): Promise<void> {
+/** Repeats each record until it is published, as the stream does. */
+async function publish(at: Pipeline, ...rows: RowChange[]): Promise<void> {
   for (const row of rows) {
     for (;;) {
       try {
-        await tellIn(at.context, row);
+        await publishIn(at.context, row);
         break;
       } catch (error) {
         if (!(error instanceof Killed)) throw error;
@@ -69,7 +69,7 @@ const Body = z.object({
   ),
 });
 
-/** By delivery, each once; fails where two posts of one differ. */
+/** The body of each delivery; fails if two posts of one delivery differ. */
 function bodies(at: Pipeline): z.infer<typeof Body>[] {
   const byId = new Map<string, string>();
   for (const { headers, body } of at.posts) {
@@ -85,23 +85,23 @@ const Counted = z.object({ eventCount: z.int() });
 const namesIn = ({ events }: z.infer<typeof Body>): string[] => events.map(({ data }) => data.prospect.name);
 const names = (...versions: number[]): string[] => versions.map((version) => `name ${version}`);
 
-/** Every version is told exactly once, and the books balance. */
-async function expectEachOnce(at: Pipeline, versions: readonly number[], place?: string): Promise<void> {
-  const told = bodies(at).flatMap(namesIn).toSorted();
-  expect(told, place).toEqual(names(...versions).toSorted());
+/** Expects each version in exactly one body, and a reconciliation without faults. */
+async function expectEachOnce(at: Pipeline, versions: readonly number[], label?: string): Promise<void> {
+  const found = bodies(at).flatMap(namesIn).toSorted();
+  expect(found, label).toEqual(names(...versions).toSorted());
   for (const { eventCount, events, data } of bodies(at)) {
-    expect(eventCount, place).toBe(events.length);
-    expect(data, place).toEqual(events.at(-1)?.data);
+    expect(eventCount, label).toBe(events.length);
+    expect(data, label).toEqual(events.at(-1)?.data);
   }
-  const { matched, delivered } = await expectReconciled(at, place);
-  expect({ matched, delivered }, place).toEqual({ matched: bodies(at).length, delivered: bodies(at).length });
+  const { matched, delivered } = await expectReconciled(at, label);
+  expect({ matched, delivered }, label).toEqual({ matched: bodies(at).length, delivered: bodies(at).length });
 }
 
-describe("a window", () => {
-  test("is one delivery of all that happens to a record until it is due, not earlier; then the next one begins", async () => {
-    const at = await scene();
-    await tell(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 9.99), change(at, 5, 10), change(at, 6, 11));
-    await tell(at, change(at, 2, 3, 77));
+describe("a debounce window", () => {
+  test("is one delivery of a record's events until its due time; then the next window opens", async () => {
+    const at = await pipeline();
+    await publish(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 9.99), change(at, 5, 10), change(at, 6, 11));
+    await publish(at, change(at, 2, 3, 77));
     await drain(at);
     const [first, other, second, ...more] = bodies(at);
     expect(more).toEqual([]);
@@ -119,61 +119,61 @@ describe("a window", () => {
     );
   });
 
-  test("is the same when the stream repeats, splits and reorders what it tells", async () => {
+  test("has the same events when the stream repeats, splits and reorders records", async () => {
     for (let round = 0; round < 10; round++) {
-      const at = await scene();
+      const at = await pipeline();
       const rows = [2, 3, 4, 5, 6, 7].map((version) => change(at, version, version));
       const shuffled = [...rows, ...rows, ...rows].sort(() => Math.random() - 0.5);
-      await tell(at, ...shuffled);
+      await publish(at, ...shuffled);
       await drain(at);
       await expectEachOnce(at, [2, 3, 4, 5, 6, 7]);
       expect(bodies(at).map(namesIn)).toEqual([names(2, 3, 4, 5, 6, 7)]);
-      await tell(at, ...rows);
+      await publish(at, ...rows);
       await drain(at);
       expect(at.posts).toHaveLength(1);
     }
   });
 
-  test("that was sent is not opened again by an event told late: that opens one of its own", async () => {
-    const at = await scene();
-    await tell(at, change(at, 2, 0));
+  test("that was sent is not reopened by a late event, which opens a window of its own", async () => {
+    const at = await pipeline();
+    await publish(at, change(at, 2, 0));
     await drain(at);
-    await tell(at, change(at, 3, 5));
+    await publish(at, change(at, 3, 5));
     expect(at.clock).toBe(START + 10 * MINUTE);
     await drain(at);
     expect(bodies(at).map(namesIn)).toEqual([names(2), names(3)]);
     expect(at.clock).toBe(START + 15 * MINUTE);
   });
 
-  test("shows in the log what has come so far", async () => {
-    const at = await scene();
-    await tell(at, change(at, 2, 0), change(at, 3, 1));
+  test("shows its events so far in the log", async () => {
+    const at = await pipeline();
+    await publish(at, change(at, 2, 0), change(at, 3, 1));
     const [delivery] = await deliveries(at);
     const shown = async () => {
       const { body } = await readDelivery(contextOn(db.direct), at.companyId, at.webhookId, delivery?.id ?? "");
       return namesIn(z.parse(Body, JSON.parse(body)));
     };
     expect(await shown()).toEqual(names(2, 3));
-    await tell(at, change(at, 4, 2));
+    await publish(at, change(at, 4, 2));
     expect(await shown()).toEqual(names(2, 3, 4));
   });
 });
 
-describe("racing the flush", () => {
-  test("an event that is told between any two calls of the sender either joins or opens the next", {
+describe("racing the sender", () => {
+  test("an event published between any two calls of the sender either joins the window or opens the next", {
     tags: "sized",
   }, async () => {
-    const calm = await scene();
-    await tell(calm, change(calm, 2, 0), change(calm, 3, 1));
+    const calm = await pipeline();
+    await publish(calm, change(calm, 2, 0), change(calm, 3, 1));
     const before = calm.calls.length;
     await drain(calm);
     const outcomes = new Set<string>();
     for (const step of killPointsOf(calm.calls.length - before, 0)) {
       const number = before + step;
       for (const late of [9, 12]) {
-        const at = await scene();
-        await tell(at, change(at, 2, 0), change(at, 3, 1));
-        const work = () => tellIn({ ...at.context, table: db.direct }, change(at, 4, late));
+        const at = await pipeline();
+        await publish(at, change(at, 2, 0), change(at, 3, 1));
+        const work = () => publishIn({ ...at.context, table: db.direct }, change(at, 4, late));
         at.meanwhile = { at: number, work };
         await drain(at);
         await expectEachOnce(at, [2, 3, 4], `${late} before ${calm.calls[number - 1]} (${number})`);
@@ -183,60 +183,60 @@ describe("racing the flush", () => {
     expect([...outcomes].toSorted()).toEqual(["12 2", "9 1", "9 2"]);
   });
 
-  test("twenty events and the sender at the same time", async () => {
+  test("twenty events concurrent with the sender each arrive once", async () => {
     for (let round = 0; round < 4; round++) {
-      const at = await scene();
-      await tell(at, change(at, 2, 0));
+      const at = await pipeline();
+      await publish(at, change(at, 2, 0));
       at.clock = START + DELAY * MINUTE;
       const versions = Array.from({ length: 20 }, (_, i) => i + 3);
-      await Promise.all([drain(at), ...versions.map((version) => tell(at, change(at, version, 1)))]);
+      await Promise.all([drain(at), ...versions.map((version) => publish(at, change(at, version, 1)))]);
       await drain(at);
       await expectEachOnce(at, [2, ...versions]);
     }
   });
 });
 
-describe("killed at each call, before and after it takes effect", () => {
+describe("a kill at each call", () => {
   test.each(["before", "after"] as const)(
-    "%s: every event is told once, in bytes that stay the same",
+    "%s it takes effect leaves each event in one delivery, whose bytes stay the same",
     { tags: "sized" },
     async (when) => {
       const run = async (at: Pipeline): Promise<void> => {
         at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
-        await tell(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 12));
+        await publish(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 12));
         await drain(at);
       };
-      const calm = await scene();
+      const calm = await pipeline();
       await run(calm);
       expect(calm.posts).toHaveLength(3);
       let doubled = 0;
       const struck = killPointsOf(calm.calls.length, when === "before" ? 0 : 2);
       for (const number of struck) {
-        const at = await scene();
+        const at = await pipeline();
         at.kill = { at: number, when };
         await run(at);
-        const place = `${when} ${calm.calls[number - 1]} (${number})`;
-        await expectEachOnce(at, [2, 3, 4], place);
-        expect(bodies(at), place).toHaveLength(2);
+        const label = `${when} ${calm.calls[number - 1]} (${number})`;
+        await expectEachOnce(at, [2, 3, 4], label);
+        expect(bodies(at), label).toHaveLength(2);
         expect(
           (await deliveries(at)).map(({ state }) => state),
-          place,
+          label,
         ).toEqual(["delivered", "delivered"]);
-        // Once more only where the kill cut off a post from what is written of it.
-        expect(at.posts.length, place).toBeGreaterThanOrEqual(3);
-        expect(at.posts.length, place).toBeLessThanOrEqual(4);
+        // A post is repeated only if the kill fell between it and its record.
+        expect(at.posts.length, label).toBeGreaterThanOrEqual(3);
+        expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
       }
-      // Of three posts each, before the one or two writes that tell of it.
+      // At most three repeats: one for each post, whose record takes one or two writes.
       const isCutOff = (number: number) => calm.calls[number - (when === "before" ? 2 : 1)] === "post";
       expect(doubled).toBeGreaterThanOrEqual(struck.filter(isCutOff).length);
       expect(doubled).toBeLessThanOrEqual(3 * 3);
     },
   );
 
-  test("with the messages lost, the sweeper finds every window that is due", async () => {
-    const at = await scene();
-    await tell(at, change(at, 2, 0), change(at, 3, 1));
+  test("with the messages lost, the sweeper queues every due window", async () => {
+    const at = await pipeline();
+    await publish(at, change(at, 2, 0), change(at, 3, 1));
     at.queue.length = 0;
     at.clock = START + DELAY * MINUTE;
     await sweep(at.context, { assume: "messages-kept" });
@@ -245,15 +245,15 @@ describe("killed at each call, before and after it takes effect", () => {
     at.clock += MINUTE;
     await sweep(at.context, { assume: "messages-kept" });
     expect(own()).toHaveLength(1);
-    // What other tests have left is none of this one's.
+    // Ignore messages for rows of other tests.
     at.queue.splice(0, at.queue.length, ...own());
     await drain(at);
     await expectEachOnce(at, [2, 3]);
   });
 });
 
-test("more events than a body may hold: bodies within their limit, due together, each event once", async () => {
-  const at = await scene();
+test("events above the limit of a body are divided into bodies within the limit, due together", async () => {
+  const at = await pipeline();
   const filler = "x".repeat(20_000);
   const versions = Array.from({ length: 120 }, (_, i) => i + 2);
   const reads = batchReads(at.context);
@@ -269,9 +269,9 @@ test("more events than a body may hold: bodies within their limit, due together,
   for (const { headers } of at.posts) expect(headers["webhook-timestamp"]).toBe(String(Math.ceil(due / 1_000)));
 });
 
-test("days are made of hops, and the delivery is kept as long after them as any other", async () => {
-  const at = await scene(3 * 1_440);
-  await tell(at, change(at, 2, 0), change(at, 3, 3 * 1_440 - 1));
+test("a delay of days takes many messages, and the delivery is kept for 30 days after its due time", async () => {
+  const at = await pipeline(3 * 1_440);
+  await publish(at, change(at, 2, 0), change(at, 3, 3 * 1_440 - 1));
   const [delivery] = await deliveries(at);
   expect(delivery?.expiresAt).toBe((START + 33 * 86_400_000) / 1_000);
   await drain(at);
@@ -280,30 +280,30 @@ test("days are made of hops, and the delivery is kept as long after them as any 
   expect(at.clock).toBe(START + 3 * 86_400_000);
 });
 
-describe("what changes meanwhile", () => {
+describe("a change during the delay", () => {
   const registrationOf = async (at: Pipeline) => {
     const { registrations } = await readWebhook(contextOn(db.direct), at.companyId, at.webhookId);
     return registrations[0]?.id ?? 0;
   };
   const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 
-  test("a registration that is deleted cancels what is waiting", async () => {
-    const at = await scene();
-    await tell(at, change(at, 2, 0));
+  test("deleting the registration cancels its waiting delivery", async () => {
+    const at = await pipeline();
+    await publish(at, change(at, 2, 0));
     await deleteRegistration(api(at), at.companyId, at.webhookId, await registrationOf(at));
-    await tell(at, change(at, 3, 1));
+    await publish(at, change(at, 3, 1));
     await drain(at);
     expect(at.posts).toEqual([]);
     expect((await deliveries(at)).map(({ state }) => state)).toEqual(["cancelled"]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 1, cancelled: 1 });
   });
 
-  test("a pause keeps windows, and what was told in time is in them when the webhook is resumed", async () => {
-    const at = await scene();
-    await tell(at, change(at, 2, 0));
+  test("a pause keeps windows, which contain the events in time when the webhook is resumed", async () => {
+    const at = await pipeline();
+    await publish(at, change(at, 2, 0));
     await pauseWebhook(api(at), at.companyId, at.webhookId);
     await drain(at);
-    await tell(at, change(at, 3, 5), change(at, 4, 15));
+    await publish(at, change(at, 3, 5), change(at, 4, 15));
     at.clock = START + 60 * MINUTE;
     await drain(at);
     expect(at.posts).toEqual([]);
@@ -314,16 +314,16 @@ describe("what changes meanwhile", () => {
   });
 
   test.each([0, 60])(
-    "another delay, %s minutes, is that of later windows; what is told again is not sent again",
+    "a new delay of %s minutes holds for later windows, and a repeated event is not sent again",
     async (minutes) => {
-      const at = await scene();
+      const at = await pipeline();
       const early = [change(at, 2, 0), change(at, 3, 1)];
-      await tell(at, ...early);
+      await publish(at, ...early);
       at.clock = START + 2 * MINUTE;
       await updateRegistration(api(at), at.companyId, at.webhookId, await registrationOf(at), {
         delayMinutes: minutes,
       });
-      await tell(at, ...early, change(at, 4, 11));
+      await publish(at, ...early, change(at, 4, 11));
       await drain(at);
       expect(at.posts.map(({ body }) => z.parse(Counted, JSON.parse(body)).eventCount).toSorted()).toEqual([1, 2]);
       expect(at.clock).toBe(START + (minutes === 0 ? 11 : 11 + minutes) * MINUTE);
@@ -331,22 +331,22 @@ describe("what changes meanwhile", () => {
     },
   );
 
-  test("a delay where there was none: what was sent at once is not told again", async () => {
-    const at = await scene(0);
+  test("after the first delay is set, an event that was sent without delay is not sent again", async () => {
+    const at = await pipeline(0);
     const early = [change(at, 2, 0), change(at, 3, 0.1)];
-    await tell(at, ...early);
+    await publish(at, ...early);
     await drain(at);
     await updateRegistration(api(at), at.companyId, at.webhookId, await registrationOf(at), { delayMinutes: DELAY });
-    await tell(at, ...early, change(at, 4, 2), ...early, change(at, 5, 3));
+    await publish(at, ...early, change(at, 4, 2), ...early, change(at, 5, 3));
     await drain(at);
     expect(at.posts).toHaveLength(3);
     expect(z.parse(Counted, JSON.parse(at.posts[2]?.body ?? "")).eventCount).toBe(2);
     expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3 });
   });
 
-  test("sent by hand before it is due, it closes; what comes then opens the next", async () => {
-    const at = await scene();
-    await tell(at, change(at, 2, 0));
+  test("a redelivery before the due time closes the window, and a later event opens the next", async () => {
+    const at = await pipeline();
+    await publish(at, change(at, 2, 0));
     const [delivery] = await deliveries(at);
     const key = keys.delivery(at.companyId, at.webhookId, delivery?.id ?? "");
     const now = new Date(START).toISOString();
@@ -354,7 +354,7 @@ describe("what changes meanwhile", () => {
     expect(z.parse(StoredDelivery, item).dueAt).toBe(now);
     at.queue.splice(0, 1, ...at.queue.map((entry) => ({ ...entry, at: START })));
     await drain(at);
-    await tell(at, change(at, 3, 1));
+    await publish(at, change(at, 3, 1));
     await drain(at);
     expect(bodies(at).map(namesIn)).toEqual([names(2), names(3)]);
   });

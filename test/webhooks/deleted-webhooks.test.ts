@@ -1,4 +1,4 @@
-/** A webhook is deleted while something else is asked of it: the other request is not found, and no row of the webhook stays. */
+/** Tests requests that race the deletion of their webhook: they are not found, and no row of the webhook is left. */
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -36,7 +36,7 @@ const input = {
   manualTriggerButtonText: "Send",
 } as const;
 
-interface Stage {
+interface Setup {
   readonly at: Pipeline;
   readonly context: ApiContext;
   readonly companyId: number;
@@ -47,13 +47,13 @@ interface Stage {
   readonly remove: () => Promise<void>;
 }
 
-async function stage(): Promise<Stage> {
+async function setUp(): Promise<Setup> {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   await publish(at);
   await drain(at);
   const [delivery] = await deliveries(at);
-  if (delivery === undefined) throw new Error("there is no delivery");
+  if (delivery === undefined) throw new Error("no delivery");
   const direct = contextOn(db.direct, { now: () => at.clock });
   const { id: registrationId } = await createRegistration(direct, companyId, webhookId, input);
   const row = createdProspect(companyId, PROSPECT);
@@ -69,19 +69,19 @@ async function stage(): Promise<Stage> {
 
 const replayed = { from: new Date(START - 1_000).toISOString(), to: undefined, deliveries: "all" } as const;
 
-const requests: Record<string, (on: Stage) => Promise<unknown>> = {
-  "a delivery is sent again": ({ at, context, companyId, webhookId, deliveryId }) =>
+const requests: Record<string, (on: Setup) => Promise<unknown>> = {
+  "a delivery is redelivered": ({ at, context, companyId, webhookId, deliveryId }) =>
     redeliver(context, at.context.queue, companyId, webhookId, deliveryId),
-  "a replay is begun": ({ at, context, companyId, webhookId }) =>
+  "a replay is started": ({ at, context, companyId, webhookId }) =>
     startReplay(context, at.context.queue, companyId, webhookId, replayed),
-  "it is tried out": ({ at, context, owner, webhookId }) =>
+  "it gets a test delivery": ({ at, context, owner, webhookId }) =>
     sendTestDelivery(context, at.context.queue, owner, webhookId),
-  "its button is pressed": ({ at, context, owner, registrationId }) =>
+  "its action is triggered": ({ at, context, owner, registrationId }) =>
     triggerAction(context, at.context, owner, PROSPECT, registrationId),
   "it is changed": ({ context, companyId, webhookId }) => updateWebhook(context, companyId, webhookId, { name: "y" }),
   "its secret is rotated": ({ context, companyId, webhookId }) => rotateSecret(context, companyId, webhookId, {}),
   "it is paused": ({ context, companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
-  "a registration is made": ({ context, companyId, webhookId }) =>
+  "a registration is created": ({ context, companyId, webhookId }) =>
     createRegistration(context, companyId, webhookId, input),
   "a registration is changed": ({ context, companyId, webhookId, registrationId }) =>
     updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 1 }),
@@ -95,29 +95,29 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof ApiError ? error.code : String(error)),
   );
 
-/** What is left of the webhook beside its company's count. */
-const rowsOf = async ({ companyId }: Stage): Promise<string[]> =>
+/** The rows left of the webhook, without its company's count. */
+const rowsOf = async ({ companyId }: Setup): Promise<string[]> =>
   (await db.keysOf(keys.webhooks(companyId).pk)).map(({ sk }) => sk).filter((sk) => sk.startsWith("W#"));
 
-/** The last call commits: what is deleted after that was there when it was asked for. */
+/** The last call of each request commits it; a later deletion does not concern the request. */
 describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_, ask) => {
-  test("is not found, whichever call it is deleted before, and leaves no row", async () => {
-    const calm = await stage();
+  test("is not found, before whichever call the deletion happens, and leaves no row", async () => {
+    const calm = await setUp();
     expect(await codeOf(ask(calm))).toBe("done");
     const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
     for (const at of tableCalls) {
-      const struck = await stage();
+      const struck = await setUp();
       struck.at.meanwhile = { at, work: struck.remove };
       expect(await codeOf(ask(struck)), `before ${calm.at.calls[at - 1]} (${at})`).toBe("not_found");
       expect(await rowsOf(struck)).toEqual([]);
     }
   });
 
-  test("is gone, whichever call of the deletion this is done before, and leaves no row", async () => {
-    const calm = await stage();
+  test("is gone, before whichever call of the deletion the request happens, and leaves no row", async () => {
+    const calm = await setUp();
     await deleteWebhook(calm.context, calm.companyId, calm.webhookId);
     for (let at = 1; at <= calm.at.calls.length; at++) {
-      const struck = await stage();
+      const struck = await setUp();
       const quiet = { ...struck, context: contextOn(db.direct, { now: () => struck.at.clock }) };
       struck.at.meanwhile = { at, work: () => ask(quiet) };
       await deleteWebhook(struck.context, struck.companyId, struck.webhookId);
@@ -127,9 +127,9 @@ describe.each(Object.entries(requests))("a webhook that is deleted while %s", (_
   });
 });
 
-test("what a deleted webhook had is not found by itself", async () => {
-  const { at, context, companyId, webhookId, deliveryId, registrationId, remove } = await stage();
-  // As versions before this one left it behind: made while its webhook was deleted.
+test("deliveries and registrations of a deleted webhook are not found", async () => {
+  const { at, context, companyId, webhookId, deliveryId, registrationId, remove } = await setUp();
+  // Earlier versions of the service could leave a registration that was created during the deletion.
   const key = keys.registration(companyId, webhookId, registrationId);
   const registration = await db.direct.get(key);
   await remove();
@@ -140,13 +140,13 @@ test("what a deleted webhook had is not found by itself", async () => {
 });
 
 test("a paused webhook that is deleted while it is resumed is not found", async () => {
-  const calm = await stage();
+  const calm = await setUp();
   await pauseWebhook(calm.context, calm.companyId, calm.webhookId);
   calm.at.calls.length = 0;
   await resumeWebhook(calm.context, calm.at.context.queue, calm.companyId, calm.webhookId);
   const tableCalls = calm.at.calls.flatMap((name, i) => (name === "send" ? [] : [i + 1]));
   for (const at of tableCalls) {
-    const struck = await stage();
+    const struck = await setUp();
     await pauseWebhook(struck.context, struck.companyId, struck.webhookId);
     struck.at.calls.length = 0;
     struck.at.meanwhile = { at, work: struck.remove };

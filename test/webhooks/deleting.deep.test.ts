@@ -1,4 +1,4 @@
-/** A webhook or registration is deleted while deliveries wait: each is cancelled once, nothing more is sent, and the log says so at once. */
+/** Tests that deleting a webhook or registration cancels each waiting delivery once, and that the log shows it at once. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -43,7 +43,7 @@ async function publish(at: Pipeline): Promise<void> {
   }
 }
 
-/** What the deliveries of the registration wait for. */
+/** Pipelines whose deliveries wait, by the reason for the wait. */
 const waits = {
   "their first attempt": async () => {
     const at = await newPipeline(db);
@@ -87,11 +87,11 @@ const kinds = Object.entries(waits);
 
 interface Deletion {
   readonly at: Pipeline;
-  /** Until it is answered: whoever gets no answer asks again, and then it may be gone. */
+  /** Repeats the request until it is answered. A repeated request may find the record deleted already. */
   readonly remove: () => Promise<void>;
 }
 
-async function stage(wait: () => Promise<Pipeline>, what: "webhook" | "registration"): Promise<Deletion> {
+async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registration"): Promise<Deletion> {
   const at = await wait();
   const { companyId, webhookId } = at;
   const [registration = 0] = await idsOf(at);
@@ -115,42 +115,42 @@ async function stage(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
   return { at, remove };
 }
 
-/** What a pause keeps is looked at when the webhook is resumed. */
+/** Deliveries of a paused webhook are cancelled when it is resumed. */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
   if (isKept) await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId).catch(() => undefined);
   await settleFor(at, 3);
 }
 
-async function expectCancelled(at: Pipeline, place: string): Promise<void> {
+async function expectCancelled(at: Pipeline, label: string): Promise<void> {
   const rows = await deliveries(at);
   expect(
     rows.map(({ state }) => state),
-    place,
+    label,
   ).toEqual(Array.from({ length: COUNT }, () => "cancelled"));
-  expect(at.posts, place).toEqual([]);
-  expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
-  // Once: whatever comes again changes nothing.
+  expect(at.posts, label).toEqual([]);
+  expect(await expectReconciled(at, label), label).toMatchObject({ matched: COUNT, cancelled: COUNT, waiting: 0 });
+  // Repeated messages change nothing.
   for (const { id, companyId, webhookId, attempt } of rows) {
     await consume(at, { v: 1, companyId, webhookId, deliveryId: id, attempt }, true);
   }
   await settleFor(at, 1);
-  expect(await deliveries(at), place).toEqual(rows);
+  expect(await deliveries(at), label).toEqual(rows);
 }
 
-describe.each(["webhook", "registration"] as const)("a %s that is deleted cancels what waits for", (what) => {
+describe.each(["webhook", "registration"] as const)("deleting a %s cancels deliveries that wait for", (what) => {
   test.each(kinds)(
     "%s, killed at each call before and after it takes effect",
     { tags: "sized" },
     async (kind, wait) => {
       const isKept = kind === "the end of a pause";
-      const calm = await stage(wait, what);
+      const calm = await setUp(wait, what);
       await run(calm, isKept);
       const count = calm.at.calls.length;
       await expectCancelled(calm.at, "undisturbed");
       for (const [turn, when] of (["before", "after"] as const).entries()) {
         for (const number of killPointsOf(count, 2 * turn)) {
-          const struck = await stage(wait, what);
+          const struck = await setUp(wait, what);
           struck.at.kill = { at: number, when };
           await run(struck, isKept);
           struck.at.kill = undefined;
@@ -161,7 +161,7 @@ describe.each(["webhook", "registration"] as const)("a %s that is deleted cancel
   );
 });
 
-/** Which call of a scene sends its first delivery. */
+/** The number of the call that posts the first delivery. */
 async function callOfPost(): Promise<number> {
   const at = await newPipeline(db);
   await publish(at);
@@ -171,7 +171,7 @@ async function callOfPost(): Promise<number> {
   return at.calls.indexOf("post") + 1;
 }
 
-describe("a registration that is deleted", () => {
+describe("a deleted registration", () => {
   const removed = async (at: Pipeline): Promise<void> => {
     const [registration = 0] = await idsOf(at);
     await deleteRegistration(api(at), at.companyId, at.webhookId, registration);
@@ -179,7 +179,7 @@ describe("a registration that is deleted", () => {
   const shown = async (at: Pipeline, status?: "waiting" | "cancelled") =>
     (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 100, status })).items;
 
-  test.each(kinds)("has its deliveries shown as cancelled at once, whatever they wait for: %s", async (_, wait) => {
+  test.each(kinds)("has its deliveries shown as cancelled at once if they wait for %s", async (_, wait) => {
     const at = await wait();
     expect(await shown(at, "cancelled")).toEqual([]);
     expect(await shown(at, "waiting")).toHaveLength(COUNT);
@@ -200,7 +200,7 @@ describe("a registration that is deleted", () => {
     });
   });
 
-  test("has an attempt that is under way shown as waiting, and then as what came of it", async () => {
+  test("has a delivery with an attempt in progress shown as waiting, then with the attempt's result", async () => {
     const at = await newPipeline(db);
     await publish(at);
     let during: unknown;
@@ -218,13 +218,13 @@ describe("a registration that is deleted", () => {
     expect((await shown(at)).map(({ status }) => status).toSorted()).toEqual(["cancelled", "delivered"]);
   });
 
-  test("leaves those of others alone, and its own rows say cancelled within a quarter of an hour, without the sweeper", async () => {
+  test("leaves deliveries of other registrations unchanged; its own rows are cancelled within a quarter of an hour without the sweeper", async () => {
     const at = await newPipeline(db, "prospect.created", 24 * 60);
     const { companyId, webhookId } = at;
     const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
     const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
     await publish(at);
-    // The first hop has just gone by.
+    // The first message of each delay has been processed.
     at.clock += 15 * MINUTE;
     for (const { message } of at.queue.splice(0, 2 * COUNT)) await consume(at, message, false);
     at.clock += 1_000;
@@ -246,7 +246,7 @@ describe("a registration that is deleted", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 2 * COUNT, cancelled: COUNT, delivered: COUNT });
   });
 
-  test("has what a paused webhook kept for it cancelled when that is resumed, and nothing of it sent", async () => {
+  test("has the kept deliveries of a paused webhook cancelled and not sent when the webhook is resumed", async () => {
     const at = await waits["the end of a pause"]();
     await removed(at);
     await settleFor(at, 2);

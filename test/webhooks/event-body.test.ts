@@ -1,4 +1,4 @@
-/** The body of a delivery is fixed when it is first written: what is published again reads other rows and changes nothing. */
+/** Tests that the first publication fixes the body of a delivery: a repeated publication reads newer rows and changes nothing. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -23,8 +23,8 @@ beforeAll(async () => {
 const NOW = Date.UTC(2030, 0, 1);
 const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
 
-/** A prospect before and after a change of its name, with an appointment in each. */
-async function scene() {
+/** The change of a prospect's name; the prospect has an appointment before and after it. */
+async function renamedProspect() {
   let now = NOW;
   const context: ApiContext = contextOn(db.direct, { now: () => now });
   const caller = await newOwner(context);
@@ -53,31 +53,33 @@ async function deliveriesOf({ companyId }: Caller): Promise<StoredDelivery[]> {
   return items.map((item) => z.parse(StoredDelivery, item));
 }
 
-test("an appointment that is made or moved after the event was told is not in it", async () => {
-  const { context, caller, id, appointmentId, change } = await scene();
+test("an event contains no later change of an appointment, neither at its first publication nor at a repeated one", async () => {
+  const { context, caller, id, appointmentId, change } = await renamedProspect();
   const events: EventContext = {
     table: db.direct,
     clock: context.clock,
     timeScale: 1,
     senders: 10,
-    secrets: { open: () => Promise.reject(new Error("nothing is signed here")) },
+    secrets: { open: () => Promise.reject(new Error("this test signs nothing")) },
     wait: async () => undefined,
-    queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("nothing is taken here")) },
-    post: () => Promise.reject(new Error("nothing is posted here")),
-    park: () => Promise.reject(new Error("nothing is parked here")),
+    queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("this test receives no message")) },
+    post: () => Promise.reject(new Error("this test posts nothing")),
+    park: () => Promise.reject(new Error("this test has no poison record")),
   };
-  // Sooner than the first one, and there before the event is told, but made after what it tells of.
+  // An earlier appointment, created after the change and before its publication.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
-  // The ledger and the delivery: the row itself tells the rest.
+  // The entry of expected deliveries and the delivery. The changed row has all other data.
   expect(usage.requests).toBe(2);
-  const [told, ...more] = await deliveriesOf(caller);
+  const [delivery, ...more] = await deliveriesOf(caller);
   expect(more).toEqual([]);
-  expect(JSON.parse(told?.body ?? "")).toMatchObject({ data: { prospect: { appointments: [{ title: "first" }] } } });
+  expect(JSON.parse(delivery?.body ?? "")).toMatchObject({
+    data: { prospect: { appointments: [{ title: "first" }] } },
+  });
 
   await updateAppointment(context, caller, appointmentId, { title: "changed" });
   await publishChanges(events, batchReads(events), [change]);
-  expect(await deliveriesOf(caller)).toEqual([told]);
+  expect(await deliveriesOf(caller)).toEqual([delivery]);
 });

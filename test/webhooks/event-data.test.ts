@@ -1,4 +1,4 @@
-/** What a warm function keeps of events' data: each is read once, whoever asks, and no more is kept than has room. */
+/** Tests the cache of events' data in a warm function: each row is read once, and the memory is bounded. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -11,7 +11,7 @@ const db = faultyDynamoDb();
 
 const COMPANY = 1;
 
-/** A function of its own, which keeps nothing yet; `reads` counts its calls. */
+/** A new warm function with an empty cache; `reads` counts its calls of the table. */
 function warm(): { table: Table; reads: () => number } {
   let reads = 0;
   const batchGet: Table["batchGet"] = (keys, how) => {
@@ -27,7 +27,7 @@ async function kept(text: string): Promise<string> {
   return id;
 }
 
-test("ten that ask at once and one that asks later share one read", async () => {
+test("ten concurrent requests and a later one share one read", async () => {
   const { table, reads } = warm();
   const id = await kept('{"a":"ä\u2028"}');
   const read = async () => (await readEventData(table, COMPANY, [id])).get(id);
@@ -36,14 +36,14 @@ test("ten that ask at once and one that asks later share one read", async () => 
   expect(reads()).toBe(1);
 });
 
-test("what was first written stays, and its bytes are told to whoever writes again", async () => {
+test("the first write stays, and a repeated write gets its length", async () => {
   const id = await kept('{"a":1}');
   const again = { companyId: COMPANY, id, createdAt: iso(START) };
   expect(await keepEventData(db.direct, again, '{"a":22222}', START)).toBe(7);
   expect((await readEventData(db.direct, COMPANY, [id])).get(id)).toBe('{"a":1}');
 });
 
-test("of many large ones the last are kept, and the first are read again", async () => {
+test("a full cache keeps the newest entries and reads evicted ones again", async () => {
   const { table, reads } = warm();
   const ids: string[] = [];
   for (let i = 0; i < 80; i++) ids.push(await kept(JSON.stringify(`${i} ${"x".repeat(250_000)}`)));
@@ -56,7 +56,7 @@ test("of many large ones the last are kept, and the first are read again", async
   expect(reads()).toBe(81);
 });
 
-test("what is gone is an error each time, and is found once it is there", async () => {
+test("a missing row is an error each time, and is found once it exists", async () => {
   const { table } = warm();
   const id = randomUUID();
   for (let i = 0; i < 2; i++) await expect(readEventData(table, COMPANY, [id])).rejects.toThrow("is gone");

@@ -1,4 +1,4 @@
-/** From a committed change to the receiver, with the functions killed at every call they make: lost 0, twice only where a fault forces it. */
+/** Tests the way of a committed change to the receiver, with functions killed at each call: no event is lost, and only a cut-off post is repeated. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import type { Post } from "#shared/outbound/post.ts";
@@ -24,25 +24,25 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const scene = (event?: string, delayMinutes?: number): Promise<Pipeline> => newPipeline(db, event, delayMinutes);
+const pipeline = (event?: string, delayMinutes?: number): Promise<Pipeline> => newPipeline(db, event, delayMinutes);
 
-/** Every post is the same delivery in the same bytes. */
+/** Expects all posts to be one delivery with the same bytes. */
 function expectSame(posts: readonly Post[]): void {
   expect(new Set(posts.map(({ body }) => body)).size).toBe(1);
   expect(new Set(posts.map(({ headers }) => headers["X-Service-Delivery"])).size).toBe(1);
 }
 
-/** How many calls an undisturbed run makes, so that a kill can be put at each. */
+/** The calls of an undisturbed run, so that a kill can be planned at each. */
 async function callsOf(prepare: (at: Pipeline) => void = () => undefined): Promise<string[]> {
-  const at = await scene();
+  const at = await pipeline();
   prepare(at);
   await publish(at);
   await drain(at);
   return at.calls;
 }
 
-test("undisturbed: one delivery, one post, nothing left", async () => {
-  const at = await scene();
+test("an undisturbed run makes one delivery and one post", async () => {
+  const at = await pipeline();
   await publish(at);
   await drain(at);
   expect(at.posts).toHaveLength(1);
@@ -53,34 +53,34 @@ test("undisturbed: one delivery, one post, nothing left", async () => {
   expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
 });
 
-describe("killed at each call, before and after it takes effect", () => {
+describe("a kill at each call", () => {
   test.each(["before", "after"] as const)(
-    "%s: the delivery arrives, again only if its post was cut off",
+    "%s it takes effect loses no delivery, and repeats the post only if the kill cut it off",
     { tags: "sized" },
     async (when) => {
       const calls = await callsOf();
       expect(calls.filter((name) => name === "post")).toHaveLength(1);
       for (const number of killPointsOf(calls.length, when === "before" ? 0 : 2)) {
-        const at = await scene();
+        const at = await pipeline();
         at.kill = { at: number, when };
         await publishUntilDone(at);
         await drain(at);
-        const place = `${when} ${calls[number - 1]} (${number})`;
+        const label = `${when} ${calls[number - 1]} (${number})`;
         const [delivery, ...more] = await deliveries(at);
-        expect(more, place).toEqual([]);
-        expect(delivery?.state, place).toBe("delivered");
-        expect(await expectReconciled(at, place), place).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
+        expect(more, label).toEqual([]);
+        expect(delivery?.state, label).toBe("delivered");
+        expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // What comes between the post and its settling cannot be told from a post that never was.
+        // After a kill between the post and its record, nobody knows whether the post arrived.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
-        expect(at.posts.length, place).toBeLessThanOrEqual(cutOff ? 2 : 1);
-        expect(at.posts.length, place).toBeGreaterThanOrEqual(1);
+        expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
+        expect(at.posts.length, label).toBeGreaterThanOrEqual(1);
       }
     },
   );
 
   test.each(["before", "after"] as const)(
-    "%s: with a receiver that fails twice, three attempts are made and no more",
+    "%s it takes effect adds no attempt to the three at a receiver that fails twice",
     { tags: "sized" },
     async (when) => {
       const failTwice = (at: Pipeline): void => {
@@ -88,7 +88,7 @@ describe("killed at each call, before and after it takes effect", () => {
       };
       const calls = await callsOf(failTwice);
       for (const number of killPointsOf(calls.length, when === "before" ? 1 : 3)) {
-        const at = await scene();
+        const at = await pipeline();
         failTwice(at);
         at.kill = { at: number, when };
         await publishUntilDone(at);
@@ -106,8 +106,8 @@ describe("killed at each call, before and after it takes effect", () => {
 });
 
 describe("repeats and reordering", () => {
-  test("a record published three times, its messages handed out four times: one post", async () => {
-    const at = await scene();
+  test("a record published three times and received four times by the sender makes one post", async () => {
+    const at = await pipeline();
     for (let i = 0; i < 3; i++) await publish(at);
     at.queue.push(...at.queue.map((entry) => ({ ...entry })));
     await drain(at);
@@ -118,8 +118,8 @@ describe("repeats and reordering", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1 });
   });
 
-  test("two senders with the same message at the same time: one post", async () => {
-    const at = await scene();
+  test("concurrent senders with the same message make one post", async () => {
+    const at = await pipeline();
     await publish(at);
     const message = at.queue[0]?.message;
     if (message === undefined) throw new Error("no message");
@@ -127,8 +127,8 @@ describe("repeats and reordering", () => {
     expect(at.posts).toHaveLength(1);
   });
 
-  test("a sender that has read the delivery before another has sent it sends nothing", async () => {
-    const at = await scene();
+  test("a sender that read the delivery before another sent it sends nothing", async () => {
+    const at = await pipeline();
     await publish(at);
     const message = at.queue[0]?.message;
     if (message === undefined) throw new Error("no message");
@@ -136,7 +136,7 @@ describe("repeats and reordering", () => {
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
       const items = await table.batchGet(keys);
-      // Between what this one has read and its place at the gate, the other does all of it.
+      // The other sender does all its work between this sender's read and its slot of the limiter.
       if (++reads === 2) await consume(at, message, false);
       return items;
     };
@@ -146,8 +146,8 @@ describe("repeats and reordering", () => {
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);
   });
 
-  test("a message of an attempt that is over does nothing", async () => {
-    const at = await scene();
+  test("a message of a finished attempt does nothing", async () => {
+    const at = await pipeline();
     at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
     await publish(at);
     const first = at.queue[0]?.message;
@@ -162,8 +162,8 @@ describe("repeats and reordering", () => {
 });
 
 describe("time", () => {
-  test("a delay longer than the queue's is made of hops; never early", async () => {
-    const at = await scene("prospect.created", 100);
+  test("a delay longer than the queue's limit takes several messages and never ends early", async () => {
+    const at = await pipeline("prospect.created", 100);
     await publish(at);
     await drain(at);
     expect(at.posts).toHaveLength(1);
@@ -172,10 +172,10 @@ describe("time", () => {
   });
 
   test("a receiver that never recovers gets ten attempts over three days, then the delivery is exhausted", async () => {
-    const at = await scene();
+    const at = await pipeline();
     at.answers = () => ({ status: 500 });
     await publish(at);
-    // Hops of a quarter of an hour: every due time is reached by many messages.
+    // A message waits at most a quarter of an hour, so each due time takes many messages.
     for (let i = 0; i < 5 && at.queue.length > 0; i++) await drain(at).catch(() => undefined);
     expect((await deliveries(at))[0]).toMatchObject({ state: "exhausted", attempt: 10 });
     expect(at.posts).toHaveLength(10);
@@ -185,8 +185,8 @@ describe("time", () => {
     expect(hours).toBeLessThan(75.6 * 1.2 + 1);
   });
 
-  test("the sweeper finds what is due and has no message, and leaves alone what has", async () => {
-    const at = await scene();
+  test("the sweeper queues a due delivery without a message, and none that has one", async () => {
+    const at = await pipeline();
     await publish(at);
     at.queue.length = 0;
     expect(await sweep(at.context, { assume: "messages-kept" })).toBe(0);
@@ -198,8 +198,8 @@ describe("time", () => {
     expect(await sweep(at.context, { assume: "messages-lost" })).toBe(0);
   });
 
-  test("after the queue was lost everything that waits is queued again, whenever it is due", async () => {
-    const at = await scene("prospect.created", 60);
+  test("after the loss of the queue, all waiting deliveries are queued again, whenever they are due", async () => {
+    const at = await pipeline("prospect.created", 60);
     await publish(at);
     at.queue.length = 0;
     expect(await sweep(at.context, { assume: "messages-lost" })).toBe(1);
@@ -209,8 +209,8 @@ describe("time", () => {
   });
 });
 
-test("a sender that died with its message: the next one waits for the lease and then goes on", async () => {
-  const at = await scene();
+test("after the death of a sender, the next one waits for the end of the lease and sends", async () => {
+  const at = await pipeline();
   await publish(at);
   at.kill = { at: at.calls.length + 5, when: "before" };
   const message = at.queue.shift()?.message;
@@ -225,9 +225,9 @@ test("a sender that died with its message: the next one waits for the lease and 
   await expectReconciled(at);
 });
 
-describe("what is gone", () => {
+describe("without a recipient", () => {
   test("a webhook deleted before the attempt cancels the delivery", async () => {
-    const at = await scene();
+    const at = await pipeline();
     await publish(at);
     await deleteWebhook(contextOn(db.direct), at.companyId, at.webhookId);
     await drain(at);
@@ -236,8 +236,8 @@ describe("what is gone", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 1, cancelled: 1, attempts: 0 });
   });
 
-  test("an event that nobody is registered for makes nothing", async () => {
-    const at = await scene("prospect.deleted");
+  test("an event without a subscription makes no delivery", async () => {
+    const at = await pipeline("prospect.deleted");
     await publish(at);
     expect(at.queue).toEqual([]);
     expect(await deliveries(at)).toEqual([]);

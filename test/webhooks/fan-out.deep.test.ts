@@ -1,4 +1,4 @@
-/** Events with many matches, with publisher and expander killed at each call: nothing is lost, nothing is made twice; and in a small heap. */
+/** Tests fan-outs with publisher and sender killed at each call: each match makes one delivery. Also tests the heap of the publisher. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed, killable } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { consume, deliveriesOf } from "./delivery-pipeline.ts";
-import { expandAll, type ManyScene, newManyScene, territoryChange } from "./fan-out-scene.ts";
+import { expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -23,11 +23,11 @@ const WEBHOOKS = 3;
 const EACH = 40;
 const MATCHES = WEBHOOKS * EACH;
 
-const scene = (delayMinutes = 0): Promise<ManyScene> =>
-  newManyScene(db, { webhooks: WEBHOOKS, each: EACH, delayMinutes });
+const pipeline = (delayMinutes = 0): Promise<FanOutPipeline> =>
+  newFanOutPipeline(db, { webhooks: WEBHOOKS, each: EACH, delayMinutes });
 
-/** The stream repeats a record until it has been published. */
-async function publish(at: ManyScene, ...versions: number[]): Promise<void> {
+/** Repeats each record until it is published, as the stream does. */
+async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void> {
   for (const version of versions) {
     for (;;) {
       try {
@@ -41,44 +41,48 @@ async function publish(at: ManyScene, ...versions: number[]): Promise<void> {
   }
 }
 
-async function idsOf({ companyId, webhookIds }: ManyScene): Promise<string[]> {
+async function idsOf({ companyId, webhookIds }: FanOutPipeline): Promise<string[]> {
   const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
   return found.flat().map(({ id }) => id);
 }
 
-/** Each match is one delivery, which has a message. */
-async function expectAll(at: ManyScene, queued: readonly string[], place: string): Promise<void> {
+/** Expects one delivery with a message for each match. */
+async function expectAll(at: FanOutPipeline, queued: readonly string[], label: string): Promise<void> {
   const ids = await idsOf(at);
-  expect(ids, place).toHaveLength(MATCHES);
-  expect(new Set(queued), place).toEqual(new Set(ids));
-  expect(await expectReconciled(at, place)).toMatchObject({ matched: MATCHES, waiting: MATCHES, expanding: 0 });
+  expect(ids, label).toHaveLength(MATCHES);
+  expect(new Set(queued), label).toEqual(new Set(ids));
+  expect(await expectReconciled(at, label)).toMatchObject({ matched: MATCHES, waiting: MATCHES, expanding: 0 });
 }
 
-describe("killed at each call, before and after it takes effect", () => {
-  test.each(["before", "after"] as const)("%s: each match is told once", { tags: "sized" }, async (when) => {
-    const calm = await scene();
-    await publish(calm, 2);
-    await expandAll(calm);
-    for (let number = 1; number <= calm.calls.length; number++) {
-      const at = await scene();
-      at.kill = { at: number, when };
-      await publish(at, 2);
-      await expectAll(at, await expandAll(at), `${when} ${calm.calls[number - 1]} (${number})`);
-    }
-  });
-
+describe("a kill at each call", () => {
   test.each(["before", "after"] as const)(
-    "%s, with a delay: each event joins the window of each registration",
+    "%s it takes effect leaves one delivery for each match",
     { tags: "sized" },
     async (when) => {
-      const calm = await scene(10);
+      const calm = await pipeline();
+      await publish(calm, 2);
+      await expandAll(calm);
+      for (let number = 1; number <= calm.calls.length; number++) {
+        const at = await pipeline();
+        at.kill = { at: number, when };
+        await publish(at, 2);
+        await expectAll(at, await expandAll(at), `${when} ${calm.calls[number - 1]} (${number})`);
+      }
+    },
+  );
+
+  test.each(["before", "after"] as const)(
+    "%s it takes effect, with a delay, leaves each event in the window of each registration",
+    { tags: "sized" },
+    async (when) => {
+      const calm = await pipeline(10);
       await publish(calm, 2, 3);
       await expandAll(calm);
-      // Of calls of the same kind, made for one registration after the other, a few are struck.
+      // Kills only some of the calls that repeat for each registration.
       const struck = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % 9 === 0);
       expect(struck.length).toBeGreaterThan(5);
       for (const number of struck) {
-        const at = await scene(10);
+        const at = await pipeline(10);
         at.kill = { at: number, when };
         await publish(at, 2, 3);
         await expectAll(at, await expandAll(at), `${when} ${calm.calls[number - 1]} (${number})`);
@@ -86,12 +90,12 @@ describe("killed at each call, before and after it takes effect", () => {
     },
   );
 
-  test("the queue lost with it: the sweeper finds what is left", { tags: "sized" }, async () => {
-    const calm = await scene();
+  test("that also loses the queue leaves the rest to the sweeper", { tags: "sized" }, async () => {
+    const calm = await pipeline();
     await publish(calm, 2);
     await expandAll(calm);
     for (const number of killPointsOf(calm.calls.length, 2)) {
-      const at = await scene();
+      const at = await pipeline();
       at.kill = { at: number, when: "after" };
       await publish(at, 2);
       const queued: string[] = [];
@@ -105,8 +109,8 @@ describe("killed at each call, before and after it takes effect", () => {
   });
 });
 
-/** What other tests have left is none of this one's. */
-function ownIndex({ companyId }: ManyScene): Table {
+/** Hides the due rows of other tests. */
+function ownIndex({ companyId }: FanOutPipeline): Table {
   return {
     ...db.direct,
     query: async function* (spec) {
@@ -117,8 +121,8 @@ function ownIndex({ companyId }: ManyScene): Table {
   };
 }
 
-/** Likewise, but a killed function takes all messages with it. */
-async function expandOnce(at: ManyScene): Promise<string[]> {
+/** Expands as `expandAll` does, but a kill loses all messages. */
+async function expandOnce(at: FanOutPipeline): Promise<string[]> {
   const queued: string[] = [];
   for (let next = at.queue.shift(); next !== undefined; next = at.queue.shift()) {
     at.clock = Math.max(at.clock, next.at);
@@ -133,13 +137,13 @@ async function expandOnce(at: ManyScene): Promise<string[]> {
   return queued;
 }
 
-test("a function that was taken for dead and goes on beside another: each match is told once", async () => {
-  const calm = await scene();
+test("a function that continues after its lease expired, concurrently with the next owner, makes no second delivery", async () => {
+  const calm = await pipeline();
   await publish(calm, 2);
   const before = calm.calls.length;
   await expandAll(calm);
   for (let number = before + 1; number <= calm.calls.length; number++) {
-    const at = await scene();
+    const at = await pipeline();
     await publish(at, 2);
     const [message] = at.queue.map((entry) => entry.message);
     if (message === undefined) throw new Error("no message");
@@ -152,8 +156,8 @@ test("a function that was taken for dead and goes on beside another: each match 
   }
 });
 
-test("batches with other borders, in any order and twice: each match is told once", async () => {
-  const at = await scene();
+test("repeated batches with other borders and orders make one delivery for each match", async () => {
+  const at = await pipeline();
   const [first, second, third] = [2, 3, 4].map((version) => territoryChange(at.companyId, version, 3, version));
   if (first === undefined || second === undefined || third === undefined) throw new Error("no changes");
   for (const batch of [[first, second], [third], [second, third, first], [first]]) {
@@ -169,11 +173,11 @@ test("batches with other borders, in any order and twice: each match is told onc
 
 const Published = z.object({ messages: z.int(), failed: z.int(), bytes: z.int() });
 
-test("three full batches of the largest event for 2 000 registrations with the largest filters are published with a heap of 256 MB", async () => {
+test("a heap of 256 MB is enough to publish three full batches of the largest event for 2 000 registrations with the largest filters", async () => {
   const filter = JSON.stringify({ "territory.totalProperties": Array.from({ length: 1_000 }, (_, i) => i) });
   expect(filter.length).toBeGreaterThan(limits.filterBytes * 0.9);
   expect(filter.length).toBeLessThanOrEqual(limits.filterBytes);
-  const at = await newManyScene(db, {
+  const at = await newFanOutPipeline(db, {
     webhooks: limits.webhooksPerCompany,
     each: limits.registrationsPerWebhook,
     filter,
@@ -186,9 +190,9 @@ test("three full batches of the largest event for 2 000 registrations with the l
   const [published] = await once(worker, "message");
   const { messages, failed, bytes } = Published.parse(published);
   expect(failed).toBe(0);
-  // Lambda hands over 6 MB at once.
+  // Lambda passes up to 6 MB in one batch.
   expect(bytes).toBeGreaterThan(5_500_000);
-  // One for the events that are published together, 25 at most.
+  // One message for the events that are published together, at most 25.
   expect(messages).toBe(3 * 2);
   expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 3 * 41 * 2_000 });
 });

@@ -1,4 +1,4 @@
-/** Events that many registrations want: bounded work for the publisher, one delivery for each match, the same bytes as any other. */
+/** Tests fan-outs: bounded work for the publisher, one delivery for each match, and the same bytes as without a fan-out. */
 import { deflateRawSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -19,7 +19,7 @@ import { createRegistration } from "#shared/webhooks/subscriptions/registrations
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { consume, deliveriesOf, drain } from "./delivery-pipeline.ts";
-import { counted, expandAll, type ManyScene, newManyScene, territoryChange } from "./fan-out-scene.ts";
+import { counted, expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -27,16 +27,16 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-const publish = ({ context }: Pick<ManyScene, "context">, ...changes: RowChange[]) =>
+const publish = ({ context }: Pick<FanOutPipeline, "context">, ...changes: RowChange[]) =>
   publishChanges(context, batchReads(context), changes);
 
-async function allDeliveries({ companyId, webhookIds }: ManyScene): Promise<StoredDelivery[]> {
+async function allDeliveries({ companyId, webhookIds }: FanOutPipeline): Promise<StoredDelivery[]> {
   const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
   return found.flat();
 }
 
-/** One more for the first webhook. */
-const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: ManyScene) =>
+/** Adds a registration to the first webhook. */
+const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline) =>
   createRegistration(contextOn(db.direct), companyId, webhookId, {
     event: "territory.updated",
     filter: null,
@@ -48,15 +48,15 @@ const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: ManyScene) 
 const Body = z.object({ registrationId: z.int(), data: z.unknown() });
 
 describe("the publisher", () => {
-  test("hands the table three rows and 300 KB for the largest event of 2 000 registrations, and sends one message", async () => {
-    const at = await newManyScene(db, { webhooks: 40, each: 50 });
-    const { context, handed } = counted(at.context);
+  test("writes three rows and 300 KB for the largest event with 2 000 matches, and sends one message", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 40, each: 50 });
+    const { context, written } = counted(at.context);
     await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
-    expect(handed.rows).toBe(3);
-    expect(handed.bytes).toBeLessThan(300_000);
+    expect(written.rows).toBe(3);
+    expect(written.bytes).toBeLessThan(300_000);
     expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2_000 });
-    // What one message tells is bounded, too.
+    // The deliveries of one message are bounded, too.
     const [first] = at.queue.splice(0);
     if (first === undefined) throw new Error("no message");
     await consume(at, first.message, false);
@@ -66,51 +66,51 @@ describe("the publisher", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: made, waiting: made, expanding: 2_000 - made });
   });
 
-  test("hands over as little for each of thirty such events, and publishes another company's beside them at once", async () => {
-    const at = await newManyScene(db, { webhooks: 10, each: 20 });
-    const other = await newManyScene(db, { webhooks: 1, each: 1 });
-    const { context, handed } = counted(at.context);
+  test("writes no more for each of thirty such events, and publishes another company's event at once", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 10, each: 20 });
+    const other = await newFanOutPipeline(db, { webhooks: 1, each: 1 });
+    const { context, written } = counted(at.context);
     const changes = Array.from({ length: 30 }, (_, i) => territoryChange(at.companyId, i + 2, limits.polygonPointsMax));
     await publish({ context }, ...changes, territoryChange(other.companyId, 2));
-    expect(handed.rows).toBeLessThanOrEqual(3 * 30 + 2);
-    expect(handed.mostBytes).toBeLessThan(200_000);
+    expect(written.rows).toBeLessThanOrEqual(3 * 30 + 2);
+    expect(written.mostBytes).toBeLessThan(200_000);
     const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
     expect(own.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     expect(at.queue.filter(({ message }) => message.companyId === other.companyId)).toHaveLength(1);
   });
 
-  test("makes few deliveries of many events of a company itself: the rest are left to the queue", async () => {
-    const at = await newManyScene(db, { webhooks: 2, each: 45 });
-    const { context, handed } = counted(at.context);
+  test("makes only a bounded number of a company's deliveries itself and leaves the rest to the queue", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 2, each: 45 });
+    const { context, written } = counted(at.context);
     await publish({ context }, ...Array.from({ length: 25 }, (_, i) => territoryChange(at.companyId, i + 2)));
-    // Two events at once, with an entry in the ledger; data, entry and row of each of the others.
-    expect(handed.rows).toBe(2 * 90 + 1 + 23 * 3);
+    // Deliveries and one entry for two events; data, entry and fan-out row for each of the rest.
+    expect(written.rows).toBe(2 * 90 + 1 + 23 * 3);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(25 * 90);
     expect(await expectReconciled(at)).toMatchObject({ matched: 25 * 90, waiting: 25 * 90, expanding: 0 });
   });
 
-  test("keeps large data once, also for few matches", async () => {
-    const at = await newManyScene(db, { webhooks: 1, each: 10 });
-    const { context, handed } = counted(at.context);
+  test("stores large data once, also for few matches", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 1, each: 10 });
+    const { context, written } = counted(at.context);
     await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
-    expect(handed.rows).toBe(1 + 1 + 10);
-    expect(handed.bytes).toBeLessThan(250_000);
+    expect(written.rows).toBe(1 + 1 + 10);
+    expect(written.bytes).toBeLessThan(250_000);
     await drain(at);
     expect(at.posts).toHaveLength(10);
     expect(await expectReconciled(at)).toMatchObject({ matched: 10, delivered: 10 });
   });
 
-  test("packs bodies as fast as it can", () => {
+  test("packs bodies at the fastest level", () => {
     const text = JSON.stringify(territoryChange(1, 2, 1_000).after);
     const slowest = deflateRawSync(text, { level: 9 }).length;
     expect(packedBody(text).length).toBeGreaterThan(slowest * 1.02);
   });
 });
 
-test("every match is one delivery in the bytes that it would have by itself, at every attempt and in the log", async () => {
-  const at = await newManyScene(db, { webhooks: 3, each: 40 });
-  // One request of eight is refused, and made again.
+test("each match makes one delivery, whose bytes equal those without a fan-out at every attempt and in the log", async () => {
+  const at = await newFanOutPipeline(db, { webhooks: 3, each: 40 });
+  // The receiver refuses one first attempt of eight.
   at.answers = ({ headers }) => ({
     status: headers["X-Service-Attempt"] === "1" && /[07]$/.test(headers["X-Service-Delivery"] ?? "") ? 503 : 200,
   });
@@ -131,8 +131,8 @@ test("every match is one delivery in the bytes that it would have by itself, at 
   for (const { id, event, createdAt, companyId, webhookId, registrationId } of made) {
     const [body = "", ...others] = bodies.get(id) ?? [];
     expect(others).toEqual([]);
-    const { data, registrationId: told } = Body.parse(JSON.parse(body));
-    registered.add(told);
+    const { data, registrationId: inBody } = Body.parse(JSON.parse(body));
+    registered.add(inBody);
     const head = { id, event, createdAt, companyId, webhookId, registrationId };
     const rest = { trigger: "automatic", triggeredBy: null, eventCount: 1, data };
     expect(body).toBe(JSON.stringify({ ...head, ...rest }));
@@ -146,8 +146,8 @@ test("every match is one delivery in the bytes that it would have by itself, at 
   expect(await expectReconciled(at)).toMatchObject({ matched: 120, delivered: 120, attempts: at.posts.length });
 });
 
-test("data is kept longer than any delivery that can refer to it", async () => {
-  const at = await newManyScene(db, { webhooks: 3, each: 50, delayMinutes: limits.delayMinutesMax });
+test("event data expires later than each delivery that refers to it", async () => {
+  const at = await newFanOutPipeline(db, { webhooks: 3, each: 50, delayMinutes: limits.delayMinutesMax });
   await publish(at, territoryChange(at.companyId, 2));
   await expandAll(at);
   const made = await allDeliveries(at);
@@ -157,8 +157,8 @@ test("data is kept longer than any delivery that can refer to it", async () => {
 });
 
 describe("with a delay", () => {
-  test("what happens within the window joins one delivery of each registration, its data told by reference", async () => {
-    const at = await newManyScene(db, { webhooks: 3, each: 40, delayMinutes: 10 });
+  test("the events of a window are one delivery for each registration, with shared data", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 40, delayMinutes: 10 });
     for (const version of [2, 3, 4]) await publish(at, territoryChange(at.companyId, version, 3, version));
     await expandAll(at);
     const made = await allDeliveries(at);
@@ -183,8 +183,8 @@ describe("with a delay", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 120, delivered: 120 });
   });
 
-  test("bodies keep to their limit with data that is kept elsewhere", async () => {
-    const at = await newManyScene(db, { webhooks: 1, each: 2, delayMinutes: 10 });
+  test("bodies keep their limit with shared data", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 1, each: 2, delayMinutes: 10 });
     for (let version = 2; version < 12; version++) {
       await publish(at, territoryChange(at.companyId, version, limits.polygonPointsMax, version));
     }
@@ -196,24 +196,24 @@ describe("with a delay", () => {
   });
 });
 
-describe("repeats and changes meanwhile", () => {
-  test("a record that is published again, before and after its deliveries are made, makes nothing more", async () => {
-    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+describe("repeats and concurrent changes", () => {
+  test("a repeated record adds no delivery, before and after its deliveries are made", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
     await publish(at, change);
     await expandAll(at);
-    const { context, handed } = counted(at.context);
+    const { context, written } = counted(at.context);
     await publish({ context }, change);
-    // Its data and its entry, which stand there already.
-    expect(handed.rows).toBe(2);
+    // The attempts to write the data and the entry, which exist already.
+    expect(written.rows).toBe(2);
     expect(at.queue).toEqual([]);
     expect(await allDeliveries(at)).toHaveLength(150);
     expect(await expectReconciled(at)).toMatchObject({ matched: 150, waiting: 150, expanding: 0 });
   });
 
-  test("a registration that is made after the event was published is not told of it, though the record is repeated", async () => {
-    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+  test("a registration created after the publication gets no delivery when the record is repeated", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
     await addRegistration(at);
@@ -222,12 +222,12 @@ describe("repeats and changes meanwhile", () => {
     expect(await allDeliveries(at)).toHaveLength(150);
   });
 
-  test("matches that the publisher told before it was cut off are told once, however the record is repeated", async () => {
-    const at = await newManyScene(db, { webhooks: 2, each: 50 });
+  test("matches whose deliveries a killed publisher made get no second delivery when the record is repeated as a fan-out", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 2, each: 50 });
     const change = territoryChange(at.companyId, 2);
     await publish(at, change);
     const before = at.queue.splice(0).length;
-    // One more match, and the same event is fanned out.
+    // With one more match, the same event is fanned out.
     await addRegistration(at);
     await publish(at, change);
     await expandAll(at);
@@ -236,8 +236,8 @@ describe("repeats and changes meanwhile", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: 101, waiting: 101 });
   });
 
-  test("a webhook that is deleted meanwhile gets nothing", async () => {
-    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+  test("a webhook deleted during the fan-out gets no request", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
     const [gone = 0] = at.webhookIds;
     await deleteWebhook(contextOn(db.direct), at.companyId, gone);
@@ -248,9 +248,9 @@ describe("repeats and changes meanwhile", () => {
   });
 });
 
-describe("one at a time", () => {
-  test("whoever comes while another is at work leaves it to that one", async () => {
-    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+describe("one message at a time", () => {
+  test("a message that finds the lease taken makes no deliveries", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
     const [first] = at.queue.splice(0);
     if (first === undefined) throw new Error("no message");
@@ -260,21 +260,21 @@ describe("one at a time", () => {
     expect(new Set(queued).size).toBe(150);
   });
 
-  test("one message makes a bounded number of deliveries of small events, and the next one comes a second later", async () => {
-    const at = await newManyScene(db, { webhooks: 12, each: 50 });
+  test("makes a bounded number of deliveries of small events, and the next message comes a second later", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 12, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
     const [first] = at.queue.splice(0);
     if (first === undefined) throw new Error("no message");
     await consume(at, first.message, false);
     expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(MATCHES_PER_MESSAGE);
     expect(at.queue.filter(({ message }) => "fanOut" in message)).toMatchObject([{ at: at.clock + 1_000 }]);
-    // A message that comes before that is not needed.
+    // An earlier message changes nothing.
     await consume(at, first.message, true);
     expect(await expectReconciled(at)).toMatchObject({ matched: MATCHES_PER_MESSAGE, expanding: 100 });
   });
 
-  test("deliveries that are made one after the other are for different webhooks", async () => {
-    const at = await newManyScene(db, { webhooks: 10, each: 15 });
+  test("makes consecutive deliveries for different webhooks", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 10, each: 15 });
     await publish(at, territoryChange(at.companyId, 2));
     const [first] = at.queue.splice(0);
     if (first === undefined) throw new Error("no message");
@@ -285,8 +285,8 @@ describe("one at a time", () => {
     }
   });
 
-  test("an event that comes just as the last one is done is not forgotten", async () => {
-    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+  test("an event that arrives while the last one finishes is not lost", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(at, territoryChange(at.companyId, 2));
     const [first] = at.queue.splice(0);
     if (first === undefined) throw new Error("no message");
@@ -294,12 +294,12 @@ describe("one at a time", () => {
     await consume(at, first.message, false);
     const steps = at.calls.length - calls;
     for (let step = 1; step <= steps; step++) {
-      const again = await newManyScene(db, { webhooks: 3, each: 50 });
+      const again = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
       await publish(again, territoryChange(again.companyId, 2));
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
         await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
-        // Its message comes at once, and finds the other at work.
+        // Its message arrives at once and may find the lease taken.
         const own = again.queue.splice(
           again.queue.findLastIndex(({ message }) => "fanOut" in message),
           1,
@@ -314,8 +314,8 @@ describe("one at a time", () => {
 });
 
 describe("the sweeper", () => {
-  test("finds a fan-out whose message is lost, and sends one message for all of a company", async () => {
-    const at = await newManyScene(db, { webhooks: 3, each: 50 });
+  test("sends one message for all fan-outs of a company whose messages are lost", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     for (const version of [2, 3, 4]) await publish(at, territoryChange(at.companyId, version));
     at.queue.length = 0;
     at.clock += 60_000;
@@ -328,24 +328,24 @@ describe("the sweeper", () => {
   });
 });
 
-describe("the books name what is lost", () => {
+describe("reconciliation reports", () => {
   const eventId = "4711-2-territory.updated";
-  const place = (at: ManyScene) => fanOutKeys.fanOut(at.companyId, iso(Date.UTC(2026, 5, 1)), eventId);
+  const rowKey = (at: FanOutPipeline) => fanOutKeys.fanOut(at.companyId, iso(Date.UTC(2026, 5, 1)), eventId);
 
-  test("the row of a fan-out, its entry, its data, and that nobody goes on with it", async () => {
-    const lost = await newManyScene(db, { webhooks: 3, each: 50 });
+  test("a lost fan-out row, a fan-out that does not move, lost data and lost deliveries", async () => {
+    const lost = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(lost, territoryChange(lost.companyId, 2));
-    await db.direct.batchRemove([place(lost)]);
+    await db.direct.batchRemove([rowKey(lost)]);
     expect((await reconcileNow(lost)).faults).toEqual([`event ${eventId}: its fan-out is expected and has no row`]);
 
-    const stuck = await newManyScene(db, { webhooks: 3, each: 50 });
+    const stuck = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(stuck, territoryChange(stuck.companyId, 2));
     stuck.clock += 16 * 60_000;
     expect((await reconcileNow(stuck)).faults).toEqual([
       `event ${eventId}: its fan-out has not moved for a quarter of an hour`,
     ]);
 
-    const empty = await newManyScene(db, { webhooks: 3, each: 50 });
+    const empty = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     await publish(empty, territoryChange(empty.companyId, 2));
     await expandAll(empty);
     await db.direct.batchRemove([fanOutKeys.eventData(empty.companyId, eventId)]);

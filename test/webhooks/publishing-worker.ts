@@ -1,4 +1,4 @@
-/** A thread with a small heap that publishes batches of the stream, as full of the largest territory as Lambda hands them over. */
+/** A thread with a small heap that publishes full batches of the stream with the largest territory. */
 import { parentPort, workerData } from "node:worker_threads";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
@@ -9,14 +9,14 @@ import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { imageOf } from "../../infra/cli/stream-records.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { START } from "./delivery-pipeline.ts";
-import { territoryChange } from "./fan-out-scene.ts";
+import { territoryChange } from "./fan-out-pipeline.ts";
 
 const { endpoint, companyId, batches, records, points } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), batches: z.int(), records: z.int(), points: z.int() }),
   workerData,
 );
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-const never = () => Promise.reject(new Error("not to be called"));
+const never = () => Promise.reject(new Error("the publisher must not call this"));
 let messages = 0;
 const handler = publishStream(() => ({
   table: openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient })),

@@ -1,4 +1,4 @@
-/** Each write of a registration raises the version that the publisher keeps its subscriptions by, and no other write does. */
+/** Tests that each write of a registration raises the version of the subscriptions cache, and that no other write does. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -22,7 +22,7 @@ beforeAll(async () => {
 const START = Date.UTC(2026, 5, 1);
 const CHANGED = START + 1_000;
 const url = "http://127.0.0.1:1/";
-const wish: NewRegistration = {
+const input: NewRegistration = {
   event: "prospect.created",
   filter: null,
   delayMinutes: 0,
@@ -30,15 +30,15 @@ const wish: NewRegistration = {
   manualTriggerButtonText: null,
 };
 
-interface Stage {
+interface Setup {
   readonly companyId: number;
   readonly context: ApiContext;
 }
 
-/** Made at the start; all that follows happens a second later. */
-async function stage(
+/** The company and its webhook are created at the start; all later writes happen a second later. */
+async function setUp(
   registrations: NewRegistration[] | undefined,
-): Promise<Stage & { webhookId: number; registrationId: number }> {
+): Promise<Setup & { webhookId: number; registrationId: number }> {
   const time = { now: START };
   const context = contextOn(db.direct, { now: () => time.now });
   const { companyId } = await newOwner(context);
@@ -47,25 +47,25 @@ async function stage(
   return { companyId, context, webhookId: made?.id ?? 0, registrationId: made?.registrations[0]?.id ?? 0 };
 }
 
-const versionOf = async ({ companyId }: Stage) =>
+const versionOf = async ({ companyId }: Setup) =>
   registrationsVersionOf(await db.direct.get(keys.webhookCount(companyId)));
 
-type Made = Awaited<ReturnType<typeof stage>>;
+type Made = Awaited<ReturnType<typeof setUp>>;
 
 describe("the version", () => {
   const writers: Record<string, (on: Made) => Promise<unknown>> = {
-    "a webhook is made": ({ context, companyId }) =>
-      createWebhook(context, companyId, { name: "x", url, registrations: [wish] }),
+    "a webhook is created": ({ context, companyId }) =>
+      createWebhook(context, companyId, { name: "x", url, registrations: [input] }),
     "a webhook is deleted": ({ context, companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
-    "a registration is made": ({ context, companyId, webhookId }) =>
-      createRegistration(context, companyId, webhookId, wish),
+    "a registration is created": ({ context, companyId, webhookId }) =>
+      createRegistration(context, companyId, webhookId, input),
     "a registration is changed": ({ context, companyId, webhookId, registrationId }) =>
       updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 1 }),
     "a registration is deleted": ({ context, companyId, webhookId, registrationId }) =>
       deleteRegistration(context, companyId, webhookId, registrationId),
   };
-  test.each(Object.entries(writers))("is raised by one, with the time, when %s", async (_, write) => {
-    const on = await stage([wish]);
+  test.each(Object.entries(writers))("is raised by one and gets the time when %s", async (_, write) => {
+    const on = await setUp([input]);
     expect(await versionOf(on)).toEqual({ number: 1, changedAt: START });
     await write(on);
     expect(await versionOf(on)).toEqual({ number: 2, changedAt: CHANGED });
@@ -74,13 +74,13 @@ describe("the version", () => {
   const others: Record<string, (on: Made) => Promise<unknown>> = {
     "a patch changes nothing": ({ context, companyId, webhookId, registrationId }) =>
       updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 0 }),
-    "a registration that is changed is not there": async ({ context, companyId, webhookId }) =>
+    "a changed registration does not exist": async ({ context, companyId, webhookId }) =>
       expect(updateRegistration(context, companyId, webhookId, 1, { delayMinutes: 1 })).rejects.toMatchObject({
         code: "not_found",
       }),
-    "a registration that is deleted is not there": async ({ context, companyId, webhookId }) =>
+    "a deleted registration does not exist": async ({ context, companyId, webhookId }) =>
       expect(deleteRegistration(context, companyId, webhookId, 1)).rejects.toMatchObject({ code: "not_found" }),
-    "a webhook gets another name, another secret, is paused and resumed": async ({ context, companyId, webhookId }) => {
+    "a webhook is renamed, gets a new secret, is paused and resumed": async ({ context, companyId, webhookId }) => {
       await updateWebhook(context, companyId, webhookId, { name: "y" });
       await rotateSecret(context, companyId, webhookId, {});
       await pauseWebhook(context, companyId, webhookId);
@@ -88,14 +88,14 @@ describe("the version", () => {
       await resumeWebhook(context, queue, companyId, webhookId);
     },
   };
-  test.each(Object.entries(others))("stays when %s", async (_, write) => {
-    const on = await stage([wish]);
+  test.each(Object.entries(others))("stays unchanged when %s", async (_, write) => {
+    const on = await setUp([input]);
     await write(on);
     expect(await versionOf(on)).toEqual({ number: 1, changedAt: START });
   });
 
-  test("is 0 in rows that were written before there were versions, and for a company without webhooks", async () => {
+  test("is 0 in rows of earlier versions of the service, and for a company without webhooks", async () => {
     expect(registrationsVersionOf({ ...keys.webhookCount(1), webhooks: 3 })).toEqual({ number: 0, changedAt: 0 });
-    expect(await versionOf(await stage(undefined))).toEqual({ number: 0, changedAt: 0 });
+    expect(await versionOf(await setUp(undefined))).toEqual({ number: 0, changedAt: 0 });
   });
 });

@@ -44,7 +44,7 @@ export const StoredFanOut = z.object({
 });
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
-/** One row for each company: the lease of the function that makes deliveries, and its progress. */
+/** One row for each company: the lease of the function that makes deliveries, and its progress. `of` and `told` are stored names. */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
@@ -164,37 +164,34 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
   const startedAt = clock.now();
   // The share of the message's limits that is left. Senders and receivers need about a second for a whole message.
   let budget = 1;
-  let { of, told } = progress;
-  for (
-    let fanOut = await oldestFanOut(table, companyId);
-    fanOut !== undefined;
-    fanOut = await oldestFanOut(table, companyId)
-  ) {
+  let { of: current, told: done } = progress;
+  for (;;) {
+    const fanOut = await oldestFanOut(table, companyId);
+    if (fanOut === undefined) return false;
     const { sk } = keyOf(fanOut);
     const event = eventIn(fanOut);
     const subscribers = subscribersIn(fanOut);
     const weight = Math.min(1, Math.max(1 / MATCHES_PER_MESSAGE, fanOut.bytes / BYTES_PER_MESSAGE));
-    if (of !== sk) [of, told] = [sk, 0];
-    while (told < subscribers.length) {
+    if (current !== sk) [current, done] = [sk, 0];
+    while (done < subscribers.length) {
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
-      const part = subscribers.slice(told, told + Math.min(PART, room));
+      const part = subscribers.slice(done, done + Math.min(PART, room));
       // The part names its entry of expected deliveries, so that a repeated part writes the same entry.
       await emit(
         context,
         part.map((subscriber) => ({ event, subscriber })),
-        `${event.id}#${told}`,
+        `${event.id}#${done}`,
       );
       budget -= part.length * weight;
-      told += part.length;
+      done += part.length;
       const now = clock.now();
-      const moved = { set: { of, told, movedAt: iso(now), until: iso(now + LEASE_MS) } };
+      const moved = { set: { of: current, told: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
       // Another function has the lease now and continues from the stored progress.
       if ((await update(table, companyId, moved, equals("owner", owner))) === undefined) return false;
     }
     await finish(table, fanOut, iso(clock.now()));
   }
-  return false;
 }
 
 async function oldestFanOut(table: Table, companyId: number): Promise<StoredFanOut | undefined> {

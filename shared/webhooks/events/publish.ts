@@ -86,7 +86,7 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
 });
 
 /** The data read once for a batch and company. It is read after the batch arrived, so it contains every registration older than the events. */
-export interface BatchReads {
+interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
   readonly subscriptions: (companyId: number) => Promise<Subscriptions>;
 }

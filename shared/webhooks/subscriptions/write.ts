@@ -111,14 +111,15 @@ export function rotateSecret(
   });
 }
 
-/** The number of the company's webhooks, and of those whose secrets this run encrypted. */
-export interface Encrypted {
-  readonly webhooks: number;
-  readonly encrypted: number;
-}
-
-/** Encrypts secrets stored by versions without encryption. Each webhook is a write of its own, so the run can be interrupted and repeated. */
-export async function encryptSecrets(table: Table, secrets: Secrets, companyId: number): Promise<Encrypted> {
+/**
+ * Encrypts secrets stored by versions without encryption. Each webhook is a write of its own, so the run can be interrupted and repeated.
+ * Gives the number of the company's webhooks, and of those whose secrets this run encrypted.
+ */
+export async function encryptSecrets(
+  table: Table,
+  secrets: Secrets,
+  companyId: number,
+): Promise<{ webhooks: number; encrypted: number }> {
   const webhooks = await readWebhooks(table, companyId);
   let encrypted = 0;
   for (const { webhook } of webhooks) if (await encryptOne(table, secrets, webhook)) encrypted++;

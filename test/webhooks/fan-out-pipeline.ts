@@ -1,4 +1,4 @@
-/** An event that many registrations want, in the tests' hands: as many as the limits allow, and a territory of as many points. */
+/** A delivery pipeline for tests with many registrations for one event, and territories of any size. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
@@ -16,25 +16,25 @@ import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
 import { consume, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 
-export interface Many {
+export interface Subscribers {
   readonly webhooks: number;
   readonly each: number;
   readonly delayMinutes?: number;
-  /** JSON. */
+  /** JSON text. */
   readonly filter?: string;
 }
 
-export interface ManyScene extends Pipeline {
+export interface FanOutPipeline extends Pipeline {
   readonly webhookIds: readonly number[];
 }
 
 let nextId = 5_000_000;
 
-/** All registrations want `territory.updated`; that of the scene itself wants nothing that happens here. */
-export async function newManyScene(
+/** All registrations are for `territory.updated`. The registration of the plain pipeline is for an event that no test emits. */
+export async function newFanOutPipeline(
   db: FaultyDynamoDb,
-  { webhooks, each, delayMinutes = 0, filter }: Many,
-): Promise<ManyScene> {
+  { webhooks, each, delayMinutes = 0, filter }: Subscribers,
+): Promise<FanOutPipeline> {
   const at = await newPipeline(db, "webhook.test");
   const { companyId } = at;
   const context = contextOn(db.direct);
@@ -44,7 +44,7 @@ export async function newManyScene(
   for (let i = 0; i < webhooks; i++) {
     const webhookId = nextId++;
     webhookIds.push(webhookId);
-    // A secret opens in the row that it was sealed for and in no other.
+    // A sealed secret opens only in its own row.
     const secret = await sealedSecret(context.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
     const hook = { ...webhook, ...secret, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
     rows.push({ ...keys.webhook(companyId, webhookId), ...hook });
@@ -71,7 +71,7 @@ function registrationRow(companyId: number, webhookId: number, delayMinutes: num
   return { ...keys.registration(companyId, webhookId, id), ...row };
 }
 
-/** The nth change of a territory with so many points, so many seconds after the start. */
+/** The change to this version of a territory with this number of points, this many seconds after the start. */
 export function territoryChange(companyId: number, version: number, points = 3, seconds = 0): RowChange {
   const polygon = Array.from({ length: points }, (_, i): [number, number] => [-104 - noise(i), 39 + noise(i + 0.5)]);
   const row = (v: number): StoredTerritory & Item => ({
@@ -91,10 +91,10 @@ export function territoryChange(companyId: number, version: number, points = 3, 
   return { before: row(version - 1), after: row(version) };
 }
 
-/** Digits that no compressor takes for others. */
+/** Digits that compress badly. */
 const noise = (i: number): number => Math.abs(Math.sin(i * 12.9898 + 78.233) * 43_758.5453) % 1;
 
-/** Hands out the messages of fan-outs until none is left; those of deliveries are taken from the queue and given. */
+/** Processes the messages of fan-outs until none is left. Gives the ids of the deliveries that were queued meanwhile. */
 export async function expandAll(at: Pipeline): Promise<string[]> {
   const queued: string[] = [];
   for (let steps = 0; at.queue.length > 0; ) {
@@ -105,7 +105,7 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
       queued.push(next.message.deliveryId);
       continue;
     }
-    if (++steps > 500) throw new Error("the fan-outs do not come to an end");
+    if (++steps > 500) throw new Error("the fan-outs do not end");
     at.clock = Math.max(at.clock, next.at);
     try {
       await consume(at, next.message, next.isRepeat);
@@ -117,21 +117,21 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
   return queued;
 }
 
-export interface Handed {
+export interface Written {
   rows: number;
   bytes: number;
-  /** Of one call. */
+  /** The most bytes of one call. */
   mostBytes: number;
 }
 
-/** What is handed to the table: rows that are put, and the bytes of all calls. */
-export function counted(context: EventContext): { context: EventContext; handed: Handed } {
-  const handed: Handed = { rows: 0, bytes: 0, mostBytes: 0 };
+/** Counts the rows and bytes written to the table. */
+export function counted(context: EventContext): { context: EventContext; written: Written } {
+  const written: Written = { rows: 0, bytes: 0, mostBytes: 0 };
   const count = (items: readonly object[]): void => {
     const bytes = items.reduce((sum, item) => sum + sizeOf(item), 0);
-    handed.rows += items.length;
-    handed.bytes += bytes;
-    handed.mostBytes = Math.max(handed.mostBytes, bytes);
+    written.rows += items.length;
+    written.bytes += bytes;
+    written.mostBytes = Math.max(written.mostBytes, bytes);
   };
   const { table } = context;
   const seen: Table = {
@@ -153,7 +153,7 @@ export function counted(context: EventContext): { context: EventContext; handed:
       return table.transact(writes);
     },
   };
-  return { context: { ...context, table: seen }, handed };
+  return { context: { ...context, table: seen }, written };
 }
 
 const contentOf = (write: Write): object =>

@@ -1,4 +1,4 @@
-/** The subscriptions cache of the publisher: it finds what an uncached read finds, each writer raises its version, and it stays small. */
+/** Tests the subscriptions cache of the publisher: it gives the subscriptions of an uncached read, and its memory is bounded. */
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -35,7 +35,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { createdProspect, deliveriesOf } from "./delivery-pipeline.ts";
-import { newManyScene, territoryChange } from "./fan-out-scene.ts";
+import { newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -44,7 +44,7 @@ beforeAll(async () => {
 
 const START = Date.UTC(2026, 5, 1);
 const url = "http://127.0.0.1:1/";
-const wish: NewRegistration = {
+const input: NewRegistration = {
   event: "prospect.created",
   filter: null,
   delayMinutes: 0,
@@ -52,14 +52,14 @@ const wish: NewRegistration = {
   manualTriggerButtonText: null,
 };
 
-interface Stage {
+interface Setup {
   readonly companyId: number;
   readonly context: ApiContext;
   readonly time: { now: number };
   readonly settle: () => void;
 }
 
-async function stage(): Promise<Stage> {
+async function setUp(): Promise<Setup> {
   const time = { now: START };
   const context = contextOn(db.direct, { now: () => time.now });
   const { companyId } = await newOwner(context);
@@ -69,7 +69,7 @@ async function stage(): Promise<Stage> {
   return { companyId, context, time, settle };
 }
 
-/** A warm function has a cache of its own. */
+/** The table of a new warm function: each table object has a cache of its own. */
 const warmFunction = (table: Table = db.direct): Table => ({ ...table });
 
 const events = ["prospect.created", "prospect.updated"] as const;
@@ -84,22 +84,22 @@ const eventsIn = (companyId: number): DomainEvent[] =>
 const shown = ({ webhookId, id, delayMinutes }: Pick<StoredRegistration, "webhookId" | "id" | "delayMinutes">) =>
   [webhookId, id, delayMinutes].join();
 
-async function found({ companyId, context: { clock } }: Stage, table: Table): Promise<string[][]> {
+async function found({ companyId, context: { clock } }: Setup, table: Table): Promise<string[][]> {
   const subscriptions = await currentSubscriptions({ table, clock }, companyId);
   return eventsIn(companyId).map((event) => matchingSubscriptions(event, subscriptions).map(shown));
 }
 
-/** Without cache and index. */
-async function expected({ companyId }: Stage): Promise<string[][]> {
+/** Matches without the cache and without the map by event. */
+async function expected({ companyId }: Setup): Promise<string[][]> {
   const webhooks = await readWebhooks(db.direct, companyId);
   return eventsIn(companyId).map((event) => {
-    const wanting = webhooks.map(({ registrations }) =>
+    const byWebhook = webhooks.map(({ registrations }) =>
       registrations
         .filter(({ event: name, triggerMode }) => name === event.event && triggerMode === "automatic")
         .filter((registration) => matchesFilter(filterOf(registration), event.data)),
     );
-    const most = Math.max(0, ...wanting.map(({ length }) => length));
-    return Array.from({ length: most }, (_, i) => wanting.flatMap((own) => own[i] ?? []))
+    const longest = Math.max(0, ...byWebhook.map(({ length }) => length));
+    return Array.from({ length: longest }, (_, i) => byWebhook.flatMap((own) => own[i] ?? []))
       .flat()
       .map(shown);
   });
@@ -126,7 +126,7 @@ const step = fc.oneof(
 );
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
-async function carryOut({ companyId, context }: Stage, what: Step): Promise<void> {
+async function execute({ companyId, context }: Setup, what: Step): Promise<void> {
   const webhooks = await readWebhooks(db.direct, companyId);
   if (what.kind === "create webhook") {
     await createWebhook(context, companyId, { name: "x", url, registrations: what.registrations });
@@ -146,14 +146,14 @@ async function carryOut({ companyId, context }: Stage, what: Step): Promise<void
 }
 
 const waitMs = fc.constantFrom(0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000);
-/** A bit for each of the two functions that publish. */
+/** One bit for each of the two functions that publish. */
 const publishing = fc.nat(3);
 
-test("any sequence of writes and batches: two warm functions find what an uncached read finds", async () => {
-  const turns = fc.array(fc.tuple(waitMs, publishing, step, publishing), { minLength: 5, maxLength: 25 });
+test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", async () => {
+  const sequences = fc.array(fc.tuple(waitMs, publishing, step, publishing), { minLength: 5, maxLength: 25 });
   await fc.assert(
-    fc.asyncProperty(fc.array(registrationIn, { maxLength: 4 }), turns, async (registrations, taken) => {
-      const on = await stage();
+    fc.asyncProperty(fc.array(registrationIn, { maxLength: 4 }), sequences, async (registrations, sequence) => {
+      const on = await setUp();
       const functions = [warmFunction(), warmFunction()];
       const expectFound = async (chosen: number) => {
         for (const [i, table] of functions.entries()) {
@@ -161,10 +161,10 @@ test("any sequence of writes and batches: two warm functions find what an uncach
         }
       };
       await createWebhook(on.context, on.companyId, { name: "x", url, registrations });
-      for (const [ms, before, what, after] of taken) {
+      for (const [ms, before, what, after] of sequence) {
         on.time.now += ms;
         await expectFound(before);
-        await carryOut(on, what);
+        await execute(on, what);
         await expectFound(after);
       }
       await expectFound(3);
@@ -173,9 +173,9 @@ test("any sequence of writes and batches: two warm functions find what an uncach
   );
 });
 
-describe("what a batch reads", () => {
-  test("one row of one unit for a company with 2 000 registrations, once they are cached", async () => {
-    const at = await newManyScene(db, { webhooks: 40, each: 50 });
+describe("a batch reads", () => {
+  test("one row of one unit for a company with 2 000 cached registrations", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 40, each: 50 });
     at.clock += limits.subscriptionsSettleMs;
     const context = { ...at.context, table: warmFunction() };
     const read = async () => {
@@ -192,7 +192,7 @@ describe("what a batch reads", () => {
   });
 
   test("one unit for a company without webhooks", async () => {
-    const on = await stage();
+    const on = await setUp();
     const table = warmFunction();
     for (let batch = 0; batch < 3; batch++) {
       const { usage } = await metered(() => found(on, table));
@@ -200,8 +200,8 @@ describe("what a batch reads", () => {
     }
   });
 
-  test("the names of a company only for an event that has some: not for a territory", async () => {
-    const at = await newManyScene(db, { webhooks: 1, each: 1 });
+  test("the dictionary of a company only for events that need it, so not for a territory", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 1, each: 1 });
     const context = { ...at.context, table: warmFunction() };
     const reads = batchReads(context);
     let dictionaries = 0;
@@ -216,19 +216,19 @@ describe("what a batch reads", () => {
   });
 });
 
-describe("a warm function does not miss", () => {
+describe("a warm function finds", () => {
   async function cached() {
-    const on = await stage();
-    const { id: webhookId } = await createWebhook(on.context, on.companyId, { name: "x", url, registrations: [wish] });
+    const on = await setUp();
+    const { id: webhookId } = await createWebhook(on.context, on.companyId, { name: "x", url, registrations: [input] });
     on.settle();
     const table = warmFunction(db.table);
     expect(await found(on, table)).toEqual(await expected(on));
     return { ...on, webhookId, table };
   }
 
-  test.each(["late", "early"] as const)("a registration that is made while it reads (%s)", async (kind) => {
+  test.each(["late", "early"] as const)("a registration created during its read (%s)", async (kind) => {
     const on = await cached();
-    const create = () => createRegistration(on.context, on.companyId, on.webhookId, wish);
+    const create = () => createRegistration(on.context, on.companyId, on.webhookId, input);
     await create();
     on.settle();
     let queries = 0;
@@ -242,9 +242,9 @@ describe("a warm function does not miss", () => {
     expect((await found(on, on.table))[0]).toHaveLength(3);
   });
 
-  test("a registration that is made between two pages of its read", async () => {
+  test("a registration created between two pages of its read", async () => {
     const on = await cached();
-    const before = await createRegistration(on.context, on.companyId, on.webhookId, wish);
+    const before = await createRegistration(on.context, on.companyId, on.webhookId, input);
     on.settle();
     let queries = 0;
     db.plan((operation) => {
@@ -261,21 +261,21 @@ describe("a warm function does not miss", () => {
     expect(await found(on, on.table)).toEqual(await expected(on));
   });
 
-  test("a row of a transaction whose version it saw before", async () => {
+  test("a row of a transaction whose version it read before the row was visible", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
-    // DynamoDB isolates a Query from a transaction row by row: these two writes are one transaction as such a read can see it.
+    // DynamoDB isolates a Query from a transaction row by row: a Query can see one transaction as these two writes.
     await db.direct.write(registrationsChange(companyId, on.time.now));
     expect((await found(on, on.table))[0]).toHaveLength(1);
-    const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), wish, iso(on.time.now));
+    const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));
     await db.direct.transact([registrationWrite(stored)]);
     expect((await found(on, on.table))[0]).toHaveLength(2);
   });
 
-  test("a registration of an older function, which raises no version, for more than a minute", async () => {
+  test("within a minute a registration of an older function that raises no version", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
-    const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), wish, iso(on.time.now));
+    const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));
     await db.direct.transact([registrationWrite(stored)]);
     on.time.now += limits.subscriptionsCacheMs - 1;
     expect((await found(on, on.table))[0]).toHaveLength(1);
@@ -283,9 +283,9 @@ describe("a warm function does not miss", () => {
     expect((await found(on, on.table))[0]).toHaveLength(2);
   });
 
-  test.each(["GetItem", "Query"])("anything after a failed %s: it is not remembered", async (operation) => {
+  test.each(["GetItem", "Query"])("all registrations after a failed %s, which is not cached", async (operation) => {
     const on = await cached();
-    await createRegistration(on.context, on.companyId, on.webhookId, wish);
+    await createRegistration(on.context, on.companyId, on.webhookId, input);
     on.settle();
     db.plan((asked) => (asked === operation ? serverError : pass));
     await expect(found(on, on.table)).rejects.toThrow();
@@ -294,9 +294,9 @@ describe("a warm function does not miss", () => {
     expect((await found(on, on.table))[0]).toHaveLength(2);
   });
 
-  test("half of the rows, where the second page of a read fails", async () => {
+  test("all rows after a read whose second page failed", async () => {
     const on = await cached();
-    for (let i = 0; i < 3; i++) await createRegistration(on.context, on.companyId, on.webhookId, wish);
+    for (let i = 0; i < 3; i++) await createRegistration(on.context, on.companyId, on.webhookId, input);
     on.settle();
     let queries = 0;
     db.plan((operation) => {
@@ -308,8 +308,8 @@ describe("a warm function does not miss", () => {
     expect((await found(on, on.table))[0]).toHaveLength(4);
   });
 
-  test("a registration that is made between two batches: its delivery is there", async () => {
-    const at = await newManyScene(db, { webhooks: 1, each: 0 });
+  test("a registration created between two batches, and makes its delivery", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 1, each: 0 });
     at.clock += limits.subscriptionsSettleMs;
     const context = { ...at.context, table: warmFunction() };
     const [webhookId = 0] = at.webhookIds;
@@ -318,10 +318,10 @@ describe("a warm function does not miss", () => {
       return publishChanges(context, batchReads(context), [{ before: undefined, after }]);
     };
     const api = contextOn(db.direct, { now: () => at.clock });
-    const { id } = await createRegistration(api, at.companyId, webhookId, wish);
+    const { id } = await createRegistration(api, at.companyId, webhookId, input);
     at.clock += limits.subscriptionsSettleMs;
     await publish(1);
-    await createRegistration(api, at.companyId, webhookId, wish);
+    await createRegistration(api, at.companyId, webhookId, input);
     await publish(2);
     await deleteRegistration(api, at.companyId, webhookId, id);
     await publish(3);
@@ -330,7 +330,7 @@ describe("a warm function does not miss", () => {
   });
 });
 
-describe("the memory", () => {
+describe("the cache", () => {
   const webhook = {
     type: "webhook",
     id: 1,
@@ -344,12 +344,12 @@ describe("the memory", () => {
   } as const;
   const entry = (count: number, filter: NewRegistration["filter"] = null) => {
     const registrations = Array.from({ length: count }, (_, i) =>
-      storedRegistration(1, 1, i + 1, { ...wish, filter }, iso(START)),
+      storedRegistration(1, 1, i + 1, { ...input, filter }, iso(START)),
     );
     return { version: 1, readAt: START, subscriptions: subscriptionsOf([{ webhook, registrations }]) };
   };
 
-  test("is bounded: the companies that were used least recently are forgotten", () => {
+  test("is bounded, and evicts the least recently used companies", () => {
     const one = new SubscriptionsCache(Number.POSITIVE_INFINITY);
     one.set(1, entry(50));
     const cache = new SubscriptionsCache(10.5 * one.bytes);
@@ -364,7 +364,7 @@ describe("the memory", () => {
     expect(cache.bytes).toBe(0);
   });
 
-  test("counts filters, and remembers a company without registrations for 400 bytes", () => {
+  test("counts filters, and takes 400 bytes for a company without registrations", () => {
     const bytesOf = (cached: ReturnType<typeof entry>) => {
       const cache = new SubscriptionsCache(1);
       cache.set(1, cached);
@@ -376,16 +376,16 @@ describe("the memory", () => {
     expect(bytesOf(entry(limits.webhooksPerCompany * limits.registrationsPerWebhook))).toBeLessThan(1_000_000);
   });
 
-  test("holds neither secrets nor addresses of receivers", async () => {
-    const on = await stage();
+  test("contains neither secrets nor addresses of receivers", async () => {
+    const on = await setUp();
     await createWebhook(on.context, on.companyId, {
       name: "hook",
       url,
       secretKey: "x".repeat(32),
-      registrations: [wish],
+      registrations: [input],
     });
     const subscriptions = await currentSubscriptions({ table: warmFunction(), clock: on.context.clock }, on.companyId);
-    const [subscription] = subscriptions.get(wish.event)?.flat() ?? [];
+    const [subscription] = subscriptions.get(input.event)?.flat() ?? [];
     expect(Object.keys(subscription ?? {}).toSorted()).toEqual([
       "companyId",
       "delayMinutes",
