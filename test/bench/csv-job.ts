@@ -1,4 +1,4 @@
-/** A process of its own, with a heap of its own size, that imports or exports a company and tells what that took. */
+/** A bench process with a limited heap: imports or exports a company and prints the cost. */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
@@ -11,22 +11,32 @@ import { StoredExport } from "#shared/jobs/export/schema.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { bytesOf } from "../harness/item-bytes.ts";
-import { Blocks, type Exported, type Imported } from "./csv-figures.ts";
-import { ample, CsvJob, callerOf, jobWorldOf, noQueue, runWhole, uploaded } from "./csv-world.ts";
+import {
+  ample,
+  Blocks,
+  CsvJob,
+  callerOf,
+  type Exported,
+  type Imported,
+  jobContextOf,
+  noQueue,
+  runWhole,
+  uploaded,
+} from "./csv-process.ts";
 
 const Job = z.extend(CsvJob, {
   work: z.enum(["import", "export"]),
-  /** Blocks of the company's prospects. */
+  /** The blocks of the company's prospects. */
   blocks: z.optional(Blocks),
 });
 
 const { work, blocks, ...job } = Job.parse(JSON.parse(process.argv[2] ?? ""));
 const { companyId } = job;
-const context = jobWorldOf(job);
+const context = jobContextOf(job);
 const caller = callerOf(job);
 
 const memory = { peakHeapBytes: 0, peakBytes: 0 };
-// What the system calls the greatest of a process counts that of its parent, which it was at first.
+// The maximum that the system reports includes the parent process before the fork.
 const watch = setInterval(() => {
   const { heapUsed, rss } = process.memoryUsage();
   memory.peakHeapBytes = Math.max(memory.peakHeapBytes, heapUsed);
@@ -46,7 +56,7 @@ async function importAll(): Promise<Imported> {
   return { ...memory, ms, writeUnits, imported: result.imported, blocks: result.prospectBlocks };
 }
 
-/** As the answer to a request is sent. */
+/** Streams the export like the answer to a request. */
 const streamed = async (filter: ProspectFilter = {}): Promise<void> =>
   pipeline(Readable.from(await exportProspects(context, caller, filter), { highWaterMark: 1 }), newGzip(), nowhere());
 
@@ -58,9 +68,9 @@ async function exportAll({ from, to }: Blocks): Promise<Exported> {
     const pages = context.table.query({ ...keys.prospectBlock(companyId, block), consistency: "eventual" });
     for await (const item of pages) rowBytes += bytesOf(item);
   }
-  const nobody = { dateFrom: Date.UTC(2031, 0) };
-  await streamed(nobody);
-  const index = await timed(() => streamed(nobody));
+  const noMatch = { dateFrom: Date.UTC(2031, 0) };
+  await streamed(noMatch);
+  const index = await timed(() => streamed(noMatch));
   const { ms, readUnits } = await timed(() => streamed());
   const { id } = await beginExport(context, noQueue, caller, {});
   const { ms: jobMs } = await timed(() => runExport(context, { companyId, id }, ample));

@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
-import { csvBudgets, csvTurns } from "./csv-budgets.ts";
+import { csvBudgets, csvRatios } from "./csv-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
@@ -53,7 +53,7 @@ async function measureAll(table: BenchTable, postgres: Postgres | undefined): Pr
   if (parts.index) await measureIndex(table, postgres, { budgets, times, comparisons });
   if (parts.csv) {
     progress("CSV beside bare calls");
-    budgets.push(...(await csvTurns(table, TURN_ROWS)));
+    budgets.push(...(await csvRatios(table, TURN_ROWS)));
   }
   for (const count of parts.csv ? sizes : []) {
     progress(`${sizeOf(count)}: CSV`);

@@ -141,7 +141,7 @@ export type ImportQuery = z.infer<typeof ImportQuery>;
   },
 }));
 
-/** Of an import within one request. */
+/** The query parameters of an import within one request. */
 export const FileQuery = z.object({ dryRun: z.optional(Flag), mapping: z.optional(MappingText) });
 
 /* @__PURE__ */ explain([FileQuery], () => ({

@@ -1,4 +1,4 @@
-/** A process of its own that imports and exports by turns with bare calls of the SDK for the same rows, so that load falls on both alike. */
+/** A bench process that alternates between our import or export and plain calls of the SDK for the same rows, so that load affects both. */
 
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { BatchWriteCommand, DynamoDBDocumentClient, paginateQuery } from "@aws-sdk/lib-dynamodb";
@@ -7,23 +7,22 @@ import { keys } from "#shared/db/keys.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { taken } from "./clock.ts";
-import type { Blocks, Turns } from "./csv-figures.ts";
-import { CsvJob, callerOf, jobWorldOf, runWhole, uploaded } from "./csv-world.ts";
+import { type Blocks, CsvJob, callerOf, jobContextOf, type Ratios, runWhole, uploaded } from "./csv-process.ts";
 
 const ROUNDS = 3;
-/** As many requests at once as our own batches. */
+/** The concurrency of our own batches. */
 const LANES = 12;
 const BATCH = 25;
 
 const job = CsvJob.parse(JSON.parse(process.argv[2] ?? ""));
 const { companyId, endpoint } = job;
-const context = jobWorldOf(job);
+const context = jobContextOf(job);
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 const client = DynamoDBDocumentClient.from(
   new DynamoDBClient({ endpoint, region: "us-east-1", credentials, ...patient }),
 );
 
-/** Page after page. */
+/** Reads page by page. */
 async function read({ from, to }: Blocks): Promise<Item[]> {
   const items: Item[] = [];
   for (let block = from; block <= to; block++) {
@@ -57,7 +56,7 @@ async function exported(): Promise<void> {
   for await (const _ of await exportProspects(context, callerOf(job), {}));
 }
 
-/** The rows of an import once more, for a company that there is not. */
+/** Copies the rows of an import into partitions that no company uses. */
 const elsewhere = (items: readonly Item[], round: number): Item[] =>
   items.map((item) => ({ ...item, pk: `elsewhere-${round}#${item.pk}` }));
 
@@ -73,7 +72,7 @@ for (let round = 0; round < ROUNDS; round++) {
   for (const blocks of written) sums.bareReadMs += (await taken(() => read(blocks))).wallMs;
   sums.exportMs += (await taken(exported)).wallMs;
 }
-process.stdout.write(JSON.stringify(sums satisfies Turns));
+process.stdout.write(JSON.stringify(sums satisfies Ratios));
 
 function blocksOf({ prospectBlocks }: { prospectBlocks: Blocks | null }): Blocks {
   if (prospectBlocks === null) throw new Error("nothing was imported");

@@ -1,4 +1,4 @@
-/** The outside world of a process that imports or exports a company: the table of another process, and a folder for a bucket. */
+/** Input, output and context of the bench processes that import or export a company. Output times are wall-clock milliseconds. */
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -21,9 +21,53 @@ export const CsvJob = z.object({
 });
 export type CsvJob = z.infer<typeof CsvJob>;
 
+/** A range of id blocks, both ends included. */
+export const Blocks = z.object({ from: z.int(), to: z.int() });
+export type Blocks = z.infer<typeof Blocks>;
+
+const memory = {
+  /** V8's heap. */
+  peakHeapBytes: z.number(),
+  /** The resident set size. */
+  peakBytes: z.number(),
+};
+
+export const Imported = z.object({
+  ...memory,
+  ms: z.number(),
+  writeUnits: z.number(),
+  imported: z.int(),
+  /** The blocks of the imported prospects. */
+  blocks: Blocks,
+});
+export type Imported = z.infer<typeof Imported>;
+
+export const Exported = z.object({
+  ...memory,
+  /** The time of a streamed export. */
+  ms: z.number(),
+  readUnits: z.number(),
+  /** The size of the stored items. */
+  rowBytes: z.number(),
+  /** The time of an export into a file of the bucket. */
+  jobMs: z.number(),
+  processed: z.int(),
+});
+export type Exported = z.infer<typeof Exported>;
+
+/** Sums over all rounds: our work, and the same number of rows by plain calls of the SDK. */
+export const Ratios = z.object({
+  importMs: z.number(),
+  bareWriteMs: z.number(),
+  exportMs: z.number(),
+  bareReadMs: z.number(),
+});
+export type Ratios = z.infer<typeof Ratios>;
+
 export const noQueue = { send: async () => undefined, returnIn: async () => undefined };
 
-export function jobWorldOf({ endpoint, folder }: CsvJob): JobContext {
+/** The table belongs to another process, and a folder is the bucket. */
+export function jobContextOf({ endpoint, folder }: CsvJob): JobContext {
   const objects = folderBucket(folder);
   return { ...contextOn(openBenchTable(endpoint)), objects, jobs: noQueue };
 }
@@ -39,7 +83,7 @@ export const ample = (): number => 36_000_000;
 
 const link = async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" });
 
-/** An import that waits for its file, and has it. */
+/** Begins an import and puts its file into the bucket. */
 export async function uploaded(context: JobContext, job: CsvJob): Promise<{ companyId: number; id: number }> {
   const { companyId, folder } = job;
   const { id } = await beginImport(context, { upload: link, download: link }, callerOf(job), {});
