@@ -4020,7 +4020,7 @@ export interface operations {
                      *       "errors": [
                      *         {
                      *           "row": 3,
-                     *           "message": "status: no active status is called so"
+                     *           "message": "status: must be the value of an active status"
                      *         }
                      *       ]
                      *     }
@@ -4219,7 +4219,7 @@ export interface operations {
                      *       "errors": [
                      *         {
                      *           "row": 3,
-                     *           "message": "status: no active status is called so"
+                     *           "message": "status: must be the value of an active status"
                      *         }
                      *       ],
                      *       "errorReport": null,

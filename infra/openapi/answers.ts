@@ -85,7 +85,7 @@ const Prospect = {
   appointments: [Appointment],
 };
 
-const RowFault = { row: 3, message: "status: no active status is called so" };
+const RowFault = { row: 3, message: "status: must be the value of an active status" };
 
 const links = "https://files.example.com";
 const soon = "2026-06-01T16:04:05.678Z";

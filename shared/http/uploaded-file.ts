@@ -1,21 +1,21 @@
-/** Reads a multipart body with one file and nothing else. What is wrong with it is told before anything is written. */
+/** Reads a multipart body that holds one file. Refuses any other body before the work begins. */
 import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import type { ApiEvent } from "#shared/http/event.ts";
 
-/** What the work gets as its body. */
+/** The body that the handler gets. */
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 
 export interface Upload {
-  /** More is payload_too_large. */
+  /** A larger file is payload_too_large. */
   readonly bytes: number;
-  /** What somebody with a larger file can do. */
+  /** Advises what to do with a larger file. */
   readonly otherwise: string;
 }
 
-/** Name of the one field. */
+/** The name of the only field. */
 const FIELD = "file";
 
 export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
@@ -28,7 +28,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
     event.payload = { file };
-    // Each client makes a boundary of its own at each try: what is the same request is told by the file alone.
+    // Idempotency compares the file alone: a client chooses a new form boundary for each try.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),
@@ -36,25 +36,24 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** What a form takes beside its one file: boundaries, and the headers of its part. Bytes. */
+/** The largest size of boundaries and part headers, in bytes. */
 const FORM_BYTES = 8_192;
 
-/** Node's own parser of forms. Throws validation_failed, or payload_too_large. */
+/** Uses Node's form parser. Throws validation_failed or payload_too_large. */
 async function fileIn(body: Buffer, type: string, { bytes, otherwise }: Upload): Promise<Uint8Array> {
   const response = new Response(Uint8Array.from(body), { headers: { "Content-Type": type } });
   const form = await response.formData().catch(() => {
-    throw badForm("the body is no multipart/form-data, or it ends too soon");
+    throw badForm("must be valid multipart/form-data with a final boundary");
   });
   const [part, more] = [...form];
-  if (more !== undefined) throw badForm("there are more parts than one");
-  if (part === undefined) throw badForm("there is no file");
+  if (more !== undefined) throw badForm("must be the only part of the form");
+  if (part === undefined) throw badForm("must be in the form");
   const [name, file] = part;
-  if (name !== FIELD || typeof file === "string")
-    throw badForm(`there is a part that is no file, or is not called ${FIELD}`);
+  if (name !== FIELD || typeof file === "string") throw badForm(`must be a file, in a field called ${FIELD}`);
   if (file.size > bytes)
     throw new ApiError("payload_too_large", `The file may hold at most ${bytes} bytes. ${otherwise}`);
-  if (file.size === 0) throw badForm("the file is empty");
-  if (body.length - file.size > FORM_BYTES) throw badForm("there is too much beside the file");
+  if (file.size === 0) throw badForm("must not be empty");
+  if (body.length - file.size > FORM_BYTES) throw badForm("must not have so large part headers and boundaries");
   return new Uint8Array(await file.arrayBuffer());
 }
 
