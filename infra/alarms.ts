@@ -162,7 +162,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   } else {
     Annotations.of(scope).addWarningV2(
       "canvassing:alarmEmail",
-      "Alarms reach nobody: deploy with -c alarmEmail=ADDRESS, or subscribe an address to the topic of the output AlarmTopic.",
+      "Alarms have no recipient: deploy with -c alarmEmail=ADDRESS, or subscribe an address to the topic of the output AlarmTopic.",
     );
   }
   return topic;

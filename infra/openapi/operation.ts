@@ -96,7 +96,7 @@ function requestBody(body: z.ZodMiniType, components: Components): Fields {
 
 const uploadExample = { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" };
 
-/** OpenAPI gives the media type of a part beside its schema. */
+/** OpenAPI keeps the media type of a form part outside its schema. */
 function uploadBody(): Fields {
   const schema = {
     type: "object",

@@ -54,7 +54,7 @@ export type Folder = (typeof folderNames)[number];
 type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUpload";
 
 /**
- * What a function may touch. Each entry is a right with its environment variables: `table` sets TABLE_NAME, `deliveryQueue`
+ * The rights of a function. Each entry is a right with its environment variables: `table` sets TABLE_NAME, `deliveryQueue`
  * DELIVERY_QUEUE_URL, `parkedRecords` PARKED_RECORDS_URL, `importQueue` IMPORT_QUEUE_URL, `exportQueue` EXPORT_QUEUE_URL, `files`
  * BUCKET_NAME, `secrets` SECRETS_KEY_ARN, and `settings` the variables of these names. `issuer` sets ISSUER, AUDIENCE and, if the
  * deployment knows it, JWKS_URI. `identityProvider` sets USER_POOL_ID if the deployment has a user pool.

@@ -48,14 +48,16 @@ describe("cdk synth", () => {
     },
   );
 
-  it("warns that alarms reach nobody, unless the deployment names an address", () => {
+  it("warns that alarms have no recipient, unless the deployment names an address", () => {
     const warnings = (alarmEmail?: string): string[] => {
       const app = createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });
       createAlarmTopic(new Stack(app, "Alarms"), alarmEmail);
       const { messages } = app.synth().getStackByName("Alarms");
       return messages.map(({ level, entry }) => `${level}: ${String(entry.data)}`);
     };
-    expect(warnings()).toEqual([expect.stringMatching(/^warning: Alarms reach nobody: deploy with -c alarmEmail=/)]);
+    expect(warnings()).toEqual([
+      expect.stringMatching(/^warning: Alarms have no recipient: deploy with -c alarmEmail=/),
+    ]);
     expect(warnings("operator@example.com")).toEqual([]);
   });
 

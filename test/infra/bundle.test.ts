@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
+import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
 import { BUNDLE_BUDGET_BYTES, type Bundle, budgetGroup, bundle } from "../../infra/build/bundle.ts";
 import { openApiDocument } from "../../infra/openapi/generate.ts";
 import { keyServiceUsers, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
@@ -120,6 +121,13 @@ describe("a bundle starts fast: it", () => {
   it("contains the KMS client only if the function has the right to use KMS", () => {
     const holders = [...bundles].filter(([, { modules }]) => modules.some((path) => path.includes("/client-kms/")));
     expect(new Set(holders.map(([file]) => file))).toEqual(keyServiceUsers);
+  });
+
+  it("contains no text of the OpenAPI document", () => {
+    const holders = functionFiles().filter((file) =>
+      readFileSync(join(directory, file, "index.mjs"), "utf8").includes(EMAIL_TEXT),
+    );
+    expect(holders).toEqual([]);
   });
 
   it("contains no locales, CSV or multipart code that it does not use", () => {

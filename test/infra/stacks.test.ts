@@ -57,8 +57,8 @@ const keepers: Readonly<Record<string, string>> = {
 const lost: Readonly<Record<string, string>> = {
   "AWS::DynamoDB::Table": "the service would begin with an empty table: every company would be gone",
   "AWS::S3::Bucket": "the service would begin with an empty bucket: uploads and exports would be gone",
-  "AWS::Cognito::UserPool": "the service would begin with an empty user pool: nobody could sign in",
-  "AWS::Cognito::UserPoolClient": "applications would name a client that is gone: nobody could sign in",
+  "AWS::Cognito::UserPool": "the service would begin with an empty user pool: no user could sign in",
+  "AWS::Cognito::UserPoolClient": "apps would name a deleted client: no user could sign in",
   "AWS::KMS::Key": "no data key could be unwrapped: every secret of a webhook would be gone",
   "AWS::SQS::Queue": "imports that wait in the queue would not be worked on until the sweeper finds them",
 };
@@ -158,7 +158,7 @@ const ENDPOINTS = 150;
 function manyRoutes(): Route[] {
   const more = Array.from({ length: ENDPOINTS - routes.length }, (_, i) => {
     const route = routes[i % routes.length];
-    if (route === undefined) throw new Error("there is no route");
+    if (route === undefined) throw new Error("the route is missing");
     return { ...route, path: `/more${Math.floor(i / routes.length)}${route.path}`, file: `more/${i}/${route.file}` };
   });
   return [...routes, ...more];
@@ -197,7 +197,7 @@ describe(`${ENDPOINTS} endpoints`, () => {
   });
 
   it("are synthesized without a warning", () => {
-    expect(many.warnings.filter((text) => !text.startsWith("Alarms reach nobody"))).toEqual([]);
+    expect(many.warnings.filter((text) => !text.startsWith("Alarms have no recipient"))).toEqual([]);
   });
 
   it("fit the limits of CloudFormation and API Gateway", () => {

@@ -5,7 +5,7 @@
 import { Session } from "node:inspector/promises";
 
 export interface Started {
-  /** Of the bundle's own code, without functions that are not called. */
+  /** Executed bytes of the bundle's own code; functions that are not called do not count. */
   readonly bytes: number;
   readonly calls: number;
 }

@@ -19,9 +19,9 @@ export const ownIdentity: DeployConfig = {
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Template {
-  /** Of both stacks; an imported value is replaced by the exported one. */
+  /** The resources of both stacks; an exported value replaces its import. */
   readonly resources: Readonly<Record<string, TemplateResource>>;
-  /** Of the service stack, which clients and operators read. */
+  /** The outputs of the service stack, which clients and operators read. */
   readonly outputs: CloudFormationTemplate["Outputs"];
   /** The unchanged templates. */
   readonly stacks: Templates;
