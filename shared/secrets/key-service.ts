@@ -1,6 +1,6 @@
 /**
- * Encrypts secrets with one data key per company. KMS wraps the data keys; a warm function caches them unwrapped, so only the first
- * secret of a company costs a call of KMS.
+ * Encrypts secrets with one data key per company. KMS wraps the data keys. A warm function caches the unwrapped keys, so it calls KMS once
+ * an hour for each company.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";

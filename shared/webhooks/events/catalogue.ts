@@ -120,7 +120,7 @@ export const EventType = named(
   z.object({
     event: z.string(),
     description: z.string(),
-    /** Draft 2020-12. */
+    /** JSON Schema, draft 2020-12. */
     schema: z.record(z.string(), z.unknown()),
   }),
   "An event that a registration can name.",

@@ -31,8 +31,9 @@ const CLOCK_SKEW_MS = 60_000;
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open window or opens the next one, in one transaction: a window that closes meanwhile contains the event or does
- * not. A repeated event changes nothing. Gives the delivery that the event opened, as long as that needs its first message.
+ * Adds the event to the open window or opens the next one, in one transaction. A concurrent close of the window therefore includes the
+ * event or leaves it to the next window. A repeated event changes nothing. Gives the delivery that the event opened if that delivery still
+ * needs its first message.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;
@@ -54,7 +55,7 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 
 /**
  * Whether the event was published under the registration's previous delay: as a delivery of its own, or in a window. Reads the table only
- * for events that are not newer than the last change of the delay; they are new only if the stream repeats them.
+ * for events older than the last change of the delay. Such events are rare: the stream must repeat or delay them.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;

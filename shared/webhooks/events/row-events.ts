@@ -32,7 +32,7 @@ export type PublishedType = (typeof publishedTypes)[number];
 
 type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
 
-/** How each type of row gives its events, in the order in which they are published. */
+/** Row type -> function that derives the events in the order of their publication. */
 export const eventsOf: Record<PublishedType, Derive> = {
   prospect: prospectEvents,
   note: noteEvents,
