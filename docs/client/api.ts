@@ -1157,7 +1157,7 @@ export interface paths {
         };
         /**
          * List deliveries
-         * @description Newest first. `nextCursor` leads to the next part until it is null; a part may be shorter than `limit`, with a filter that few pass. Deliveries are kept for 30 days.
+         * @description Newest first. `nextCursor` leads to the next page; it is null on the last one. With a filter that few deliveries pass, a page may be shorter than `limit`. Deliveries are kept for 30 days.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1181,7 +1181,7 @@ export interface paths {
         };
         /**
          * Get a delivery
-         * @description With the exact body that is sent, and of each attempt the status, the latency and the first 4 KB of the answer.
+         * @description With the exact body, and the status, latency and first 4 KB of the answer of each attempt.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1207,7 +1207,7 @@ export interface paths {
         put?: never;
         /**
          * Deliver again
-         * @description The same body under the same id, whatever became of it before, with the whole plan of retries. One that waits is sent at once.
+         * @description Sends the same body under the same id, whatever the state of the delivery, with a new retry plan. A waiting delivery is sent at once.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *

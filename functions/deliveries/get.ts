@@ -9,8 +9,7 @@ import { DeliveryDetail } from "#shared/webhooks/delivery-schema.ts";
 export const handler = streamEndpoint(
   {
     summary: "Get a delivery",
-    description:
-      "With the exact body that is sent, and of each attempt the status, the latency and the first 4 KB of the answer.",
+    description: "With the exact body, and the status, latency and first 4 KB of the answer of each attempt.",
     tag: "Deliveries",
     allow: "admin",
     path: DeliveryPath,

@@ -1,4 +1,4 @@
-/** GET /api/webhooks/{id}/deliveries: what was sent to a webhook, and what waits. */
+/** GET /api/webhooks/{id}/deliveries: the delivery log of a webhook. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
@@ -9,7 +9,7 @@ export const handler = endpoint(
   {
     summary: "List deliveries",
     description:
-      "Newest first. `nextCursor` leads to the next part until it is null; a part may be shorter than `limit`, with a filter that few pass. Deliveries are kept for 30 days.",
+      "Newest first. `nextCursor` leads to the next page; it is null on the last one. With a filter that few deliveries pass, a page may be shorter than `limit`. Deliveries are kept for 30 days.",
     tag: "Deliveries",
     allow: "admin",
     path: IdPath,

@@ -11,7 +11,7 @@ export const handler = endpoint(
   {
     summary: "Deliver again",
     description:
-      "The same body under the same id, whatever became of it before, with the whole plan of retries. One that waits is sent at once.",
+      "Sends the same body under the same id, whatever the state of the delivery, with a new retry plan. A waiting delivery is sent at once.",
     tag: "Deliveries",
     allow: "admin",
     path: DeliveryPath,

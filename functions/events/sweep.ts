@@ -1,4 +1,4 @@
-/** Every minute: deliveries that are due and have no message are queued again, and so are imports and exports that nobody works on. */
+/** Replaces the lost messages of due deliveries, imports and exports, every minute. */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/job-queue.ts";
 import { sweepJobs } from "#shared/jobs/lease.ts";

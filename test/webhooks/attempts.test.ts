@@ -1,4 +1,4 @@
-/** Attempts that delivered something and were answered in few words stand in the delivery's row, all others by themselves: none is missing. */
+/** Successful attempts with short answers are stored in the delivery's row, all others in rows of their own: none is missing. */
 import { beforeAll, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -27,7 +27,7 @@ async function shown(at: Pipeline) {
   return readDelivery(api(at), at.companyId, at.webhookId, id);
 }
 
-/** Numbers of the attempts that have a row. */
+/** Numbers of the attempts that have rows of their own. */
 async function rowsOf(at: Pipeline): Promise<unknown[]> {
   const { id } = await only(at);
   const { pk, sk } = keys.delivery(at.companyId, at.webhookId, id);
@@ -36,7 +36,7 @@ async function rowsOf(at: Pipeline): Promise<unknown[]> {
   return numbers;
 }
 
-test("failed, delivered, delivered again and again: each attempt is told with what it was answered", async () => {
+test("the log shows each attempt with its answer: one failure, one success, and two redeliveries", async () => {
   const at = await newPipeline(db);
   const answers = ["down", "thanks", "x".repeat(101), "thanks again"];
   at.answers = (_, number) => ({ status: number === 1 ? 500 : 200, answer: answers[number - 1] ?? "" });
@@ -56,7 +56,7 @@ test("failed, delivered, delivered again and again: each attempt is told with wh
   expect(await expectReconciled(at)).toMatchObject({ delivered: 1, attempts: 4 });
 });
 
-test("sent again and again, its row does not grow without end", async () => {
+test("many redeliveries do not make the delivery's row larger without limit", async () => {
   const at = await newPipeline(db);
   await publish(at);
   await drain(at);
@@ -71,7 +71,7 @@ test("sent again and again, its row does not grow without end", async () => {
   expect(await expectReconciled(at)).toMatchObject({ delivered: 1, attempts: 9 });
 });
 
-test("an attempt that ends when its delivery has been cancelled is told all the same", async () => {
+test("the log shows an attempt that ends after its delivery was cancelled", async () => {
   const at = await newPipeline(db);
   await publish(at);
   const { post } = at.context;

@@ -1,4 +1,4 @@
-/** Batches of stream and queue in the tests' hands: many events told together, many messages handed to one call. */
+/** Runs the delivery pipeline in batches: many events of one stream batch, and many messages of one call. */
 import { setImmediate as turn } from "node:timers/promises";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
@@ -10,20 +10,20 @@ import { createdProspect, type Pipeline } from "./delivery-pipeline.ts";
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
-/** New prospects of these ids. */
+/** Publishes new prospects with these ids. */
 export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<void> {
   const context = killable(at.context);
   const changes = ids.map((id) => ({ before: undefined, after: createdProspect(at.companyId, id) }));
   await publishChanges(context, batchReads(context), changes);
 }
 
-/** The receiver has been quick: one place at the gate does for a whole batch. */
+/** Marks the receiver as quick: one slot takes a whole batch. */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
   await db.direct.write({ put: { ...gateKeys.gate(companyId, webhookId), ...quick } });
 }
 
-/** One call of the function. Killed, it has acknowledged nothing; else what failed comes back. Gives how many did. */
+/** One call of the function. Failed messages come back, all of them after a kill. Gives their number. */
 export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Promise<number> {
   const ends = await consume(killable(at.context), entries);
   const isKilled = ends.some((end) => end.status === "rejected" && end.reason instanceof Killed);
@@ -32,7 +32,7 @@ export async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Pro
   return back.length;
 }
 
-/** As the queue does it: what is visible, up to ten at a time, until nothing is left. */
+/** Hands out visible messages, up to ten at a time, until none is left. */
 export async function drainBatches(at: Pipeline): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > 200) throw new Error("the queue does not come to rest");
@@ -41,6 +41,6 @@ export async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // What was under way beside a call that was killed has come to its end.
+  // Lets work that ran besides a killed call end.
   await turn();
 }

@@ -1,4 +1,4 @@
-/** Many events told together and many messages in one call: a fault with some of them is nobody else's, and the books balance. */
+/** Many events in one stream batch and many messages in one call: a fault of one does not touch the others. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -41,7 +41,7 @@ async function expectReconciled(at: Pipeline, matched: number): Promise<void> {
   expect(books).toMatchObject({ matched, delivered: matched, faults: [] });
 }
 
-/** The stream gives records again until they are published; here from the first of the batch. */
+/** Repeats the whole batch until it is published, as the stream does. */
 async function publishUntilDone(at: Pipeline, ids: readonly number[]): Promise<void> {
   for (;;) {
     try {
@@ -55,13 +55,13 @@ async function publishUntilDone(at: Pipeline, ids: readonly number[]): Promise<v
 describe("killed at each call of a batch, before and after it takes effect", () => {
   const cases = [true, false].flatMap((isQuick) => (["before", "after"] as const).map((when) => ({ isQuick, when })));
   test.each(cases)(
-    "$when, receiver known to be quick: $isQuick: each arrives, again only if it was cut off",
+    "$when, quick receiver: $isQuick: each delivery arrives, twice only if a post was cut off",
     { tags: "sized" },
     async ({ isQuick, when }) => {
       const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
         await publishUntilDone(at, IDS);
-        // Whoever is killed between a mark and its message leaves it to the sweeper.
+        // The sweeper replaces a message that a killed sender has not sent.
         await settleFor(at, 2, drainBatches);
       };
       const undisturbed = await newPipeline(db);
@@ -76,7 +76,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
         const place = `${when} ${calls[number - 1]} (${number})`;
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
-        // Deliveries of a batch go their ways at the same time: one's post may be under way while another is killed.
+        // Deliveries of a batch are sent at the same time: a kill can cut off the post of another one.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
       }
@@ -84,7 +84,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
   );
 });
 
-test("batches of the stream repeated with other borders and in another order, messages twice and shuffled: each is posted once", async () => {
+test("repeated stream batches with other borders, and repeated and shuffled messages, post each delivery once", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
   for (const ids of [[1, 2, 3], [2, 3, 4], [6, 5, 4, 1], [6]]) await publishIds(at, ids);
@@ -96,10 +96,10 @@ test("batches of the stream repeated with other borders and in another order, me
   await expectReconciled(at, 6);
 });
 
-test("calls that are carried out in part, or whose reply is lost: nothing is missing, nothing is twice", async () => {
+test("calls that take effect in part, or lose their reply, lose no delivery and send none twice", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
-  // Half of the attempts have rows of their own.
+  // Long answers give half of the attempts rows of their own.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
   const struck = new Map<string, number>();
@@ -121,13 +121,13 @@ test("calls that are carried out in part, or whose reply is lost: nothing is mis
   await expectReconciled(at, 10);
 });
 
-/** Answers come when the test says so. */
-function held(at: Pipeline, isHeld: (post: Post) => boolean) {
+/** A receiver that hangs on some posts until `answer` is resolved. */
+function hanging(at: Pipeline, isHanging: (post: Post) => boolean) {
   const answer = Promise.withResolvers<void>();
   const post = async (sent: Post): Promise<Exchange> => {
     at.posts.push(sent);
-    if (isHeld(sent)) await answer.promise;
-    return { status: 200, error: null, answer: "", retryAfter: undefined, latencyMs: isHeld(sent) ? 10_000 : 1 };
+    if (isHanging(sent)) await answer.promise;
+    return { status: 200, error: null, answer: "", retryAfter: undefined, latencyMs: isHanging(sent) ? 10_000 : 1 };
   };
   return { context: { ...at.context, post }, answer };
 }
@@ -137,8 +137,8 @@ const untilDelivered = (at: Pipeline, count: number) =>
     .poll(async () => (await deliveries(at)).filter(({ state }) => state === "delivered").length, { timeout: 20_000 })
     .toBe(count);
 
-describe("a receiver that hangs among nine good ones", () => {
-  test("of other webhooks: all that the good ones got is recorded and settled meanwhile", async () => {
+describe("one receiver that hangs delays none of nine others", () => {
+  test("of other webhooks: their attempts are recorded and settled meanwhile", async () => {
     const at = await newPipeline(db, "prospect.deleted");
     const plain = contextOn(db.direct, { now: () => at.clock });
     const hooks: number[] = [];
@@ -150,7 +150,7 @@ describe("a receiver that hangs among nine good ones", () => {
       hooks.push(id);
     }
     await publishIds(at, [1]);
-    const { context, answer } = held(at, ({ url }) => url.endsWith("hangs"));
+    const { context, answer } = hanging(at, ({ url }) => url.endsWith("hangs"));
     const batch = at.queue.splice(0);
     expect(batch).toHaveLength(10);
     const ends = consume(context, batch);
@@ -161,11 +161,11 @@ describe("a receiver that hangs among nine good ones", () => {
     await expectReconciled(at, 10);
   });
 
-  test("of one webhook: the nine that it answered are recorded and settled meanwhile", async () => {
+  test("of the same webhook: its nine answered attempts are recorded and settled meanwhile", async () => {
     const at = await newPipeline(db);
     await beQuick(at);
     await publishIds(at, TEN);
-    const { context, answer } = held(at, ({ body }) => JSON.parse(body).data.prospect.id === 5);
+    const { context, answer } = hanging(at, ({ body }) => JSON.parse(body).data.prospect.id === 5);
     const ends = consume(context, at.queue.splice(0));
     await untilDelivered(at, 9);
     answer.resolve();
@@ -175,20 +175,20 @@ describe("a receiver that hangs among nine good ones", () => {
   });
 });
 
-test("a delivery at a gate that nobody looks after is not taken for looked after while a quick receiver is busy", async () => {
+test("a throttled delivery whose limiter is not marked gets a drain, though a quick receiver is busy", async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
-  // Whoever put it there died before the mark. Other senders have all places for a moment.
+  // Its sender died before the mark. Other senders use all slots at the moment.
   const dueShard = keys.gatedShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
-  const places = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
+  const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
     `dlv_other${i}`,
     `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
   ]);
-  const gate = { type: "gate", companyId, webhookId, used: places.length, fails: 0, slow: false };
-  const busy = { ...gateKeys.gate(companyId, webhookId), ...gate, ...Object.fromEntries(places) };
+  const gate = { type: "gate", companyId, webhookId, used: slots.length, fails: 0, slow: false };
+  const busy = { ...gateKeys.gate(companyId, webhookId), ...gate, ...Object.fromEntries(slots) };
   await db.direct.write({ put: busy });
   expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
   await settleFor(at, 2, drainBatches);
@@ -196,7 +196,7 @@ test("a delivery at a gate that nobody looks after is not taken for looked after
   await expectReconciled(at, 1);
 });
 
-test("a row that cannot be read fails its own message and no other", async () => {
+test("an unreadable row fails its own message only", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
   await publishIds(at, TEN);
@@ -209,7 +209,7 @@ test("a row that cannot be read fails its own message and no other", async () =>
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
-  // Nor do such rows keep others from the sweeper, though they are more than it takes at once; its run fails all the same.
+  // The sweeper queues the readable rows among more unreadable ones than it takes at once, and its run fails.
   await publishIds(
     at,
     Array.from({ length: 50 }, (_, i) => 11 + i),
@@ -228,7 +228,7 @@ test("a row that cannot be read fails its own message and no other", async () =>
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
 
-test("a record that cannot be read is parked by itself, and the others of its batch are told", async () => {
+test("an unreadable stream record becomes a poison record, and the others of its batch are published", async () => {
   const at = await newPipeline(db);
   const parked: unknown[] = [];
   const context = { ...at.context, park: async (record: unknown) => void parked.push(record) };
@@ -252,11 +252,11 @@ test("ten events of one webhook take less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // Ledger 1 and places 2 for all; each a delivery 2, its end with its attempt 3.
+  // 1 for the expected deliveries and 2 for the slot; each delivery takes 2, and 3 to settle it with its attempt.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 
-test("ten deliveries are turned away from an open breaker in four calls, none of which is an attempt; later all arrive", async () => {
+test("an open breaker refuses ten deliveries in four calls and without an attempt; all arrive later", async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const openUntil = new Date(at.clock + 10_000).toISOString();

@@ -1,4 +1,4 @@
-/** The whole service on a DynamoDB that throttles, conflicts and loses replies: every accepted write is there, every event arrives, nothing twice. */
+/** The whole service on a DynamoDB that throttles, conflicts and loses replies keeps every accepted write and delivers every event once. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -50,7 +50,7 @@ async function call(token: string, method: string, path: string, body?: unknown,
   return { status: answer.status, body: await answer.json() };
 }
 
-test(`${WRITES} writes under faults`, { tags: "sized" }, async () => {
+test(`${WRITES} writes under faults are all kept, delivered once and indexed`, { tags: "sized" }, async () => {
   const token = (await service.tokenOf("rep@acme.test")) ?? "";
   const admin = (await service.tokenOf("admin@acme.test")) ?? "";
   const receiver = await startReceiver();
@@ -71,7 +71,7 @@ test(`${WRITES} writes under faults`, { tags: "sized" }, async () => {
     return dice < 0.3 && operation === "TransactWriteItems" ? conflict : pass;
   });
 
-  /** As a client that means it: the same request under the same key until it is accepted. */
+  /** Repeats the request under the same idempotency key until it is accepted. */
   async function accepted(method: string, path: string, body: unknown, key?: string): Promise<unknown> {
     for (let attempt = 0; attempt < 200; attempt++) {
       const answer = await call(token, method, path, body, key);
@@ -123,7 +123,7 @@ test(`${WRITES} writes under faults`, { tags: "sized" }, async () => {
   expect(created.every((id) => toldIds.has(id))).toBe(true);
   expect(told().size).toBe(expected);
   await receiver.close();
-  await expectBooks(z.parse(Me, (await call(token, "GET", "/api/me")).body).company.id, expected);
+  await expectDelivered(z.parse(Me, (await call(token, "GET", "/api/me")).body).company.id, expected);
 });
 
 const Me = z.object({ company: Identified });
@@ -134,20 +134,20 @@ function serviceTable(): Table {
   return openTable(service.outputs.TableName, client);
 }
 
-/** What the service says it has sent is what arrived, and the index is what the records are. */
-async function expectBooks(companyId: number, expected: number): Promise<void> {
+/** Reconciliation agrees with the received events, and the index agrees with the records. */
+async function expectDelivered(companyId: number, expected: number): Promise<void> {
   const table = serviceTable();
   const looks = { again: 20, wait: () => new Promise((resolve) => setTimeout(resolve, 1_000)) };
-  const books = await reconcile({ table, clock: systemClock }, companyId, looks);
-  expect(books).toMatchObject({ matched: expected, delivered: expected, waiting: 0, faults: [] });
+  const found = await reconcile({ table, clock: systemClock }, companyId, looks);
+  expect(found).toMatchObject({ matched: expected, delivered: expected, waiting: 0, faults: [] });
   await expectIndexed(companyId);
 }
 
-/** Entries were flushed under the same faults; the index says what the records say, those of the demo included. */
+/** The index agrees with the records, though it was flushed under the same faults. */
 async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // A flush that is under way changes the places of entries, never what they say together.
+  // A running flush moves entries and can be seen half done.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: 20_000 });
 }

@@ -1,4 +1,4 @@
-/** The log of deliveries over HTTP: parts, filters, attempts, sending again, and who may look. */
+/** The delivery log over HTTP: pages, filters, attempts, redelivery, replay and rights. */
 import { createHmac } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -41,8 +41,8 @@ async function settled(id: number, deliveryId: string, isSettled: (delivery: Del
   }
 }
 
-describe("the log of deliveries", () => {
-  test("has every delivery once, newest first, part by part and under each filter", async () => {
+describe("the delivery log", () => {
+  test("has every delivery once, newest first, on all pages and with each filter", async () => {
     const { receiver, webhook } = await subscribe(["prospect.created", "prospect.deleted"]);
     for (let i = 0; i < 12; i++) {
       const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: `${i}` } }), 201);
@@ -79,7 +79,7 @@ describe("the log of deliveries", () => {
     }
   });
 
-  test("shows the exact body, and each attempt with what the receiver answered", async () => {
+  test("shows the exact body, and each attempt with the receiver's answer", async () => {
     const { receiver, webhook } = await subscribe(["prospect.created"], (_, response, count) => {
       response.statusCode = count === 1 ? 503 : 200;
       response.end(count === 1 ? "x".repeat(5_000) : "thanks");
@@ -105,8 +105,8 @@ describe("the log of deliveries", () => {
   });
 });
 
-describe("sending again", () => {
-  test("gives the same bytes under the same id, newly signed, and one more attempt", async () => {
+describe("redelivering", () => {
+  test("sends the same bytes under the same id with a new signature, as one more attempt", async () => {
     const { receiver, webhook } = await subscribe(["prospect.created"]);
     dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
     await receiver.until(1);
@@ -124,7 +124,7 @@ describe("sending again", () => {
     expect((await log(webhook.id)).items).toMatchObject([{ id, status: "delivered", attemptCount: 2 }]);
   });
 
-  test("twenty at once under one key are one attempt", async () => {
+  test("twenty requests at once with one idempotency key make one attempt", async () => {
     const { receiver, webhook } = await subscribe(["prospect.created"]);
     dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
     await receiver.until(1);
@@ -140,7 +140,7 @@ describe("sending again", () => {
     expect(receiver.receipts).toHaveLength(2);
   });
 
-  test("is a conflict when the registration is gone, and not found for anybody else", async () => {
+  test("is a conflict without its registration, and not found for another company", async () => {
     const { receiver, webhook } = await subscribe(["prospect.created"]);
     dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
     await receiver.until(1);
@@ -169,7 +169,7 @@ describe("sending again", () => {
 });
 
 describe("a replay", () => {
-  test("sends again what failed, and what was delivered only if asked for", async () => {
+  test("sends failed deliveries again, and delivered ones only on request", async () => {
     let isDown = true;
     const { receiver, webhook } = await subscribe(["prospect.created"], (_, response, count) => {
       response.statusCode = isDown && count > 1 ? 500 : 200;
@@ -179,12 +179,12 @@ describe("a replay", () => {
     const told = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
     for (const [i, name] of ["first", "second", "third"].entries()) {
       dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
-      // What comes may be another attempt of the one before.
+      // The received post may be another attempt of the previous delivery.
       while (told() <= i) await receiver.until(receiver.receipts.length + 1);
     }
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
-    // Half a minute from here to the attempt after.
+    // The next attempt is half a minute away.
     for (const id of failed) await settled(webhook.id, id, ({ attemptCount }) => attemptCount >= 3);
     isDown = false;
     const replay = (body: ReplayRange) => as.admin.POST("/api/webhooks/{id}/replay", { ...at(webhook.id), body });
@@ -200,7 +200,7 @@ describe("a replay", () => {
     expect(new Set(receiver.receipts.map(({ body }) => body)).size).toBe(3);
   });
 
-  test("needs times, and is for admins of the company alone", async () => {
+  test("needs a valid range, and an admin of the company", async () => {
     const { webhook } = await subscribe(["prospect.created"]);
     const path = `/api/webhooks/${webhook.id}/replay`;
     for (const body of [
@@ -216,7 +216,7 @@ describe("a replay", () => {
   });
 });
 
-test("a paused webhook gets what it missed when it is resumed", async () => {
+test("a resumed webhook gets the deliveries of its pause", async () => {
   const { receiver, webhook } = await subscribe(["prospect.created"]);
   const status = async () => dataOf(await as.admin.GET("/api/webhooks/{id}", at(webhook.id))).status;
   const paused = dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(webhook.id)));
@@ -230,7 +230,7 @@ test("a paused webhook gets what it missed when it is resumed", async () => {
   expect(receiver.receipts).toEqual([]);
   expect(dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id))).status).toBe("active");
   await receiver.until(3);
-  // What is released within one second has no order among itself.
+  // Deliveries that are resumed within one second have no order.
   const sent = receiver.receipts.map(({ event }) => z.parse(OfProspect, event.data).prospect.name);
   expect(new Set(sent)).toEqual(new Set(names));
   problemOf(await as.otherOwner.POST("/api/webhooks/{id}/pause", at(webhook.id)), 404, "not_found");

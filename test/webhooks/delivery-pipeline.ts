@@ -1,4 +1,4 @@
-/** The way of an event in the tests' hands: a real table, a queue that hands out messages in order, a receiver, a clock, and kills. */
+/** Runs the way of an event in one process: a real table, a simulated queue, a simulated receiver, a clock, and kill points. */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
 import type { Queued } from "#shared/aws/queue.ts";
@@ -25,14 +25,14 @@ import { newOwner } from "../harness/warm-function.ts";
 export { Killed };
 
 export const START = Date.UTC(2026, 5, 1);
-/** Six times the deliver function's time-out: when the queue hands a message out again. */
+/** The queue hands a message out again after this time: six times the deliver function's time-out. */
 const VISIBILITY_MS = 90_000;
 
-/** The process is killed at its nth call to the outside, before or after the call takes effect. */
+/** Kills the process at its nth call to the outside, before or after the call takes effect. */
 export interface Kill {
   readonly at: number;
   readonly when: "before" | "after";
-  /** On one machine with it: whatever the queue had is gone as well. */
+  /** The queue loses all its messages as well. */
   readonly withQueue?: true;
 }
 
@@ -45,18 +45,18 @@ export interface Pipeline {
   /** Waiting messages with the time they become visible and whether they were handed out before. */
   readonly queue: { message: QueueMessage; at: number; isRepeat: boolean }[];
   readonly posts: Post[];
-  /** What the calls are that a kill can strike. */
+  /** Names of the calls at which a kill is possible. */
   readonly calls: string[];
   clock: number;
   kill: Kill | undefined;
-  /** Posts that had begun when it was killed: what came of these nobody may have recorded. */
+  /** Posts that had begun before the kill: they may have no record. */
   postsWhenKilled: number;
-  /** Done just before the nth call to the outside, once. */
+  /** Runs once, just before the nth call to the outside. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
 
-/** A company with one registration, and the change of a prospect that it wants to hear of. */
+/** A company with one registration, and a change of a prospect that matches it. */
 export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Pipeline> {
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
@@ -74,7 +74,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const calls: string[] = [];
   const context: EventContext = {
     table: calledBy((work, name) => strike(name, work), db.direct),
-    // Whose calls are struck in secrets.test.ts.
+    // secrets.test.ts kills these calls.
     secrets: secretsOn(db.direct),
     clock: time,
     wait: () => turn(),
@@ -96,7 +96,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
           ...made.answers(post, posts.length),
         };
       }),
-    park: () => Promise.reject(new Error("nothing is to be parked")),
+    park: () => Promise.reject(new Error("no poison record is expected")),
   };
   const made: Pipeline = {
     db,
@@ -145,7 +145,7 @@ export async function publish(at: Pipeline): Promise<void> {
   await publishChanges(context, batchReads(context), [at.change]);
 }
 
-/** The stream gives a record again until it has been published. */
+/** Repeats the record until it is published, as the stream does. */
 export async function publishUntilDone(at: Pipeline): Promise<void> {
   for (;;) {
     try {
@@ -156,13 +156,13 @@ export async function publishUntilDone(at: Pipeline): Promise<void> {
   }
 }
 
-/** As the queue's function does it, with a batch of one. */
+/** Consumes a batch of one message. */
 export async function consume(at: Pick<Pipeline, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
   const [end] = await consumeBatch(killable(at.context), [{ message, isRepeat }]);
   if (end?.status === "rejected") throw end.reason;
 }
 
-/** Hands out messages in the order in which they become visible, until none is left. */
+/** Hands out messages one after the other as they become visible, until none is left. */
 export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -180,7 +180,7 @@ export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   }
 }
 
-/** What is visible goes out at once, to as many senders: in no order, and whoever is killed leaves its message to come back. */
+/** Hands out all visible messages at the same time. The message of a killed sender comes back. */
 export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -197,7 +197,7 @@ export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<voi
   }
 }
 
-/** Nothing waits any more: the queue has come to rest, and the sweeper has found nothing to do for so many minutes. */
+/** Empties the queue and runs the sweeper, for so many minutes. */
 export async function settleFor(at: Pipeline, minutes: number, empty = drain): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await empty(at);
@@ -205,7 +205,7 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
     await sweep(at.context, { assume: "messages-kept" }).catch((error: unknown) => {
       if (!(error instanceof Killed)) throw error;
     });
-    // What other tests of the table have left is none of this one's.
+    // Drops messages of companies of other tests.
     at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
   }
   await empty(at);

@@ -1,4 +1,4 @@
-/** What a delivered event takes of the table, in write units, and how large its row is. */
+/** The write units of a delivered event, and the size of its rows. */
 import { beforeAll, expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
 import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
@@ -29,7 +29,7 @@ const filled = {
   customFieldData: JSON.stringify({ roof: "shingle", storeys: 2, "last service": "2025-11-03" }),
 };
 
-test("a delivered event takes seven write units, of the eight that it may, that of a prospect with all its fields too", async () => {
+test("a delivered event takes seven write units, also for a prospect with all its fields", async () => {
   for (const fields of [{}, filled]) {
     const at = await newPipeline(db);
     const change = { before: undefined, after: { ...createdProspect(at.companyId, 4_711), ...fields } };
@@ -44,7 +44,7 @@ test("a delivered event takes seven write units, of the eight that it may, that 
   }
 });
 
-test("a failed attempt before takes eight more, those that note the failure on the webhook and its end included", async () => {
+test("a failed attempt takes eight more write units, including two for the health of its webhook", async () => {
   const at = await newPipeline(db);
   at.answers = (_, number) => ({ status: number === 1 ? 500 : 200 });
   const { usage } = await metered(async () => {
@@ -52,11 +52,11 @@ test("a failed attempt before takes eight more, those that note the failure on t
     await drain(at);
   });
   expect(at.posts).toHaveLength(2);
-  // Two at the gate, the attempt, the plan with its move in the due index; and the webhook's row learns of it and back.
+  // 2 for the slot, 1 for the attempt, 3 for the next attempt with its due entry; 2 for the failing webhook and its recovery.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 
-test("bodies come back byte for byte, those of older rows as they are", async () => {
+test("a packed body is unpacked byte for byte, and an unpacked one of an older row is kept", async () => {
   const at = await newPipeline(db);
   await publish(at);
   const [delivery] = await deliveries(at);

@@ -1,4 +1,4 @@
-/** Laws of deliveries: the retry plan, ids, filters. */
+/** Laws of deliveries: the retry plan, delivery ids and event filters. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -9,7 +9,7 @@ import { MAX_ATTEMPTS, nextGapMs } from "#shared/webhooks/retry-plan.ts";
 import { EventFilter, matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
 describe("the retry plan", () => {
-  test("ten attempts, each gap within a fifth of the decided one, 75 h 35 min in all", () => {
+  test("has ten attempts over 75 h 35 min, each gap within 20 % of the documented one", () => {
     const decided = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map((seconds) => seconds * 1_000);
     expect(decided.reduce((sum, gap) => sum + gap, 0)).toBe((75 * 3_600 + 35 * 60 + 5) * 1_000);
     expect(MAX_ATTEMPTS).toBe(10);
@@ -35,7 +35,7 @@ describe("the retry plan", () => {
     expect(nextGapMs("x", 1, value, 0, 1)).toBe(gapMs);
   });
 
-  test.each(["soon", "-5", "1.5", "", "1e3"])("Retry-After %j is no Retry-After", (value) => {
+  test.each(["soon", "-5", "1.5", "", "1e3"])("an invalid Retry-After %j is ignored", (value) => {
     expect(nextGapMs("x", 1, value, 0, 1)).toBe(nextGapMs("x", 1, undefined, 0, 1));
   });
 });
@@ -43,7 +43,7 @@ describe("the retry plan", () => {
 describe("delivery ids", () => {
   const instant = fc.date({ min: new Date(0), max: new Date("2500-01-01"), noInvalidDate: true });
 
-  test("are equal for the same event and registration and differ for another", () => {
+  test("are the same for the same event and registration, and differ otherwise", () => {
     fc.assert(
       fc.property(fc.string(), fc.nat(), fc.nat(), instant, (event, a, b, at) => {
         const id = deliveryId(event, a, at.toISOString());
@@ -65,7 +65,7 @@ describe("delivery ids", () => {
   });
 });
 
-test("a message never comes early and never waits longer than the queue allows", () => {
+test("the delay of a message is never too short and never above the queue's limit", () => {
   fc.assert(
     fc.property(fc.integer({ min: -1e6, max: 1e8 }), (waitMs) => {
       const seconds = delaySecondsUntil(1e9 + waitMs, 1e9);
@@ -99,7 +99,7 @@ describe("event filters", () => {
     expect(matchesFilter(z.parse(EventFilter, filter), data)).toBe(expected);
   });
 
-  test("deeper than five levels, or more than fifty keys, is refused", () => {
+  test("filters deeper than five levels, or with more than fifty keys, are refused", () => {
     const keysOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]));
     expect(z.safeParse(EventFilter, { "a.b.c.d.e": 1 }).success).toBe(true);
     expect(z.safeParse(EventFilter, { "a.b.c.d.e.f": 1 }).success).toBe(false);

@@ -1,11 +1,11 @@
-/** Tables whose due index holds as many deliveries of one company as a test wants: its pages are made when they are read. */
+/** Simulates a due index with any number of deliveries: its pages are made when they are read. */
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { START } from "./delivery-pipeline.ts";
 
-/** So many paused webhooks of one company, each of which keeps so many deliveries. */
+/** A table with paused webhooks of one company, each with a backlog of `each` deliveries. */
 export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {
   const dueAt = iso(START);
   const shard = keys.heldShard(companyId, 0).slice(0, -1);
@@ -24,7 +24,7 @@ export function withKept(table: Table, companyId: number, webhooks: number, each
   };
 }
 
-/** Beside what the table itself has in its index. The rows of these deliveries are not there: no write of one succeeds. */
+/** A table with `count` overdue deliveries besides its own. They have no rows, so no conditional write of one succeeds. */
 export function withOverdue(table: Table, companyId: number, count: number): Table {
   const shards = keys.dueShards();
   function* entries(shard: number): Generator<Item> {

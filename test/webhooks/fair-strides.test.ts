@@ -1,4 +1,4 @@
-/** The law of the sweeper's share: a run is bounded, nobody is left out, and in time every entry has its turn. */
+/** The sweeper's fair shares: a run is bounded, takes entries of every company, and covers every entry in time. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fairStrides } from "#shared/webhooks/reconcile/sweep.ts";
@@ -13,7 +13,7 @@ const backlogs = fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 10_000 }), fc
 const takenOf = (count: number, stride: number, minute: number): number =>
   Array.from({ length: count }, (_, place) => place).filter((place) => (place + minute) % stride === 0).length;
 
-test("a run takes at most its capacity and one of each company more, and some of every company with a fair part", () => {
+test("a run takes at most its capacity and one more entry of each company, and a fair share of every company", () => {
   fc.assert(
     fc.property(backlogs, fc.nat(1_000), (companies, minute) => {
       const strides = fairStrides(new Map(companies), CAPACITY);
@@ -31,7 +31,7 @@ test("a run takes at most its capacity and one of each company more, and some of
   );
 });
 
-test("one company's backlog takes nothing from another: its few entries are taken in the very first run", () => {
+test("a large backlog does not delay another company: all of its few entries are taken in the first run", () => {
   const strides = fairStrides(
     new Map([
       [1, 1_000_000],
@@ -43,7 +43,7 @@ test("one company's backlog takes nothing from another: its few entries are take
   expect(strides(1)).toBeGreaterThan(900);
 });
 
-test("every entry of a backlog has its turn within as many runs as its stride says", () => {
+test("as many runs as the stride cover every entry of a backlog", () => {
   const stride = fairStrides(new Map([[1, 12_345]]), CAPACITY)(1);
   const taken = new Set<number>();
   for (let minute = 77; minute < 77 + stride; minute++) {

@@ -1,5 +1,5 @@
-/** A sender that rests and has nothing else to wait for. */
+/** A process whose only work is the wait of a sender. */
 import { eventContext } from "#shared/webhooks/context.ts";
 
 await eventContext().wait(20);
-console.log("rested");
+console.log("waited");

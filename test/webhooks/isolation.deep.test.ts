@@ -1,4 +1,4 @@
-/** One receiver's trouble is its own: what it may take of the senders, what waits at its gate, and what others notice of it. */
+/** A receiver in trouble does not delay others: slots, breaker and throttled backlog of its webhook. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -16,11 +16,11 @@ import { expectReconciled } from "./reconciled.ts";
 import { Senders } from "./simulated-senders.ts";
 
 const db = faultyDynamoDb("test");
-/** The sweeper finds what waits in the whole table: each test has its own. */
+/** The sweeper reads the whole table, so each test has its own. */
 beforeEach(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
-/** However a test has ended, the books of its companies balance. */
+/** Reconciliation finds no fault in any company after each test. */
 afterEach(async () => {
   for (const senders of staged.splice(0)) {
     for (const { companyId } of senders.hooks) await expectReconciled({ db, companyId, clock: senders.clock });
@@ -44,29 +44,29 @@ async function stage(timeScale = 1) {
   return { senders, hook, gate, api, states, shown };
 }
 
-describe("beside 80 events for a receiver that is in trouble, another company's deliveries", () => {
+describe("80 events for a receiver in trouble do not delay another company's deliveries", () => {
   test.each([
     ["hangs", hang],
     ["answers after 9.9 s", { ms: 9_900, status: 200 }],
     ["refuses at once", { ms: 0, status: 503 }],
-  ])("wait for nobody: one that %s", async (_, trouble) => {
+  ])("if the receiver %s", async (_, trouble) => {
     const found = await isolate(db, { events: 80, others: 20, trouble, wasQuick: false });
     staged.push(found.senders);
     expect(found.worstLatenessMs).toBe(0);
     expect(found.sendersHeld).toBeLessThanOrEqual(slotLimit(10, true));
   });
 
-  test("wait for nobody when a quick receiver of which much is in flight hangs of a sudden", async () => {
+  test("if a quick receiver with many deliveries in flight suddenly hangs", async () => {
     const found = await isolate(db, { events: 80, others: 20, trouble: hang, wasQuick: true });
     staged.push(found.senders);
-    // Nor longer than a sender looks whether a quick receiver has a place again.
+    // A sender rechecks the limiter of a quick receiver for this time.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.sendersHeld).toBe(slotLimit(10, false));
   });
 });
 
-describe("the places of a webhook", () => {
-  test("a slow receiver gets everything in the end, each once, two at a time", async () => {
+describe("the slots of a webhook", () => {
+  test("a slow receiver gets each delivery once, two at a time", async () => {
     const { senders, hook, gate, states, shown } = await stage();
     senders.answers = () => ({ ms: 9_900 });
     await senders.publish(hook, 1, 30);
@@ -77,13 +77,13 @@ describe("the places of a webhook", () => {
     expect(new Set(senders.sent.map(({ post }) => post.body)).size).toBe(30);
     expect(senders.mostInFlight.get(hook.url)).toBe(2);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
-    // Nobody waits: the gate has left the due index, and no place is taken.
+    // The backlog is empty: the limiter has left the due index, and no slot is in use.
     expect(await gate()).toMatchObject({ used: 0 });
     expect(await gate()).not.toHaveProperty("dueShard");
     expect(senders.queue).toEqual([]);
   });
 
-  test("a quick receiver gets eight at a time, and who finds all places taken waits for one", async () => {
+  test("a quick receiver gets eight at a time, and a sender waits for a slot", async () => {
     const { senders, hook, states } = await stage();
     senders.answers = () => ({ ms: 20 });
     await senders.publish(hook, 1, 5);
@@ -93,12 +93,12 @@ describe("the places of a webhook", () => {
     await senders.runUntil(START + 30 * SECOND);
     expect(senders.sent).toHaveLength(105);
     expect(senders.mostInFlight.get(hook.url)).toBe(8);
-    // Hardly any came back to the queue; without the wait each does, six times.
+    // Few messages came back to the queue. Without the recheck each comes back six times.
     expect(senders.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });
 
-  test("of senders that died are free again when their leases end", async () => {
+  test("are free again when the lease of a dead sender ends", async () => {
     const { senders, hook, states } = await stage();
     const { companyId, webhookId } = hook;
     const lost = new Date(START + 18_000).toISOString();
@@ -117,13 +117,13 @@ describe("the places of a webhook", () => {
 });
 
 describe("the breaker", () => {
-  test("opens after five failures; then one delivery at a time asks whether the receiver is back, and all arrive", async () => {
+  test("opens after five failures; then one delivery at a time probes the receiver, and all arrive", async () => {
     const { senders, hook, gate, states, shown } = await stage();
     const backAt = START + 3 * MINUTE;
     senders.answers = (_, now) => ({ ms: 10, status: now < backAt ? 503 : 200 });
     await senders.publish(hook, 1, 40);
     await senders.runUntil(START + 3 * SECOND);
-    // Those that were under way when it opened were sent too.
+    // Deliveries in flight when it opened were sent as well.
     expect(senders.sent.length).toBeLessThan(BREAKER_FAILURES + slotLimit(10, false));
     const soFar = senders.sent.length;
     const waiting = (await deliveriesOf(db, hook)).filter(({ attempt }) => attempt === 1);
@@ -148,7 +148,7 @@ describe("the breaker", () => {
     expect(await gate()).not.toHaveProperty("openUntil");
   });
 
-  test("never makes an attempt early or leaves one out: each comes when the plan says, or up to five minutes later", async () => {
+  test("makes no attempt early and skips none: each comes as planned, or up to five minutes later", async () => {
     const scale = 20;
     const { senders, hook } = await stage(scale);
     senders.answers = () => ({ ms: 10, status: 500 });
@@ -165,17 +165,17 @@ describe("the breaker", () => {
       for (const [i, gap] of retryGapsMs.entries()) {
         const waited = ((times[i + 1]?.at ?? 0) - (times[i]?.at ?? 0)) * scale;
         expect(waited).toBeGreaterThanOrEqual(gap * 0.8);
-        // Six in turn, each after another failure.
+        // Six deliveries are probes one after the other.
         expect(waited).toBeLessThanOrEqual(gap * 1.2 + 6 * 5 * MINUTE + MINUTE);
       }
     }
   });
 });
 
-describe("what waits at the gate", () => {
+describe("a throttled backlog", () => {
   const down = { ms: 10, status: 503 };
 
-  test("is kept when the webhook is paused, and sent when it is resumed", async () => {
+  test("is kept while the webhook is paused, and sent after the resumption", async () => {
     const { senders, hook, api, states, shown } = await stage();
     senders.answers = () => down;
     await senders.publish(hook, 1, 20);
@@ -197,7 +197,7 @@ describe("what waits at the gate", () => {
   test.each([
     ["open", false],
     ["paused", true],
-  ])("is cancelled with its webhook: %s", async (_, isPaused) => {
+  ])("is cancelled when its webhook is deleted: %s", async (_, isPaused) => {
     const { senders, hook, api, gate, states } = await stage();
     senders.answers = () => down;
     await senders.publish(hook, 1, 20);
@@ -213,7 +213,7 @@ describe("what waits at the gate", () => {
     expect(senders.queue).toEqual([]);
   });
 
-  test("is found again by the sweeper when every message is lost", async () => {
+  test("is found by the sweeper if every message is lost", async () => {
     const { senders, hook, states } = await stage();
     senders.answers = (_, now) => (now < START + 5 * SECOND ? down : { ms: 10 });
     await senders.publish(hook, 1, 20);

@@ -1,4 +1,4 @@
-/** What the log says for the metrics: how late deliveries are, whatever holds them, by company; attempts by result; what is missing. */
+/** Log lines for metrics: how late deliveries are, attempts by result, and missing deliveries. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -29,7 +29,7 @@ afterEach(async () => {
 const of = (event: string) => lines.filter((line) => line.event === event).map(({ event: _, ...fields }) => fields);
 const MINUTE = 60_000;
 
-test("paused and throttled deliveries count among the late ones, by company; what they hold up is not overdue", async () => {
+test("deliveries in paused and throttled backlogs are late, by company, and not overdue", async () => {
   const senders = new Senders(db, 10);
   senders.sweeps = false;
   const [paused, down, idle] = [await senders.hook(), await senders.hook(), await senders.hook()];
@@ -45,7 +45,7 @@ test("paused and throttled deliveries count among the late ones, by company; wha
   senders.clock = START + 2 * MINUTE;
   lines.length = 0;
   await sweep(senders.context, { assume: "messages-kept" });
-  // Of those that were tried, the next attempt was due 5 s after the first, or comes later.
+  // The next attempt of a failed delivery is due 5 s after its first one, or later.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
   expect(all).toMatchObject({ waiting: waiting + 3, inBacklogs: throttled + 3, oldestDueSeconds: 120 });
@@ -57,7 +57,7 @@ test("paused and throttled deliveries count among the late ones, by company; wha
   expect(of("company waiting").map(({ companyId }) => companyId)).not.toContain(idle.companyId);
 });
 
-test("nothing waits: zeros, and no company", async () => {
+test("without waiting deliveries all numbers are 0, and no company is named", async () => {
   const senders = new Senders(db, 10);
   await sweep(senders.context, { assume: "messages-kept" });
   expect(of("deliveries waiting")).toEqual([
@@ -66,7 +66,7 @@ test("nothing waits: zeros, and no company", async () => {
   expect(of("company waiting")).toEqual([]);
 });
 
-test("each attempt tells its result, and a message without its delivery says so", async () => {
+test("the log has the result of each attempt, and a line for a message without its delivery", async () => {
   const senders = new Senders(db, 10);
   const hook = await senders.hook();
   const answers = [

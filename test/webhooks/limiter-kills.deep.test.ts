@@ -1,4 +1,4 @@
-/** The gate and its breaker while senders and looks are killed at each call: places come back, probes go on, everything arrives. */
+/** The limiter, its breaker and its drain, killed at each call: slots come back, probes continue, and every delivery arrives. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
@@ -31,7 +31,7 @@ const DOWN_MS = 25_000;
 
 const gateOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(gateKeys.gate(companyId, webhookId));
 
-/** Events for a receiver that has failed so often that the next failure opens its breaker. Published undisturbed. */
+/** Published events for a receiver whose next failure opens its breaker. */
 async function troubled(): Promise<Pipeline> {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
@@ -49,7 +49,7 @@ async function troubled(): Promise<Pipeline> {
 type Empty = (at: Pipeline) => Promise<void>;
 const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, 4, empty);
 
-/** All delivered; an attempt was made twice only if a post was cut off from its record, and then in the same bytes. */
+/** All are delivered. An attempt is made twice only if its post was cut off from its record, and then with the same bytes. */
 async function expectArrived(at: Pipeline, place: string, cutOff: number): Promise<void> {
   const states = (await deliveries(at)).map(({ state }) => state);
   expect(states, place).toEqual(Array.from({ length: COUNT }, () => "delivered"));
@@ -58,7 +58,7 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
   const gate = (await gateOf(at)) ?? {};
-  // Nobody waits, the breaker is closed, and whatever place is still taken was a dead sender's, whose lease has ended.
+  // No delivery waits, the breaker is closed, and the leases of dead senders' slots have ended.
   expect(gate, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(gate, place).not.toHaveProperty(mark);
   expect(
@@ -74,7 +74,7 @@ async function struck(kill: Kill, empty: Empty, cutOff: number, name: string | u
   await expectArrived(at, `${kill.when} ${name ?? at.calls[kill.at - 1]} (${kill.at})`, cutOff);
 }
 
-test("undisturbed: one failure, two probes, and the rest after the second one", async () => {
+test("without a kill: one failure, two probes, and the other deliveries after the second probe", async () => {
   const at = await troubled();
   await run(at, drain);
   await expectArrived(at, "undisturbed", 0);
@@ -88,18 +88,18 @@ describe("killed at each call, before and after it takes effect", () => {
     ["after", 2],
   ] as const;
 
-  test.each(deaths)("%s: one sender after another", { tags: "sized" }, async (when, turn) => {
+  test.each(deaths)("%s: with one sender after another no delivery is lost", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drain);
     const first = calm.calls.indexOf("post") + 1;
     for (const number of killPointsOf(calm.calls.length, turn)) {
-      // From the first post on, a kill may fall between a post and its record.
+      // From the first post on, a kill can fall between a post and its record.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
       await struck({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
     }
   });
 
-  test.each(deaths)("%s: and the queue with it", { tags: "sized" }, async (when, turn) => {
+  test.each(deaths)("%s: with a loss of all messages no delivery is lost", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drain);
     for (const number of killPointsOf(calm.calls.length, turn + 2)) {
@@ -107,7 +107,7 @@ describe("killed at each call, before and after it takes effect", () => {
     }
   });
 
-  test.each(deaths)("%s: all senders at once", { tags: "sized" }, async (when, turn) => {
+  test.each(deaths)("%s: with all senders at once no delivery is lost", { tags: "sized" }, async (when, turn) => {
     const calm = await troubled();
     await run(calm, drainTogether);
     for (const number of killPointsOf(calm.calls.length, turn + 1)) {
@@ -119,8 +119,8 @@ describe("killed at each call, before and after it takes effect", () => {
 const secondsOf = (at: Pipeline): number[] =>
   at.posts.map(({ headers }) => Number(headers["webhook-timestamp"]) - START / 1_000);
 
-describe("a sender that dies with its place", () => {
-  test("as the probe of an open breaker holds up the others until its lease ends, and no longer", async () => {
+describe("a sender that dies with its slot", () => {
+  test("as the probe of an open breaker delays the other deliveries until its lease ends, and no longer", async () => {
     const at = await troubled();
     at.answers = (_, number) => {
       if (number === 2) throw new Killed();
@@ -131,12 +131,12 @@ describe("a sender that dies with its place", () => {
     const [failed, died, ...later] = secondsOf(at);
     expect([failed, died]).toEqual([0, 10]);
     expect(Math.min(...later)).toBeGreaterThanOrEqual(28);
-    // The message of the dead sender comes back after 90 s; the sweeper, and the looks that it asks for, come each minute.
+    // The message of the dead sender comes back after 90 s; the sweeper starts a step of the drain each minute.
     expect(Math.max(...later)).toBeLessThanOrEqual(28 + 90 + 60);
     expect(later).toHaveLength(COUNT);
   });
 
-  test("keeps it from others until its lease ends: two places, two dead, and nobody is sent before", async () => {
+  test("blocks it until its lease ends: with two of two slots blocked, no delivery is sent before", async () => {
     const at = await newPipeline(db);
     const reads = batchReads(at.context);
     for (let id = 1; id <= COUNT; id++) {

@@ -1,14 +1,14 @@
-/** Many events for a receiver in trouble, and a few each second for another company's: how late are those? */
+/** Measures how late another company's deliveries are while a receiver in trouble gets many events. */
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { type Answer, type Hook, Senders } from "./simulated-senders.ts";
 
 export interface Trouble {
-  /** For the receiver in trouble, all at once. */
+  /** Events for the receiver in trouble, all at once. */
   readonly events: number;
-  /** For the other company, ten in a second. */
+  /** Events for the other company, ten a second. */
   readonly others: number;
   readonly trouble: Answer;
-  /** It was quick until the events came. */
+  /** The receiver answered quickly before the events. */
   readonly wasQuick: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface Found {
   readonly troubled: Hook;
   readonly good: Hook;
   readonly worstLatenessMs: number;
-  /** The most exchanges with the receiver in trouble at once. */
+  /** The largest number of simultaneous exchanges with the receiver in trouble. */
   readonly sendersHeld: number;
 }
 
@@ -46,7 +46,7 @@ export async function isolate(db: FaultyDynamoDb, { events, others, trouble, was
   const late = senders.sent
     .filter(({ url }) => url === good.url)
     .map(({ post, at }) => at - (due.get(JSON.parse(post.body).data.prospect.id) ?? 0));
-  if (late.length !== others) throw new Error(`${late.length} of ${others} deliveries came`);
+  if (late.length !== others) throw new Error(`${late.length} of ${others} deliveries arrived`);
   return {
     senders,
     troubled,

@@ -1,4 +1,4 @@
-/** Paused webhooks: nothing is sent, nothing is lost, and what was kept goes out in order of time once they are resumed. */
+/** Paused webhooks: no delivery is sent or lost, and the backlog is sent in order of time after the resumption. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -25,7 +25,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-/** The API's functions, which no kill strikes. */
+/** The API's functions, which are not killed. */
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 const pause = (at: Pipeline) => pauseWebhook(api(at), at.companyId, at.webhookId);
 const resume = (at: Pipeline) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
@@ -45,7 +45,7 @@ async function change(at: Pipeline, first: number, count: number): Promise<void>
 const sentIds = (at: Pipeline): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
-/** The sweeper comes by each minute, until nothing is left to do. */
+/** Runs the queue and, each minute, the sweeper. */
 async function settle(at: Pipeline): Promise<void> {
   for (let minute = 0; minute < 2; minute++) {
     await drain(at);
@@ -57,7 +57,7 @@ async function settle(at: Pipeline): Promise<void> {
   await drain(at);
 }
 
-test("what comes while a webhook is paused is kept, and sent in order of time when it is resumed", async () => {
+test("the events of a pause are kept, and sent in order of time after the resumption, ten a second", async () => {
   const at = await newPipeline(db);
   await change(at, 1, 2);
   await drain(at);
@@ -81,7 +81,7 @@ test("what comes while a webhook is paused is kept, and sent in order of time wh
   expect(await expectReconciled(at)).toMatchObject({ matched: 72, delivered: 72, paused: 0 });
 });
 
-test("a pause during the release keeps the rest; pausing and resuming twice changes nothing", async () => {
+test("a pause during the drain keeps the rest; pausing and resuming twice changes nothing", async () => {
   const at = await newPipeline(db);
   await pause(at);
   expect((await pause(at)).status).toBe("paused");
@@ -89,7 +89,7 @@ test("a pause during the release keeps the rest; pausing and resuming twice chan
   await drain(at);
   await resume(at);
   await resume(at);
-  // One step of the release, and the attempts that it queued.
+  // Only the message of one step is left.
   const step = at.queue.findIndex(({ message }) => "release" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;
@@ -139,12 +139,12 @@ describe("killed at each call, before and after it takes effect", () => {
   });
 });
 
-test("a delivery that is put aside while its webhook is resumed goes on by itself", async () => {
+test("a delivery that joins the paused backlog after the drain is sent by itself", async () => {
   const at = await newPipeline(db);
   await pause(at);
   await publishUntilDone(at);
   const { table } = at.context;
-  // The resumption, with all that it releases, comes between the look at the paused webhook and the holding.
+  // The resumption and its whole drain come between the read of the paused webhook and the write to the backlog.
   let isResumed = false;
   const context = {
     ...at.context,
@@ -170,7 +170,7 @@ test("a delivery that is put aside while its webhook is resumed goes on by itsel
 });
 
 describe("a receiver", () => {
-  test("that says it is gone is paused; the delivery waits and is sent again when it is back", async () => {
+  test("that answers 410 is paused; the delivery is sent again after the resumption", async () => {
     const at = await newPipeline(db);
     at.answers = (_, number) => ({ status: number === 1 ? 410 : 200 });
     await publishUntilDone(at);
@@ -185,7 +185,7 @@ describe("a receiver", () => {
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 2 }]);
   });
 
-  test("that fails for five days is paused; one success in between begins the count anew", async () => {
+  test("that fails for five days is paused; one success restarts the five days", async () => {
     const at = await newPipeline(db);
     const day = 86_400_000;
     at.answers = () => ({ status: at.clock > START + 3 * day && at.clock < START + 4 * day ? 200 : 500 });
@@ -193,7 +193,7 @@ describe("a receiver", () => {
       for (let i = 0; i < days; i++) {
         at.clock = Math.max(at.clock, START + (first + i) * day + 1);
         await change(at, 1 + first + i, 1);
-        // One attempt of each: the plan of the others would run ahead of the clock.
+        // One attempt of each: the retries would move the clock too far.
         const next = at.queue.shift();
         if (next !== undefined) await drain({ ...at, queue: [next] }).catch(() => undefined);
         at.queue.length = 0;

@@ -1,4 +1,4 @@
-/** Messages that nobody can read, sent in one batch with good ones: the good ones go out once, the others end whole among the dead letters. */
+/** Unreadable messages in one batch with good ones: the good ones are delivered once, the others end unchanged in the dead-letter queue. */
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -17,14 +17,16 @@ const as = await newTeam();
 const receivers: Receiver[] = [];
 afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
 
-/** Those that are not looked at by somebody else at this moment. */
+/** Messages that no other consumer has at the moment. */
 async function dead(): Promise<string[]> {
   const asked = { QueueUrl: outputs.DeliveriesDeadLettersUrl, MaxNumberOfMessages: 10, VisibilityTimeout: 0 };
   const { Messages = [] } = await sqs.send(new ReceiveMessageCommand(asked));
   return Messages.map(({ Body = "" }) => Body);
 }
 
-test("no JSON, another version, 256 KB and no company among five events", { timeout: 180_000 }, async () => {
+test("five events arrive once among messages with no JSON, another version, 256 KB and no company", {
+  timeout: 180_000,
+}, async () => {
   const receiver = await startReceiver();
   receivers.push(receiver);
   const body = { name: uniqueName(), url: receiver.url, registrations: [{ event: "prospect.created" }] };

@@ -1,4 +1,4 @@
-/** The books of a company in the tests' hands: they balance and nothing is at fault, whatever was done to it. */
+/** Checks in a test that reconciliation of a company finds no fault. */
 import { expect } from "vitest";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
@@ -9,11 +9,11 @@ interface Kept {
   readonly clock: number;
 }
 
-/** While nothing changes, a single look tells. */
+/** No write runs meanwhile, so one check is enough. */
 export const reconcileNow = ({ db, companyId, clock }: Kept): Promise<Reconciliation> =>
   reconcile({ table: db.direct, clock: { now: () => clock } }, companyId, { again: 0, wait: () => Promise.resolve() });
 
-/** `place` names what was done. Gives the counts. */
+/** `place` names the kill point. Gives the counts. */
 export async function expectReconciled(at: Kept, place?: string): Promise<Omit<Reconciliation, "faults">> {
   const { faults, ...counts } = await reconcileNow(at);
   expect(faults, place).toEqual([]);

@@ -1,4 +1,4 @@
-/** Replays: what failed is sent again, each once, oldest first and no faster than it should; kills lose and double nothing. */
+/** Replays send failed deliveries again, each once, oldest first and at a bounded rate; a kill loses none and doubles none. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 
 const HOUR = 3_600_000;
-/** An hour after the start every delivery has had its first attempt, and no second one. */
+/** An hour after the start: every delivery has had one attempt. */
 const LATER = START + HOUR;
 
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
@@ -33,7 +33,7 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 
 type Fate = "delivered" | "exhausted" | "failing";
 
-/** One delivery for each, a second apart, with that fate: tried once, and its message gone. */
+/** Makes a delivery of each fate, a second apart: attempted once, and without a message. */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
   at.answers = (post) => ({ status: fates[prospectIn(post.body) - 1] === "delivered" ? 200 : 500 });
@@ -50,14 +50,14 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     const key = keys.delivery(at.companyId, at.webhookId, delivery.id);
     const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard"] };
     await db.direct.write({ update: key, change });
-    // As ten failed attempts leave it: some were made, others waited for the breaker.
+    // The rows of ten failed attempts.
     const attempts = Array.from({ length: 10 }, (_, i) => ({
       ...keys.attempt(at.companyId, at.webhookId, delivery.id, i + 1),
       ...failedAttempt(i + 1, delivery),
     }));
     await db.direct.batchPut(attempts);
   }
-  // Nobody waits at it any more.
+  // Without a throttled backlog.
   await db.direct.batchRemove([gateKeys.gate(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;
@@ -79,7 +79,7 @@ const those = (fates: readonly Fate[], ...wanted: Fate[]): number[] =>
 const mixed = (count: number): Fate[] =>
   Array.from({ length: count }, (_, i) => (["delivered", "exhausted", "failing"] as const)[i % 3] ?? "failing");
 
-test("what failed goes out again: the same bytes, oldest first, ten in a second, each once", async () => {
+test("a replay sends failed deliveries once: the same bytes, oldest first, ten a second", async () => {
   const fates = mixed(150);
   const at = await sceneOf(fates);
   const before = new Map((await deliveries(at)).map(({ id, body }) => [id, body]));
@@ -96,7 +96,7 @@ test("what failed goes out again: the same bytes, oldest first, ten in a second,
   expect(await expectReconciled(at)).toMatchObject({ matched: 150, delivered: 150 });
 });
 
-test("asked for twice it goes out once; another one meanwhile is a conflict; what was delivered goes out if asked for", async () => {
+test("the same replay twice sends once; another one meanwhile is a conflict; `all` sends delivered ones as well", async () => {
   const fates = mixed(9);
   const at = await sceneOf(fates);
   const asked = await Promise.all([replay(at), replay(at), replay(at)]);
@@ -111,7 +111,7 @@ test("asked for twice it goes out once; another one meanwhile is a conflict; wha
   expect(await expectReconciled(at)).toMatchObject({ matched: 9, delivered: 9, waiting: 0 });
 });
 
-test("takes what was made between the two times, both included, and nothing else", async () => {
+test("a replay takes exactly the deliveries between its two times, both included", async () => {
   const at = await sceneOf(Array.from({ length: 10 }, () => "exhausted" as const));
   const second = (n: number): string => iso(START + n * 1_000);
   expect(await replay(at, { from: second(8), to: second(2) })).toEqual({ count: 0 });
@@ -122,7 +122,7 @@ test("takes what was made between the two times, both included, and nothing else
   expect(await expectReconciled(at)).toMatchObject({ matched: 10, delivered: 4, exhausted: 6 });
 });
 
-test("what has not been tried, is kept for a paused webhook or has lost its registration is left alone", async () => {
+test("a replay takes no delivery without an attempt, of a paused backlog, or of a deleted registration", async () => {
   const at = await sceneOf(["exhausted", "failing"]);
   const after = { ...createdProspect(at.companyId, 3), createdAt: iso(at.clock), updatedAt: iso(at.clock) };
   await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
@@ -141,12 +141,12 @@ test("what has not been tried, is kept for a paused webhook or has lost its regi
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
 });
 
-/** The next run of the sweeper makes it good. */
+/** The next run of the sweeper continues. */
 function unlessKilled(error: unknown): void {
   if (!(error instanceof Killed)) throw error;
 }
 
-/** Who gets no answer asks again. */
+/** Repeats the request until it is answered. */
 async function startUntilAnswered(at: Pipeline): Promise<void> {
   const context = { ...api(at), table: at.context.table, commit: at.context.table.transact };
   for (;;) {
@@ -161,7 +161,7 @@ async function startUntilAnswered(at: Pipeline): Promise<void> {
 
 describe("killed at each call, before and after it takes effect", () => {
   test.each(["before", "after"] as const)(
-    "%s: each delivery goes out, twice only where its post was cut off",
+    "%s: each delivery is sent, twice only if its post was cut off",
     { tags: "sized" },
     async (when) => {
       const fates: Fate[] = ["delivered", "failing"];

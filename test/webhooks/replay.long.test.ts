@@ -1,4 +1,4 @@
-/** A replay of more deliveries than a request has time for: counted exactly, made due by the queue, ten in a second. */
+/** A replay of more deliveries than one request can send: counted exactly, made due in steps, ten a second. */
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-test(`${COUNT} deliveries, of which every fourth was delivered`, { timeout: 1_800_000 }, async () => {
+test(`a replay of ${COUNT} deliveries counts exactly and keeps its rate`, { timeout: 1_800_000 }, async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const api = contextOn(db.direct, { now: () => at.clock });

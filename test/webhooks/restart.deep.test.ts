@@ -1,4 +1,4 @@
-/** A service that is killed in the middle of its work and started again: no acknowledged write is lost, every webhook that waited arrives. */
+/** A local service that is killed under load and started again: no acknowledged write is lost, and every waiting delivery arrives. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -47,7 +47,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 const tokens = new Map<string, Promise<string>>();
 
-/** The issuer's address is in a token: each start has its own. */
+/** A token holds the issuer's address, so each start needs its own. */
 function tokenOf(url: string, email: string): Promise<string> {
   const known = tokens.get(`${url} ${email}`);
   if (known !== undefined) return known;
@@ -67,10 +67,10 @@ async function call(url: string, email: string, method: string, path: string, bo
   return answer.json();
 }
 
-test("killed under load and started again", async () => {
+test("a killed service keeps each acknowledged write and delivers each waiting event once", async () => {
   let receiver: Receiver | undefined;
   const first = await start();
-  // Answers 503 until the service has been killed: so every delivery waits at that moment.
+  // Answers 503 until the service is killed, so that every delivery waits by then.
   let isUp = false;
   receiver = await startReceiver((_, response) => response.writeHead(isUp ? 200 : 503).end());
   await call(first.url, "admin@acme.test", "POST", "/api/webhooks", {
@@ -105,7 +105,7 @@ test("killed under load and started again", async () => {
     if (Date.now() > deadline) throw new Error(`${delivered().size} of ${acknowledged.length} arrived`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  // After the restart no delivery is accepted twice.
+  // No delivery succeeds twice after the restart.
   const ids = receiver.receipts.map(({ event }) => event.id);
   expect(new Set(ids).size).toBe(ids.length);
   await kill(second.child);

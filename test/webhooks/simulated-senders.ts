@@ -1,4 +1,4 @@
-/** Simulated senders: a fair queue, so many functions at once, receivers that take their time, and a clock that only waiting moves. */
+/** Simulates senders: a fair queue, a number of parallel functions, slow receivers, and a clock that moves only while all wait. */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Queued } from "#shared/aws/queue.ts";
 import { iso } from "#shared/clock.ts";
@@ -17,7 +17,7 @@ import { calledBy } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { consume, createdProspect, START } from "./delivery-pipeline.ts";
 
-/** What a receiver does with a request, and how long that takes. */
+/** The answer of a receiver, and its latency. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
 
 export interface Hook {
@@ -44,9 +44,9 @@ export class Senders {
   readonly sent: Sent[] = [];
   readonly hooks: Hook[] = [];
   readonly queue: Waiting[] = [];
-  /** Messages that were ever put into the queue. */
+  /** Number of messages sent to the queue. */
   queued = 0;
-  /** The most senders that were busy with messages of the company at once, and the most exchanges with a receiver. */
+  /** The largest numbers of simultaneous senders per company, and of simultaneous exchanges per receiver. */
   readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
   readonly mostInFlight = new Map<string, number>();
@@ -68,7 +68,7 @@ export class Senders {
     const table = calledBy((work) => this.#counted(work), db.direct);
     this.context = {
       table,
-      // A call of the key service takes no time of this clock.
+      // A call of the key service does not move the clock.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       clock: { now: () => this.clock },
       wait: (ms) => this.#rest(ms),
@@ -84,7 +84,7 @@ export class Senders {
         },
       },
       post: (post) => this.#post(post),
-      park: () => Promise.reject(new Error("nothing is to be parked")),
+      park: () => Promise.reject(new Error("no poison record is expected")),
     };
   }
 
@@ -106,7 +106,7 @@ export class Senders {
     return made;
   }
 
-  /** So many events of the company now. */
+  /** Publishes `count` events of the company now. */
   async publish({ companyId }: Hook, first: number, count: number): Promise<void> {
     const reads = batchReads(this.context);
     const createdAt = iso(this.clock);
@@ -116,7 +116,7 @@ export class Senders {
     }
   }
 
-  /** Runs until this time; the sweeper comes by each minute. */
+  /** Runs until this time, with the sweeper each minute. */
   async runUntil(end: number): Promise<void> {
     for (;;) {
       this.#dispatch();
@@ -180,7 +180,7 @@ export class Senders {
     return new Promise((ring) => this.#timers.push({ at: this.clock + ms, ring }));
   }
 
-  /** Nobody has a call of the table under way, nor begins one. */
+  /** Waits until no call of the table is running. */
   async #quiet(): Promise<void> {
     for (let calm = 0; calm < 3; ) {
       await turn();

@@ -1,9 +1,9 @@
-/** Some hundred events under faults of every kind, and without any: the long tier has ten thousand (soak.long.test.ts). */
+/** Some eighty events with and without faults. The long tier has ten thousand (soak.long.test.ts). */
 import { beforeAll, expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { soak } from "./soak.ts";
 
-/** Some thousand calls, on a machine that may do other things besides. */
+/** Some thousand calls on a busy machine. */
 const LONG_MS = 600_000;
 
 const db = faultyDynamoDb();
@@ -11,7 +11,7 @@ beforeAll(async () => {
   process.env.WEBHOOK_URL_POLICY = "local";
 });
 
-test("a fifth of all calls fails: nothing is lost or falsified, and what comes twice was cut off", {
+test("a fifth of all calls fails: no event is lost or falsified, and an event comes twice only if its post was cut off", {
   timeout: LONG_MS,
 }, async () => {
   const outcome = await soak(db, { changes: 30, faults: 0.2, seed: 7 });
@@ -21,7 +21,7 @@ test("a fifth of all calls fails: nothing is lost or falsified, and what comes t
   expect(outcome.duplicates).toBeGreaterThan(0);
 });
 
-test("without faults nothing comes twice", { timeout: LONG_MS }, async () => {
+test("without faults no event comes twice", { timeout: LONG_MS }, async () => {
   const outcome = await soak(db, { changes: 30, faults: 0, seed: 7 });
   expect(outcome).toMatchObject({
     events: 82,

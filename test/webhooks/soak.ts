@@ -1,4 +1,4 @@
-/** Thousands of events through publisher, windows, buttons, queue and sender, of whose calls a share fails before or after its effect. */
+/** Sends thousands of events through the delivery pipeline while a share of all calls fails, before or after its effect. */
 import { createHmac } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
@@ -23,25 +23,25 @@ import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "
 import { reconcileNow } from "./reconciled.ts";
 
 const PROSPECTS = 100;
-/** Of which every change is told at once, beside what windows tell. */
+/** The first prospects also match a registration without a delay. */
 const AT_ONCE_PROSPECTS = 20;
 const MINUTE = 60_000;
 const VISIBILITY_MS = 90_000;
-/** Messages that are taken at the same time. */
+/** Messages of one batch. */
 const AT_ONCE = 8;
-/** Of so many changes one is followed by a press of the button. */
+/** One manual trigger follows each of so many changes. */
 const PRESS_EVERY = 20;
 const BATCH = 25;
 
 export interface Soak {
   readonly changes: number;
-  /** Share of all calls that fail, half of them after their effect; and of messages and batches that come twice. */
+  /** The share of calls that fail, half of them after their effect, and of messages and batches that are repeated. */
   readonly faults: number;
   readonly seed: number;
 }
 
 export interface Outcome {
-  /** Matched by a registration, and pressed. */
+  /** Matches of registrations, and manual triggers. */
   readonly events: number;
   readonly calls: number;
   readonly failed: number;
@@ -49,10 +49,10 @@ export interface Outcome {
   readonly posts: number;
   readonly lost: number;
   readonly falsified: number;
-  /** Successful posts of one delivery beyond its first, and how many of them no fault explains. */
+  /** Successful posts beyond the first of each delivery; `unforced`: those that no fault explains. */
   readonly duplicates: number;
   readonly unforced: number;
-  /** What the books of the company find at fault, and how many deliveries they say had to be made. */
+  /** Faults and the number of expected deliveries by reconciliation. */
   readonly faults: readonly string[];
   readonly matched: number;
 }
@@ -72,10 +72,10 @@ interface Stage extends Soak {
   readonly secret: string;
   readonly random: () => number;
   readonly count: { calls: number; failed: number };
-  /** By delivery: how often its sender failed after the receiver had taken it. */
+  /** By delivery: how often its sender failed after the receiver had accepted it. */
   readonly cutOff: Map<string, number>;
   readonly presses: Map<string, number>;
-  /** Answered by success. */
+  /** Posts that were answered with 200. */
   readonly received: Post[];
 }
 
@@ -94,7 +94,7 @@ async function register(context: ApiContext, at: Pipeline, given: Partial<NewReg
 }
 
 async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
-  // What newScene registers for never happens here.
+  // The registration of newPipeline never matches here.
   const at = await newPipeline(db, "prospect.deleted");
   const plain = contextOn(db.direct, { now: () => START });
   const registered: Registered = {
@@ -121,7 +121,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   const context: EventContext = {
     ...at.context,
     table: calledBy(call, db.direct),
-    // What the sweeper finds of another test's company is none of this one's.
+    // Drops messages for companies of other tests.
     queue: {
       ...at.context.queue,
       send: (entries) =>
@@ -138,7 +138,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
   return { ...given, at, context, registered, secret, random, ...kept };
 }
 
-/** The nth change: each prospect in its turn, a second after the one before. */
+/** The nth change, one second after the previous one. Prospects take turns. */
 function changeOf({ companyId }: Pipeline, n: number): RowChange & { readonly id: number; readonly version: number } {
   const id = (n % PROSPECTS) + 1;
   const version = Math.floor(n / PROSPECTS) + 2;
@@ -157,13 +157,13 @@ async function run(stage: Stage): Promise<void> {
     const batch = Array.from({ length: Math.min(BATCH, changes - first) }, (_, i) => changeOf(at, first + i));
     at.clock = Math.max(at.clock, START + (first + BATCH) * 1_000);
     await publishBatch(stage, batch);
-    // A batch whose answer was lost comes again, whole, and in pieces of another size.
+    // The stream repeats a batch, whole and in part.
     if (random() < faults) await publishBatch(stage, batch);
     if (random() < faults) await publishBatch(stage, batch.slice(Math.floor(random() * BATCH)));
     for (let n = first; n < first + batch.length; n += 1) if (n % PRESS_EVERY === 0) await press(stage, n);
     await consumeUntil(stage, at.clock);
     if (first % (4 * BATCH) === 0) await sweepOnce(stage);
-    // Once in the middle the queue loses all that it has.
+    // The queue loses all messages once, in the middle.
     if (faults > 0 && first === BATCH * Math.floor(changes / BATCH / 2)) {
       at.queue.length = 0;
       await sweep({ ...stage.context, table: at.db.direct }, { assume: "messages-lost" }).catch(() => undefined);
@@ -175,7 +175,7 @@ async function run(stage: Stage): Promise<void> {
   }
 }
 
-/** As the function of the stream does it: together, else one by one; it stops at a record that fails and begins again with it. */
+/** Publishes a batch as the stream's function does: together, else one by one from the record that failed. */
 async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Promise<void> {
   let left = [...batch];
   await untilDone(async () => {
@@ -193,7 +193,7 @@ async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Pr
   });
 }
 
-/** Who gets no answer presses again, within the ten seconds. */
+/** Repeats a manual trigger without an answer within the ten seconds in which it counts as the same. */
 async function press(stage: Stage, n: number): Promise<void> {
   const { at, context, registered } = stage;
   const api = { ...contextOn(context.table, { now: () => at.clock }), commit: context.table.transact };
@@ -207,7 +207,7 @@ async function press(stage: Stage, n: number): Promise<void> {
   at.clock += 10_000;
 }
 
-/** A run that fails is made good by the next one. */
+/** The next run continues after a failed one. */
 async function sweepOnce({ context }: Stage): Promise<void> {
   await sweep(context, { assume: "messages-kept" }).catch((error: unknown) => {
     if (!(error instanceof Failed)) throw error;
@@ -224,7 +224,7 @@ async function untilDone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Takes what is visible by then, some at a time, in no order; what fails comes back, and some come twice. */
+/** Consumes the messages visible by then, some at a time. Failed messages come back, and some are repeated. */
 async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
   const { at, random, faults } = stage;
   for (;;) {
@@ -240,7 +240,7 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
   at.clock = Math.max(at.clock, untilMs);
 }
 
-/** A look at what waits sends many: whichever of them the receiver had taken when it was cut off may come again. */
+/** Consumes a batch and counts the accepted deliveries whose sender failed: only these may be sent again. A step of a drain sends many. */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;
   const timesReceived = (id: string) => received.filter((post) => idOf(post) === id).length;
@@ -273,7 +273,7 @@ const Body = z.object({
   events: z.optional(z.array(z.object({ id: z.string(), data: OfProspect }))),
 });
 
-/** What was told, held against what happened. */
+/** Compares the received events with the changes. */
 async function outcomeOf(stage: Stage): Promise<Outcome> {
   const { at, changes, received, registered, presses, count, cutOff } = stage;
   const told = new Map<string, string[]>();
@@ -320,7 +320,7 @@ function isSigned({ secret }: Stage, { body, headers }: Post): boolean {
   return headers["X-Service-Signature"] === createHmac("sha256", secret).update(body).digest("hex");
 }
 
-/** Registration and what it was told: of a press the delivery, since the prospect's row itself never changes here. */
+/** Names of the events in a body, by registration. A manual trigger is named by its delivery. */
 function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.infer<typeof Body>): string[] {
   if (trigger === "manual") return [`${registrationId} ${id}`];
   const all = events?.map((event) => event.data) ?? [data];
@@ -328,7 +328,7 @@ function toldIn({ id, registrationId, trigger, events, data, eventCount }: z.inf
   return all.map(({ prospect }) => `${registrationId} ${prospect.id} ${prospect.name}`);
 }
 
-/** The same each time for the same seed, as far as the order of work is. */
+/** Deterministic for a seed and an order of work. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

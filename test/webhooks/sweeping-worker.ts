@@ -1,4 +1,4 @@
-/** A thread with a small heap that sweeps while a million deliveries of one company are overdue; prints how many it queued. */
+/** A thread with a small heap that runs the sweeper over a million overdue deliveries of one company. */
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -18,7 +18,7 @@ const table = openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", cre
 let writes = 0;
 const write: Table["write"] = async (entry) => {
   writes++;
-  // Nobody has lost the messages of the backlog.
+  // The messages of the backlog are not lost.
   if ("update" in entry && entry.update.pk.startsWith(`C#${companyId}#`)) {
     throw new ConditionFailed([{ index: 0, item: undefined }]);
   }

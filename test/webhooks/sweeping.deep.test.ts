@@ -1,4 +1,4 @@
-/** The sweeper beside backlogs of any size: what another company has lost is found in the same run, in a small heap. */
+/** The sweeper with backlogs of any size: lost messages of another company are replaced in the same run, in a small heap. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { beforeAll, expect, test, vi } from "vitest";
@@ -20,14 +20,14 @@ const HELD = 5_000;
 const WEBHOOKS = 26;
 const MINUTE = 60_000;
 
-/** A delivery whose message is lost. */
+/** Publishes a delivery and loses its message. */
 async function lostIn(at: Pipeline): Promise<void> {
   await publish(at);
   at.queue.length = 0;
   at.clock = START + 10 * MINUTE;
 }
 
-test("26 paused webhooks that keep 130 000 deliveries stop neither the search for lost messages nor the metrics", async () => {
+test("130 000 deliveries of 26 paused webhooks delay neither lost messages nor metrics", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   process.env.LOG_LEVEL = "info";
@@ -46,7 +46,7 @@ test("26 paused webhooks that keep 130 000 deliveries stop neither the search fo
   expect(told).toContainEqual(expect.objectContaining({ event: "deliveries waiting", inBacklogs: WEBHOOKS * HELD }));
 });
 
-test("metrics that cannot be read stop nothing and fail no run", async () => {
+test("a failed read for metrics fails no run", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   const { table } = at.context;
@@ -60,7 +60,7 @@ test("metrics that cannot be read stop nothing and fail no run", async () => {
 
 const Swept = z.object({ queued: z.int(), writes: z.int(), isFound: z.boolean() });
 
-test("a million overdue deliveries of one company: bounded writes, a heap of 64 MB, and the other company's is found", async () => {
+test("a million overdue deliveries of one company take bounded writes and a heap of 64 MB, and another company's lost message is replaced", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   const workerData = { endpoint: db.directEndpoint, companyId: 900_002, other: at.companyId, count: 1_000_000 };
@@ -74,7 +74,7 @@ test("a million overdue deliveries of one company: bounded writes, a heap of 64 
   expect((await deliveries(at)).map(({ sweptAt }) => sweptAt)).toEqual([iso(START + 10 * MINUTE)]);
 });
 
-test("an entry whose row cannot be written keeps none of the others, and the run fails", async () => {
+test("an entry whose row cannot be written does not stop the others, and the run fails", async () => {
   const at = await newPipeline(db);
   await lostIn(at);
   const { table } = at.context;

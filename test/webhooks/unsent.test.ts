@@ -1,4 +1,4 @@
-/** Requests that never left us use up no attempt, open no breaker and pause nobody; they are tried at a calm pace, and not for ever. */
+/** Requests that cannot be sent use up no attempt, open no breaker and pause no webhook; they are retried with a backoff, for a limited time. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -45,7 +45,7 @@ const gateOf = ({ companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookI
   db.direct.get(gateKeys.gate(companyId, webhookId));
 const api = (at: Pick<Pipeline, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
-/** Nothing is held against the receiver. */
+/** The failures do not count against the receiver. */
 async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clock">): Promise<void> {
   const [shown] = (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 9 })).items;
   expect(shown).toMatchObject({ status: "waiting", attemptCount: 0, heldBy: "limit" });
@@ -57,14 +57,14 @@ async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clo
   expect(await db.direct.get(keys.webhook(at.companyId, at.webhookId))).not.toHaveProperty("failingSince");
 }
 
-test("for a day: no attempt, no breaker, no pause; and the first attempt when requests leave again", async () => {
+test("a day without sending uses up no attempt; the first attempt follows when requests can be sent again", async () => {
   const senders = new Senders(db, 10);
   const hook = await senders.hook();
   senders.answers = () => ({ ...unsent, ms: 3_000 });
   await senders.publish(hook, 1, 1);
   await senders.runUntil(START + HOUR);
   await expectNoBlame({ ...hook, clock: senders.clock });
-  // 10 s, 20 s, 40 s … 5 min after each other.
+  // The backoff grows: 10 s, 20 s, 40 s … 5 min.
   expect(senders.sent.length).toBeGreaterThan(HOUR / (5.5 * MINUTE));
   expect(senders.sent.length).toBeLessThanOrEqual(6 + HOUR / (5 * MINUTE));
   senders.clock = START + 24 * HOUR;
@@ -77,14 +77,14 @@ test("for a day: no attempt, no breaker, no pause; and the first attempt when re
   expect(await expectReconciled(kept)).toMatchObject({ delivered: 1, attempts: 1 });
 });
 
-test("for as long as all attempts would take: it ends, and the log says why", async () => {
+test("a delivery that could not be sent for the time of all attempts is exhausted, and its log says why", async () => {
   const senders = new Senders(db, 10);
   const hook = await senders.hook();
   senders.answers = () => ({ ...unsent, ms: 3_000 });
   await senders.publish(hook, 1, 40);
   await senders.runUntil(START + 30 * MINUTE);
   const early = senders.sent.length;
-  // One at a time, whatever waits: no more than one in each of the rests, and those that came before the first.
+  // One probe after each backoff, and the requests before the first one.
   expect(early).toBeLessThanOrEqual(20);
   senders.clock = START + UNSENT_MS - 10 * MINUTE;
   await senders.runUntil(START + UNSENT_MS - MINUTE);
@@ -109,7 +109,7 @@ test("for as long as all attempts would take: it ends, and the log says why", as
   });
 });
 
-test("beside failures of the receiver, these alone open its breaker", async () => {
+test("only failures of the receiver open its breaker, not unsent requests between them", async () => {
   const senders = new Senders(db, 10);
   const hook = await senders.hook();
   senders.answers = () => (senders.sent.length % 2 === 0 ? { ms: 20, status: 500 } : { ...unsent, ms: 20 });
@@ -125,7 +125,7 @@ test("beside failures of the receiver, these alone open its breaker", async () =
   expect(await gateOf(hook)).toMatchObject({ openings: expect.any(Number) });
 });
 
-test("killed at each call, before and after it takes effect: delivered once requests leave", {
+test("killed at each call, before and after it takes effect: delivered once requests can be sent", {
   tags: "sized",
 }, async () => {
   const run = async (at: Pipeline): Promise<void> => {
@@ -147,8 +147,8 @@ test("killed at each call, before and after it takes effect: delivered once requ
   }
 });
 
-describe("beside webhooks whose name server is silent", () => {
-  test("another company's posts leave in the same batch, each with its first attempt", async () => {
+describe("webhooks whose name server is silent", () => {
+  test("do not stop another company's first attempts in the same batch", async () => {
     const server = await startNameServer();
     server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["127.0.0.1"] });
     const resolve = createResolver({ servers: [server.address], lookupMs: 300 });
@@ -185,7 +185,7 @@ describe("beside webhooks whose name server is silent", () => {
     server.stop();
   });
 
-  test("forty of one company hold up nobody: another's deliveries are on time, and all of theirs are tried again", async () => {
+  test("of one company do not delay another's deliveries, and all forty are retried", async () => {
     const senders = new Senders(db, 10);
     const silent = await senders.hook();
     const good = await senders.hook();
