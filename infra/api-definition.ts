@@ -1,5 +1,5 @@
 /** The REST API as one OpenAPI document with API Gateway's extensions: an endpoint costs the stack no resource of its own. */
-import { BEARER_PATTERN } from "#shared/auth/bearer.ts";
+import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import { limits } from "#shared/limits.ts";
 import { gatewayResponses, preflight } from "./gateway.ts";
 import type { Route } from "./routes/route.ts";

@@ -1,13 +1,13 @@
-/** Work done at the same time, to its end: what one of it has begun must not outlive a call that another made fail. */
+/** Concurrent work that never outlives its caller: each function waits for all promises, even after a failure. */
 
-/** The results of two kinds of work, or the first failure, once both have ended. */
+/** Both results, or the first failure after both have ended. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];
 }
 
-/** So many at a time, in the order of the list; all begun have ended when it ends. Nothing is begun after a failure. */
-export async function inTurn<T, R>(
+/** Works on at most `parallel` entries at a time, in the order of the list. Starts no entry after a failure. */
+export async function mapConcurrently<T, R>(
   entries: readonly T[],
   parallel: number,
   work: (entry: T) => Promise<R>,
@@ -31,7 +31,7 @@ export async function inTurn<T, R>(
   return results;
 }
 
-/** All results, or the first failure in the order of the list, once each has ended. */
+/** All results, or the first failure in the order of the list after all have ended. */
 export async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return (await Promise.allSettled(work)).map((end) => {
     if (end.status === "rejected") throw end.reason;

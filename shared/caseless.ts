@@ -1,10 +1,10 @@
-/** What "without case" means, wherever texts are compared: in filters, in the search and in what must be unique. */
+/** Compares texts without case, in filters, in the search and for unique values. */
 
 /**
- * The same for all writings of a text: capitals or not, ß or SS, a sigma at the end of a word or inside, letters with their
- * marks in one code point or apart (as macOS types them). Taken apart first, since a mark can change its letter's capital.
+ * Equal for all spellings of a text: upper or lower case, ß or SS, both lower-case sigmas, marks composed or decomposed (as macOS types
+ * them). It decomposes first, since a mark can change the upper case of its letter.
  */
 export const caseless = (value: string): string => value.normalize("NFD").toLowerCase().toUpperCase().normalize("NFC");
 
-/** A name as it compares, outer blanks left out. In lower case, for so it stands in rows and keys. */
+/** The form of a name for comparisons, without outer blanks. Rows and keys hold it in lower case. */
 export const folded = (value: string): string => caseless(value.trim()).toLowerCase();

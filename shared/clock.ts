@@ -1,4 +1,4 @@
-/** Time as an effect, so that tests can hold it still. */
+/** The clock as a parameter, so that tests control the time. */
 
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -7,5 +7,5 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** An instant as the interface writes it: UTC with milliseconds. */
+/** An instant in the API's format: UTC with milliseconds. */
 export const iso = (epochMs: number): string => new Date(epochMs).toISOString();

@@ -1,4 +1,4 @@
-/** The environment of a function, parsed once when it is first needed. */
+/** The settings of a function, read from environment variables and validated at each use. */
 import * as z from "zod/mini";
 
 const List = z.pipe(
@@ -11,30 +11,30 @@ const List = z.pipe(
   ),
 );
 
-/** Settings are read one by one: a function has only those that it needs, and says which one it misses. */
+/** Each function reads only the settings that it needs. The error names a missing setting. */
 const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
-  /** Where files are kept. */
+  /** The bucket for uploads, exports and import reports. */
   BUCKET_NAME: z.string().check(z.minLength(1)),
   DELIVERY_QUEUE_URL: z.url(),
   PARKED_RECORDS_URL: z.url(),
   IMPORT_QUEUE_URL: z.url(),
   EXPORT_QUEUE_URL: z.url(),
-  /** OpenID Connect issuer, exactly as tokens name it. */
+  /** The OpenID Connect issuer, exactly as in tokens. */
   ISSUER: z.url(),
-  /** Where the issuer's keys are; without it its discovery document says so, which is one fetch more at the start of the authorizer. */
+  /** The address of the issuer's keys. Without it the authorizer reads the discovery document, with one more request at its start. */
   JWKS_URI: z.optional(z.url()),
-  /** Client ids or audiences that access tokens may be made out to. */
+  /** The accepted client ids or audiences of access tokens. */
   AUDIENCE: List.check(z.minLength(1)),
-  /** Where new users are invited; not set where the issuer is not the deployment's own. */
+  /** The user pool for invitations. Not set for an external issuer. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
-  /** The key of the key service that data keys are wrapped with. */
+  /** The KMS key that wraps data keys. */
   SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
-  /** `local` also permits http and loopback receivers: for development only. */
+  /** `local` also permits http and loopback receivers, for development only. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
-  /** Functions that send at once: each webhook gets a share of them. */
+  /** The largest number of delivery functions at once. Each webhook gets a share of them. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
-  /** Delays, retry gaps and windows pass this many times faster. */
+  /** Divides delays, retry gaps and debounce windows. 1 in a deployment. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),
 } as const;
 

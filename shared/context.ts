@@ -1,8 +1,7 @@
-/** Everything outside of the domain code as one object: made once per warm function, replaceable whole in tests. */
+/** The services that domain code uses, as one object. A warm function makes it once; tests replace all of it. */
 import type { DynamoDBRecord } from "aws-lambda";
-import type { JobQueue } from "#shared/aws/job-queue.ts";
-import type { Objects } from "#shared/aws/objects.ts";
-import type { DeliveryQueue } from "#shared/aws/queue.ts";
+import type { Objects } from "#shared/aws/s3.ts";
+import type { DeliveryQueue, JobQueue } from "#shared/aws/sqs.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
@@ -12,7 +11,7 @@ import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 
-/** A function opens only the parts that it needs: the others would make its bundle larger. */
+/** A function opens only the services that it needs, since each of them makes its bundle larger. */
 export interface AppContext {
   readonly table: Table;
   readonly clock: Clock;
@@ -20,8 +19,8 @@ export interface AppContext {
   readonly ids: Ids;
   readonly secrets: Secrets;
   /**
-   * The one transaction of a POST, with the answer that will be given for it: under an idempotency key both are written
-   * together, so that a repeated request finds either nothing or the whole answer.
+   * Commits the one transaction of a POST with its answer. Under an idempotency key it writes both together, so that a repeated
+   * request finds either nothing or the complete answer.
    */
   readonly commit: (writes: readonly Write[], answer: unknown) => Promise<void>;
   readonly objects: Objects;
@@ -29,21 +28,21 @@ export interface AppContext {
   /** The delivery queue. */
   readonly queue: DeliveryQueue;
   readonly post: (request: Post) => Promise<Exchange>;
-  /** Keeps a stream record that cannot be published, with its data, where an operator finds it. */
+  /** Sends a stream record that cannot be published, with its data, to the queue of poison records for an operator. */
   readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
-  /** Delays and retry gaps pass this many times faster. */
+  /** Divides delays and retry gaps. */
   readonly timeScale: number;
-  /** The largest number of functions of the deployment that send at once. */
+  /** The largest number of delivery functions of the deployment at once. */
   readonly senders: number;
 }
 
-/** The parts of API functions. */
+/** The services of API functions. */
 export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "commit">;
 
-/** The parts of functions that work on files. */
+/** The services of functions that import and export files. */
 export type JobContext = ApiContext & Pick<AppContext, "objects" | "jobs">;
 
-/** The parts of functions that publish and deliver events. */
+/** The services of functions that publish and deliver events. */
 export interface EventContext
   extends Pick<AppContext, "table" | "clock" | "wait" | "queue" | "post" | "park" | "timeScale" | "senders"> {
   readonly secrets: Pick<Secrets, "open">;
@@ -63,7 +62,7 @@ export const contextOn = (
 
 let opened: ApiContext | undefined;
 
-/** Opens nothing before the first request. */
+/** Opens no connection before the first request. */
 export function apiContext(): ApiContext {
   opened ??= contextOn(openTable(setting("TABLE_NAME")));
   return opened;

@@ -1,11 +1,11 @@
-/** The deadline of the work under way: how long a loop that waits for a busy service may go on waiting. */
+/** The deadline of the current work. It limits how long a loop waits for a busy service. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 const current = new AsyncLocalStorage<() => number>();
 
-/** Runs `work` with `remainingMs` as its deadline: the milliseconds that are left, as Lambda's context gives them. */
+/** Runs `work` with a deadline. `remainingMs` gives the milliseconds left, as Lambda's context does. */
 export const withDeadline = <T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> =>
   current.run(remainingMs, work);
 
-/** Milliseconds until the deadline; undefined where the work has none. */
+/** Milliseconds until the deadline; undefined for work without one. */
 export const msUntilDeadline = (): number | undefined => current.getStore()?.();

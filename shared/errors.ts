@@ -1,7 +1,7 @@
-/** Every error that this code throws: one closed list for callers, and the ways in which the table and the bucket refuse a call. */
+/** The errors of the service: the closed list for API callers, and the errors of the table and the bucket. */
 import * as z from "zod/mini";
 
-/** The closed list. Nothing else ever leaves the service as an error. */
+/** The closed list of error codes. The API answers with no other code. */
 export const ProblemCode = z.enum([
   "validation_failed",
   "malformed_json",
@@ -19,7 +19,7 @@ export const ProblemCode = z.enum([
 ]);
 export type ProblemCode = z.infer<typeof ProblemCode>;
 
-/** One fault: where (a JSON pointer into the body or path, or a query parameter), what and why. */
+/** One fault of a request: its position (a JSON pointer into the body, or a parameter), its code and the reason. */
 export const Fault = z.object({
   pointer: z.optional(z.string()),
   parameter: z.optional(z.string()),
@@ -28,7 +28,7 @@ export const Fault = z.object({
 });
 export type Fault = z.infer<typeof Fault>;
 
-/** What a handler or domain function throws when the caller is at fault or must wait. */
+/** Thrown for a fault of the caller, and if the caller must wait. */
 export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];
@@ -61,7 +61,7 @@ export function badReference(
 }
 
 /**
- * A condition did not hold. `failed` has an entry for each write of the transaction whose condition failed, with the item under its key.
+ * A condition failed. `failed` has an entry for each write of the transaction whose condition failed, with the item under its key.
  */
 export class ConditionFailed extends Error {
   override readonly name = "ConditionFailed";
@@ -72,26 +72,26 @@ export class ConditionFailed extends Error {
   }
 }
 
-/** The failed condition of the write with this index, if it is among those that failed. */
+/** The failed condition of the write with this index; undefined if that write did not fail. */
 export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
   error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
 
-/** DynamoDB could not finish a call within our attempts, because of conflicts or throttling. */
+/** DynamoDB did not finish a call within the attempts, because of conflicts or throttling. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
-/** The bucket did not take or give a file within the attempts of a call. The fault is the service's, never the file's. */
+/** S3 did not read or write a file within the attempts. A fault of the service, never of the file. */
 export class BucketUnavailable extends Error {
   override readonly name = "BucketUnavailable";
 }
 
-/** The bucket has no such file, or the file has been replaced. */
+/** The file does not exist, or another file has replaced it. */
 export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
-/** The same call may succeed later: throttling, 5xx, time-outs, broken connections, our own deadline. */
+/** A later retry may succeed: throttling, 5xx, time-outs, broken connections. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof TableBusy || error instanceof BucketUnavailable) return true;

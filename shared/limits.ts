@@ -1,52 +1,52 @@
-/** Every number the contract or a decision names, once. Times carry their unit in the name. */
+/** The limits of the service. The name of a time carries its unit. */
 export const limits = {
   /** JSON request body, bytes. */
   bodyBytes: 1_000_000,
   name: 255,
   phone: 50,
   email: 254,
-  /** What an OpenID Connect issuer calls a user. */
+  /** The subject of a token: the issuer's id of a user. */
   subject: 255,
   source: 100,
   sourceId: 255,
   note: 10_000,
-  /** Beside the one that an import may have brought. */
+  /** Not counting the note of an import. */
   notesPerProspect: 5_000,
-  /** The detail of a prospect carries all of them: 5 000 take some 500 read units. */
+  /** The detail of a prospect lists all of them. 5 000 take about 500 read units. */
   statusChangesPerProspect: 5_000,
-  /** The detail of a prospect carries all of them. One may take 30 KB, so that these take 15 MB at the most. */
+  /** The detail of a prospect lists all of them. One takes at most 30 KB, so 500 take at most 15 MB. */
   appointmentsPerProspect: 500,
   appointmentTitle: 255,
   appointmentLocation: 255,
   appointmentNotes: 10_000,
-  /** The range of a calendar read when it has no end, and the longest one. Days. */
+  /** The default and the longest range of a calendar read, days. */
   calendarDays: 31,
   calendarDaysMax: 366,
   search: 200,
   url: 2_048,
-  /** Value of a status or tag. */
+  /** The display value of a status or tag. */
   displayValue: 100,
   statusesPerCompany: 200,
   tagsPerCompany: 500,
   tagsPerProspect: 50,
   addressLine: 255,
-  /** Prospects that share one address row, which names them all. */
+  /** Prospects that share one address row. The row lists their ids. */
   prospectsPerAddress: 2_000,
-  /** Addresses that one request of a user who sees only own prospects looks through. */
+  /** Addresses that one request reads for a user who sees only assigned prospects. */
   addressesLookedThrough: 16_384,
-  /** Prospects that change in one transaction with their address: three writes each, and a transaction takes 100. */
+  /** Prospects that change in one transaction with their address: three writes each, of at most 100 writes. */
   prospectsChangedAtOnce: 33,
   polygonPointsMin: 3,
-  /** A polygon of so many points takes at most 255 KB as text. */
+  /** 5 000 points take at most 255 KB as text. */
   polygonPointsMax: 5_000,
   territoriesPerCompany: 5_000,
-  /** The polygons of a company as text, bytes: the list of all territories has them, and an answer carries 200 MB at the most. */
+  /** All polygons of a company as text, bytes. The list of territories holds them, and an answer has at most 200 MB. */
   polygonBytesPerCompany: 180_000_000,
   eventName: 128,
   buttonText: 100,
   secretKey: 255,
   secretKeyMin: 16,
-  /** The data key of a company is kept in a warm function so long, and of so many companies. */
+  /** A warm function caches the data keys of this many companies for this time. */
   dataKeyKeptMs: 3_600_000,
   dataKeysKept: 1_000,
   customFieldBytes: 32 * 1024,
@@ -55,103 +55,103 @@ export const limits = {
   pageSizeDefault: 50,
   pageSizeMax: 500,
   notesInDetail: 5,
-  /** One query parameter, characters: comma lists of names included. */
+  /** One query parameter, characters. It may be a comma list of names. */
   queryParameter: 4_000,
 
   idempotencyKey: 255,
   idempotencyKeptMs: 24 * 3_600_000,
-  /** Longer than a function may run: after that, the run of an idempotency key is taken for dead. */
+  /** Longer than the time-out of a function. After this time the run of an idempotency key counts as dead. */
   idempotentRunMs: 30_000,
-  /** Lambda refuses a larger answer in one piece, and API Gateway then answers 502. The whole JSON that the function gives counts. */
+  /** Lambda rejects a larger buffered answer, and API Gateway then answers 502. The limit counts the whole JSON of the function's answer. */
   bufferedAnswerBytes: 6 * 1024 * 1024,
-  /** A streamed body may take this much longer than the work before its first byte: a slow phone on a large map. */
+  /** The extra time for streaming a body after its first byte: a slow phone loads a large map. */
   streamBodyMs: 275_000,
 
-  /** Of an import whose answer is its result, in data rows and bytes; larger files go to the job. */
+  /** The limits of an import in one request: data rows and bytes. Larger files need an import job. */
   importRows: 10_000,
   importBytes: 4_000_000,
-  /** Of an import by an upload. */
+  /** The limits of an import job: data rows and bytes of the upload. */
   jobRows: 1_000_000,
   jobBytes: 200_000_000,
   /**
-   * What is wrong with a row, characters. An answer of 6 MB then holds a fault of each of 10 000 rows, and a row of the table,
-   * which ends at 400 KB, holds them compressed.
+   * The text of a row's fault, characters. With it an answer of 6 MB holds a fault for each of 10 000 rows, and a row of the table, at
+   * most 400 KB, holds them compressed.
    */
   rowFault: 250,
-  /** Imports of a company that wait for their file or run. */
+  /** Import jobs of a company that wait for their file or run. */
   openJobs: 100,
-  /** Of more errors, all are in a file. */
+  /** Faults in the answer about a job. A file lists all faults. */
   jobErrors: 100,
-  /** A link into the bucket, and so the time in which an upload may begin. */
+  /** The validity of a link to a file. An upload may begin within this time. */
   fileLinkSeconds: 3_600,
-  /** An upload that began in time may end so much later. */
+  /** The longest duration of an upload after its link expires. */
   uploadMs: 3_600_000,
-  /** A link's file, after the export was made. Days. */
+  /** The lifetime of an export's file, days. */
   exportKeptDays: 7,
   mappedColumns: 100,
   csvHeader: 255,
-  /** A row of a CSV file, characters: the longest texts of all columns take a tenth of it. */
+  /** A row of a CSV file, characters. The longest values of all columns take a tenth of it. */
   csvRow: 1_000_000,
-  /** Beside one for each row. They are no rows, and so no limit of rows holds for them; but each takes as long to read. */
+  /** Blank lines in addition to one for each row. The limit of rows does not count them, but each takes as long to read. */
   csvBlankLines: 100_000,
-  /** Records that an export reads and writes at a time. */
+  /** Prospects that an export reads and writes at a time. */
   exportBatch: 500,
 
-  /** Invitations of a company on one day, UTC: a company of 200 reps begins in a day, and nobody mails the world. */
+  /** Invitations of a company in one day, UTC. A company of 200 reps can start in a day, and abuse by mail stays small. */
   invitationsPerDay: 200,
-  /** An address that nobody has signed in with is free again after 30 days. */
+  /** An invitation ends after 30 days without a sign-in, and its e-mail address becomes free. */
   invitationMs: 30 * 24 * 3_600_000,
 
-  /** The gateway keeps what its authorizer says of a token for so long: a disabled user is out by then, and a new role or permission holds. */
+  /** The gateway caches the authorizer's answer for this time. A disabled user, a new role or a new permission takes effect within it. */
   authorizationCacheSeconds: 60,
-  /** Names of a company's statuses, tags and users are kept this long in a warm function. */
+  /** A warm function caches the names of a company's statuses, tags and users for this time. */
   dictionaryCacheMs: 60_000,
 
-  /** A publisher keeps registrations for so long at most. A function that writes them without raising their version is noticed by then. */
+  /** The longest time that a publisher caches registrations. It bounds the effect of a write that does not raise their version. */
   subscriptionsCacheMs: 60_000,
-  /** It keeps none that it read sooner after a change: the change may not have reached all its rows. */
+  /** A publisher does not cache registrations that it read sooner after a change: the change may not have reached all rows. */
   subscriptionsSettleMs: 5_000,
   webhooksPerCompany: 40,
   registrationsPerWebhook: 50,
-  /** A receiver of which no attempt succeeds for so long is paused: five days. */
+  /** The service pauses a webhook after five days without a successful attempt. */
   failingMs: 5 * 24 * 3_600_000,
-  /** After a rotation the old secret signs too for so long: receivers change theirs without a rejected call. */
+  /** After a rotation the old secret signs too for this time, so that receivers can change theirs without a rejected call. */
   secretOverlapMs: 24 * 3_600_000,
-  /** Presses of one button for one record that come sooner after the first are taken for the same press. */
+  /** Repeated presses of one button for one record within this time count as one press. */
   doublePressMs: 10_000,
   /** 30 days. */
   delayMinutesMax: 43_200,
-  /** The body of a window's delivery, bytes: many receivers take no more than a megabyte. Further events go into a further one. */
+  /** The body of a debounced delivery, bytes. Many receivers accept at most a megabyte. Further events go into a further delivery. */
   windowBodyBytes: 1_000_000,
-  /** The data of an event that is larger, JSON bytes, has a row of its own, which its deliveries refer to. */
+  /** The largest event data within a delivery's row, JSON bytes. Larger data has a row of its own that deliveries refer to. */
   inlineDataBytes: 4_096,
-  /** Matches of one event whose deliveries the publisher makes itself; of one company's events that it has in hands, so many. */
+  /** The publisher itself makes the deliveries of an event with at most this many matches, and of a company's batch of events with at most `directMatchesTogether`. */
   directMatches: 100,
   directMatchesTogether: 200,
   filterDepth: 5,
   filterKeys: 50,
   filterBytes: 4 * 1024,
-  /** To look up the name of a receiver, at most; of its exchange the rest is left. */
+  /** The longest DNS look-up of a receiver. It is part of the exchange's time. */
   lookupMs: 3_000,
-  /** Names that one function looks up at a time: five companies with as many webhooks as they may have. */
+  /** DNS look-ups of one function at a time: five companies with the most webhooks. */
   lookupsAtOnce: 200,
-  /** An answer is used again so long, or as long as its record says, and one that there is no address, or none could be had, for less. */
+  /** The longest time in the DNS cache: of an answer (or its TTL, if shorter), and of a name without an address or a failed look-up. */
   nameKeptMs: 30_000,
   noNameKeptMs: 5_000,
   namesKept: 1_000,
-  /** The whole exchange with a receiver: look-up, connect, send, answer. */
+  /** The whole exchange with a receiver: look-up, connection, request, answer. */
   exchangeMs: 10_000,
-  /** Between two exchanges its connection is kept so long: servers wait for the next request for two seconds and more. */
+  /** An idle connection to a receiver stays open for this time. Servers wait two seconds or more for the next request. */
   connectionKeptMs: 1_000,
-  /** A connection that is older is not used again. */
+  /** The service does not reuse an older connection. */
   connectionAgeMs: 60_000,
-  /** At most this much of a receiver's answer is read. */
+  /** The service reads at most this much of a receiver's answer. */
   answerBytes: 16 * 1024,
-  /** This much of a receiver's answer is kept with the attempt. */
+  /** An attempt stores this much of a receiver's answer. */
   answerKeptBytes: 4 * 1024,
-  /** A delivery and its attempts are kept 30 days. */
+  /** The table keeps a delivery and its attempts for 30 days. */
   deliveryKeptMs: 30 * 24 * 3_600_000,
-  /** Deliveries, wanted or not, in the range of one replay: counted before the request's time is up. */
+  /** Deliveries in the range of one replay, matching or not. The request counts them within its deadline. */
   replayedDeliveries: 100_000,
   /** The longest delay of one queue message. */
   queueDelaySeconds: 900,

@@ -1,4 +1,4 @@
-/** One JSON line per fact. Context (request id, company, route) travels by AsyncLocalStorage; payloads, secrets and e-mail addresses are never logged. */
+/** Logs one JSON line per fact. AsyncLocalStorage carries context such as request id, company and route. Never logs payloads, secrets or e-mail addresses. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
@@ -7,7 +7,7 @@ type Level = "debug" | "info" | "warn" | "error";
 const order: Record<Level, number> = { debug: 10, info: 20, warn: 30, error: 40 };
 const context = new AsyncLocalStorage<LogFields>();
 
-/** Characters of a text in a line. CloudWatch cuts a line at 256 KB, and a line that is cut is no JSON: no filter finds it. */
+/** The longest text in a line, characters. CloudWatch cuts a line at 256 KB, and no metric filter matches the cut JSON. */
 export const LOGGED_TEXT = 4_000;
 
 /** Runs `work` with these fields on every line it logs. */
@@ -15,7 +15,7 @@ export function withLogContext<T>(fields: LogFields, work: () => Promise<T>): Pr
   return context.run({ ...context.getStore(), ...fields }, work);
 }
 
-/** Adds fields to the lines that the current unit of work logs from here on. */
+/** Adds fields to all later lines of the current unit of work. */
 export function addLogContext(fields: LogFields): void {
   const store = context.getStore();
   if (store !== undefined) Object.assign(store, fields);
@@ -28,7 +28,7 @@ export const log = {
   error: (event: string, fields?: LogFields): void => write("error", event, fields),
 };
 
-/** Names of an error and its cause, and the stack: enough to find the place, and no values of the request. */
+/** The names and messages of an error and its cause, and the stack. They contain no values of the request. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: typeof error };
   const { name, message, stack, cause } = error;
@@ -36,15 +36,15 @@ export function errorFields(error: unknown): LogFields {
   return { error: name, message, stack, ...because };
 }
 
-/** Lambda makes the line: time, level, request id, and the fields as `message`, where the metric filters look for them. */
+/** Lambda adds time, level and request id, and puts the fields into `message`. The metric filters read them there. */
 function write(level: Level, event: string, fields: LogFields = {}): void {
   const message = bounded({ event, ...context.getStore(), ...fields });
   if (process.env.AWS_LAMBDA_LOG_FORMAT === "JSON") console[level](message);
-  else if (order[level] >= threshold()) writeElsewhere(level, message);
+  else if (order[level] >= threshold()) writeToStderr(level, message);
 }
 
-/** A command's output is its own: the same line goes to standard error. */
-function writeElsewhere(level: Level, message: LogFields): void {
+/** Outside Lambda the line goes to standard error: a command prints its result to standard output. */
+function writeToStderr(level: Level, message: LogFields): void {
   const line = { timestamp: new Date().toISOString(), level: level.toUpperCase(), message };
   process.stderr.write(`${JSON.stringify(line)}\n`);
 }

@@ -1,4 +1,4 @@
-/** Owns the batch of a queue function: its work sees parsed messages and settles each. Fails closed: what was not done comes back. */
+/** Makes the handler of a queue function. It parses the messages and reports each failed one, so that only failed messages return. */
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import * as z from "zod/mini";
 import { withDeadline } from "#shared/deadline.ts";
@@ -6,16 +6,16 @@ import { errorFields, log } from "#shared/log.ts";
 
 export interface Received<Message> {
   readonly message: Message;
-  /** The queue has handed this message out before. */
+  /** The queue has delivered this message before. */
   readonly isRepeat: boolean;
-  /** Until the function is stopped. */
+  /** Milliseconds until Lambda stops the function. */
   readonly remainingMs: () => number;
 }
 
-/** How each message of a batch ended, in their order. */
+/** The result of each message, in the order of the batch. */
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
-/** Seconds until a failed message comes back: 2, 4, 8 … instead of the queue's whole visibility time-out. */
+/** Seconds until a failed message returns: 2, 4, 8 …, in place of the queue's visibility time-out. */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
 /** `returnIn` sets when a failed message becomes visible again. */
@@ -27,9 +27,9 @@ export function queueConsumer<S extends z.ZodMiniType>(
   const remainingMs = (context: Context | undefined) => (): number =>
     context?.getRemainingTimeInMillis() ?? Number.POSITIVE_INFINITY;
 
-  async function comeBack(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
+  async function returnMessage(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
     log.error("message failed", { messageId: record.messageId, ...errorFields(error) });
-    // Not being able to say so costs time only: the message comes back by itself.
+    // A failure here costs time only: the message returns after the visibility time-out.
     await returnIn(record.receiptHandle, returnSeconds(receiveCount(record))).catch(() => undefined);
     return { itemIdentifier: record.messageId };
   }
@@ -39,8 +39,8 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const readable: { record: SQSRecord; received: Received<z.output<S>> }[] = [];
     for (const record of Records) {
       const parsed = z.safeParse(schema, jsonOf(record.body));
-      // A message that is not ours fails each time and so ends in the dead-letter queue with its body.
-      if (!parsed.success) failed.push(comeBack(record, parsed.error));
+      // An invalid message fails each time, so it ends in the dead-letter queue with its body.
+      if (!parsed.success) failed.push(returnMessage(record, parsed.error));
       else {
         const received = {
           message: parsed.data,
@@ -53,12 +53,12 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const ends = await withDeadline(remainingMs(context), () => settled(readable.map(({ received }) => received)));
     for (const [i, { record }] of readable.entries()) {
       const end = ends[i];
-      if (end?.status !== "fulfilled") failed.push(comeBack(record, end?.reason));
+      if (end?.status !== "fulfilled") failed.push(returnMessage(record, end?.reason));
     }
     return { batchItemFailures: await Promise.all(failed) };
   };
 
-  /** Work that throws has settled none of them. */
+  /** Work that throws fails every message. */
   async function settled(batch: readonly Received<z.output<S>>[]): Promise<Ends> {
     try {
       return await work(batch);
@@ -68,7 +68,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
   }
 }
 
-/** For work that sees one message: those of a batch at the same time. */
+/** For work on a single message. The messages of a batch run concurrently. */
 export const eachAlone =
   <Message>(work: (received: Received<Message>) => Promise<unknown>) =>
   (batch: readonly Received<Message>[]): Promise<Ends> =>
@@ -76,7 +76,7 @@ export const eachAlone =
 
 const receiveCount = ({ attributes }: SQSRecord): number => Number(attributes.ApproximateReceiveCount);
 
-/** Text that is no JSON fits no schema. */
+/** Undefined for text that is not JSON, which fits no schema. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

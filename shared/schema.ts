@@ -1,20 +1,20 @@
-/** The schema language of the service and its shared scalars. One schema is validator, type, stored shape and document. */
+/** The scalar schemas that all rooms share. One schema serves as validator, type, stored shape and API documentation. */
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
 
-/** Registers a schema as a component of the OpenAPI document; changes nothing at run time. */
+/** Registers a schema as a component of the OpenAPI document. It has no effect at run time. */
 export function named<S extends z.ZodMiniType>(id: string, schema: S, description?: string): S {
   z.globalRegistry.add(schema, description === undefined ? { id } : { id, description });
   return schema;
 }
 
-/** Bytes as the table gives them. */
+/** Binary values of the table. */
 export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
 
 /** A positive integer below 2^53, unique across the whole service. */
 export const Id = z.int().check(z.minimum(1));
 
-/** A positive integer in a path: digits only, so that `1e3`, `0x10` and ` 1` are no ids. */
+/** A positive integer in a path. Digits only: `1e3`, `0x10` and ` 1` are not ids. */
 export const PathId = z.pipe(
   z.string().check(z.regex(/^[1-9][0-9]{0,15}$/, "must be a positive integer")),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
@@ -28,7 +28,7 @@ export const PositiveInteger = z.pipe(
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
-/** How many records an answer is to hold, in a query: any positive integer, cut to the maximum. */
+/** The requested page size in a query: any positive integer, reduced to the maximum. */
 export const PageSize = z.pipe(
   digits("must be a positive integer"),
   z.pipe(
@@ -37,18 +37,18 @@ export const PageSize = z.pipe(
   ),
 );
 
-/** Yes or no, in a query. */
+/** A boolean in a query. */
 export const Flag = z.pipe(
   z.enum(["true", "false"]),
   z.transform((value) => value === "true"),
 );
 
-/** The id after which a list goes on, in a query; 0 begins it. */
+/** The id after which a page begins, in a query; 0 for the first page. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
- * Text of `min` to `max` code points, as JSON Schema counts. Lone surrogates are refused: UTF-8 cannot hold them, so
- * they could not be given back as they came.
+ * Text of `min` to `max` code points, as JSON Schema counts. Rejects lone surrogates: UTF-8 cannot hold them, so an answer could not
+ * return them.
  */
 export function text(max: number, min = 0) {
   return z.string().check(
@@ -65,7 +65,7 @@ function codePoints(value: string): number {
   return count;
 }
 
-/** Says what is wrong with a text's form, and leaves what is no text or too long to the words of its own. */
+/** Gives the message for a wrong format. Other faults, such as a wrong type, keep their own message. */
 const malformed =
   (message: string) =>
   ({ code }: { readonly code: string }): string | undefined =>
@@ -73,7 +73,7 @@ const malformed =
 
 const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 
-/** A dot-atom of RFC 5322 at a host that has a domain above it. Quoted local parts and literal addresses are refused. */
+/** A dot-atom of RFC 5322 at a host name with at least one dot. Rejects quoted local parts and address literals. */
 const mailbox =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/;
 
@@ -83,15 +83,15 @@ export const Email = z
 
 export const WebUrl = z.url({ error: malformed("must be a valid URL") }).check(atMost(limits.url));
 
-/** RFC 3339 instant as the service writes it: UTC with milliseconds. */
+/** An RFC 3339 instant in the API's format: UTC with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 export type Timestamp = z.infer<typeof Timestamp>;
 
 const [day, time] = [z.regexes.date, z.regexes.time({})].map(({ source }) => source.slice(1, -1));
 
 /**
- * A time or a day as ISO 8601 writes them: seconds may be left out, an offset may do without its colon, and without one the
- * time is UTC. Days that do not exist, the hour 24 and leap seconds are refused.
+ * A time or a day by ISO 8601. Seconds are optional, an offset may omit its colon, and a time without an offset is UTC. Rejects days
+ * that do not exist, the hour 24 and leap seconds.
  */
 export const IsoTime = z
   .string()
@@ -104,19 +104,19 @@ export const IsoTime = z
 
 export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
 
-/** Milliseconds since the epoch of what `IsoTime` takes; a day is its first instant. Fractions below one are cut off. */
+/** Milliseconds since the epoch of a value that `IsoTime` accepts. A day counts as its first instant. Drops fractions of a millisecond. */
 export function instantOf(value: string): number {
   if (isDay(value)) return Date.parse(value);
   const written = value.replace(/([+-]\d\d)(\d\d)$/, "$1:$2");
   return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(written) ? written : `${written}Z`);
 }
 
-/** A time or day from outside, kept as the instant that it names. */
+/** A time or day in a request, converted to an instant. */
 export const InstantInput = z.pipe(
   IsoTime,
   z.pipe(
     z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // An offset can push an instant out of the years that have four digits.
+    // An offset can move an instant beyond the years with four digits.
     z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
   ),
 );
@@ -124,8 +124,8 @@ export const InstantInput = z.pipe(
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
 
 /**
- * How a status or tag is called. Commas and semicolons separate values in filters and CSV cells. The limit holds for the
- * normalised value too: it is part of a key, which ends at 1 024 bytes, and some symbols become three by that.
+ * The display value of a status or tag. Commas and semicolons separate values in filters and CSV cells. The limit also applies to the
+ * normalised value: it is part of a key of at most 1 024 bytes, and some symbols become three under normalisation.
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),
@@ -137,7 +137,7 @@ export const DisplayValue = z.pipe(
   ),
 );
 
-/** Latitude or longitude in degrees. Magnitudes below a nanodegree are stored as 0: the table's numbers end at 1e-130. */
+/** Latitude or longitude in degrees. Magnitudes below a nanodegree become 0, since the table's smallest number is 1e-130. */
 export function degrees(limit: number) {
   return z.pipe(
     z.number().check(z.minimum(-limit), z.maximum(limit)),

@@ -1346,7 +1346,7 @@ export interface components {
              */
             updatedAt: string;
         };
-        /** @description What was deleted. */
+        /** @description The deleted record. */
         Deleted: {
             /** @description Unique in the whole service. */
             id: number;
@@ -2309,7 +2309,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The request conflicts with the present state */
+        /** @description The request conflicts with the current state */
         Problem409: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2320,9 +2320,9 @@ export interface components {
                 /**
                  * @example {
                  *       "type": "urn:problem:conflict",
-                 *       "title": "The request conflicts with the present state",
+                 *       "title": "The request conflicts with the current state",
                  *       "status": 409,
-                 *       "detail": "The request conflicts with the present state.",
+                 *       "detail": "The request conflicts with the current state.",
                  *       "code": "conflict",
                  *       "requestId": "2f1d6a0e-9d0c-4f6e-8a53-0c6f4b1d7e21",
                  *       "errors": []
@@ -2352,7 +2352,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body has another media type than this takes */
+        /** @description The endpoint does not accept this media type */
         Problem415: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2362,9 +2362,9 @@ export interface components {
                 /**
                  * @example {
                  *       "type": "urn:problem:unsupported_media_type",
-                 *       "title": "The body has another media type than this takes",
+                 *       "title": "The endpoint does not accept this media type",
                  *       "status": 415,
-                 *       "detail": "The body has another media type than this takes.",
+                 *       "detail": "The endpoint does not accept this media type.",
                  *       "code": "unsupported_media_type",
                  *       "requestId": "2f1d6a0e-9d0c-4f6e-8a53-0c6f4b1d7e21",
                  *       "errors": []

@@ -1,6 +1,5 @@
 /** POST /api/prospects/{id}/actions/{registrationId}: triggers a manual registration for a prospect. */
-
-import { deliveryQueue } from "#shared/aws/queue.ts";
+import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { setting } from "#shared/config.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";

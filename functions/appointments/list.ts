@@ -1,6 +1,6 @@
 /** GET /api/appointments: the company's calendar in a range of time. */
 import * as z from "zod/mini";
-import { streamItems } from "#shared/http/stream-endpoint.ts";
+import { streamItems } from "#shared/http/streaming.ts";
 import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
 import { Appointment } from "#shared/prospects/schema.ts";
 

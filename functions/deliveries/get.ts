@@ -1,7 +1,6 @@
 /** GET /api/webhooks/{id}/deliveries/{deliveryId}: one delivery with its body and attempts. */
-
 import { DeliveryPath } from "#shared/http/paths.ts";
-import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
+import { streamEndpoint } from "#shared/http/streaming.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { deliveryIdIn } from "#shared/webhooks/delivery.ts";
 import { DeliveryDetail } from "#shared/webhooks/delivery-schema.ts";

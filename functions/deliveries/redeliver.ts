@@ -1,6 +1,5 @@
 /** POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver: sends a delivery again. */
-
-import { deliveryQueue } from "#shared/aws/queue.ts";
+import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { DeliveryPath } from "#shared/http/paths.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";

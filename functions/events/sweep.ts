@@ -1,6 +1,6 @@
 /** Replaces the lost messages of due deliveries, imports and exports, every minute. */
 import { allEnded } from "#shared/all-ended.ts";
-import { openJobQueues } from "#shared/aws/job-queue.ts";
+import { openJobQueues } from "#shared/aws/sqs.ts";
 import { sweepJobs } from "#shared/jobs/lease.ts";
 import { log } from "#shared/log.ts";
 import { eventContext } from "#shared/webhooks/context.ts";

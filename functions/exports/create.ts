@@ -1,6 +1,5 @@
 /** POST /api/prospects/exports: begins an export into a file, for companies too large for a streamed answer. */
-
-import { openJobQueues } from "#shared/aws/job-queue.ts";
+import { openJobQueues } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { Export, NewExport } from "#shared/jobs/export/schema.ts";

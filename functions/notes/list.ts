@@ -1,7 +1,7 @@
 /** GET /api/prospects/{id}/notes: all notes of a prospect. */
 import * as z from "zod/mini";
 import { IdPath } from "#shared/http/paths.ts";
-import { streamItems } from "#shared/http/stream-endpoint.ts";
+import { streamItems } from "#shared/http/streaming.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { Note } from "#shared/prospects/schema.ts";
 

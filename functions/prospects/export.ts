@@ -1,6 +1,6 @@
 /** GET /api/prospects/export: streams all prospects that the filters match as a CSV file. */
 import * as z from "zod/mini";
-import { streamFile } from "#shared/http/stream-endpoint.ts";
+import { streamFile } from "#shared/http/streaming.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 

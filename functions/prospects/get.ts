@@ -1,6 +1,6 @@
 /** GET /api/prospects/{id}: one prospect with notes, appointments and status history. */
 import { IdPath } from "#shared/http/paths.ts";
-import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
+import { streamEndpoint } from "#shared/http/streaming.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { ProspectDetail } from "#shared/prospects/schema.ts";
 

@@ -1,7 +1,7 @@
 /** POST /api/prospects/import: imports a CSV file of up to 10 000 rows within the request. */
-import { openObjects } from "#shared/aws/objects.ts";
+import { openObjects } from "#shared/aws/s3.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { UploadedFile, uploadedFile } from "#shared/http/uploaded-file.ts";
+import { UploadedFile, uploadedFile } from "#shared/http/request-body.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { FileQuery, FileResult } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";

@@ -1,5 +1,5 @@
 /** GET /api/prospects: lists prospects by filters, newest first, in pages with an exact total. */
-import { streamEndpoint } from "#shared/http/stream-endpoint.ts";
+import { streamEndpoint } from "#shared/http/streaming.ts";
 import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 
 export const handler = streamEndpoint(

@@ -1,6 +1,6 @@
 /** GET /api/prospects/pins: streams the map pins of all prospects that match the filters. */
 import * as z from "zod/mini";
-import { streamText } from "#shared/http/stream-endpoint.ts";
+import { streamText } from "#shared/http/streaming.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { MapPin, mapPins } from "#shared/prospects/list/pins.ts";
 

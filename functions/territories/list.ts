@@ -1,7 +1,6 @@
 /** GET /api/territories: the company's territories. */
-
 import * as z from "zod/mini";
-import { streamItems } from "#shared/http/stream-endpoint.ts";
+import { streamItems } from "#shared/http/streaming.ts";
 import { listTerritories, Territory } from "#shared/territories/territories.ts";
 
 export const handler = streamItems(

@@ -1,6 +1,5 @@
 /** DELETE /api/users/{id}: disables a user. */
-
-import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
+import { identityProvider } from "#shared/auth/user-pool.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { disableOrWithdraw } from "#shared/reference/change-user.ts";

@@ -1,7 +1,6 @@
 /** GET /api/users: the company's users. */
-
 import * as z from "zod/mini";
-import { streamItems } from "#shared/http/stream-endpoint.ts";
+import { streamItems } from "#shared/http/streaming.ts";
 import { presentUser } from "#shared/reference/invite.ts";
 import { User } from "#shared/reference/user.ts";
 import { listUsers } from "#shared/reference/users.ts";

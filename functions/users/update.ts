@@ -1,6 +1,5 @@
 /** PATCH /api/users/{id}: changes a user's name, role or permissions. */
-
-import { identityProvider } from "#shared/auth/identity-provider-configured.ts";
+import { identityProvider } from "#shared/auth/user-pool.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { changeUser } from "#shared/reference/change-user.ts";

@@ -1,7 +1,6 @@
 /** GET /api/webhooks: lists the company's webhooks. */
-
 import * as z from "zod/mini";
-import { streamItems } from "#shared/http/stream-endpoint.ts";
+import { streamItems } from "#shared/http/streaming.ts";
 import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { listWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 

@@ -1,6 +1,5 @@
 /** POST /api/webhooks/{id}/replay: sends the failed deliveries of a period again. */
-
-import { deliveryQueue } from "#shared/aws/queue.ts";
+import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Replayed, ReplayRange, startReplay } from "#shared/webhooks/deliver/replay.ts";

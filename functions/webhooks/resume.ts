@@ -1,6 +1,5 @@
 /** POST /api/webhooks/{id}/resume: ends the pause of a webhook. */
-
-import { deliveryQueue } from "#shared/aws/queue.ts";
+import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";

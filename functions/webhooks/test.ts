@@ -1,6 +1,5 @@
 /** POST /api/webhooks/{id}/test: sends a test delivery to a webhook. */
-
-import { deliveryQueue } from "#shared/aws/queue.ts";
+import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Queued } from "#shared/webhooks/delivery-schema.ts";

@@ -1,8 +1,8 @@
 /** `npm run company -- create --name NAME --owner EMAIL`: creates a company and its owner, on a deployed stack or the local service. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
-import { directoryOnly } from "#shared/auth/directory-only.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import { directoryOnly } from "#shared/auth/identity-provider.ts";
 import { userPool } from "#shared/auth/user-pool.ts";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";

@@ -12,8 +12,7 @@ import {
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { clientConfig } from "#shared/aws/client-config.ts";
-import { openQueue } from "#shared/aws/queue.ts";
-import { sqsClient } from "#shared/aws/sqs.ts";
+import { openQueue, sqsClient } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import { flushStream } from "#shared/company-index/write/flush.ts";

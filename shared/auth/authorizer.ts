@@ -1,14 +1,13 @@
-/** The way to make the gateway's authorizer: the Authorization header in, a policy with the caller out. */
+/** Makes the gateway's authorizer: it turns the Authorization header into a policy that carries the caller. */
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
-import { CallerContext } from "#shared/auth/caller-context.ts";
+import { type Caller, CallerContext } from "#shared/auth/caller.ts";
 import { type ApiContext, apiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
-/** An authorizer of the type TOKEN is given no more. */
+/** The whole event of an authorizer of the type TOKEN. */
 const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.string(), methodArn: z.string() });
 
 /** API Gateway answers 401 for an error with exactly this message, and a server error for any other. */
@@ -25,7 +24,7 @@ export interface Authorization {
   readonly context: z.input<typeof CallerContext>;
 }
 
-/** `authenticate` gives the caller behind an Authorization header, or throws `unauthenticated`. */
+/** `authenticate` returns the caller behind an Authorization header, or throws `unauthenticated`. */
 export const authorizer =
   (authenticate: (context: ApiContext, authorization: string) => Promise<Caller>) =>
   (event: unknown, { awsRequestId }: Pick<Context, "awsRequestId">): Promise<Authorization> =>
@@ -36,13 +35,13 @@ export const authorizer =
         log.info("authorized", { companyId: caller.companyId, userId: caller.userId, ...usage });
         return authorization(caller, methodArn);
       } catch (error) {
-        throw told(error);
+        throw gatewayError(error);
       }
     });
 
 /**
- * API Gateway keeps the policy under the token and applies it to every method, so it has to hold for all of them. Roles and
- * permissions are checked where the contract of an endpoint names them.
+ * API Gateway caches the policy under the token and applies it to every method, so the policy allows all methods. Each endpoint
+ * checks the role and permissions that its contract names.
  */
 function authorization(caller: Caller, methodArn: string): Authorization {
   const [api, stage] = methodArn.split("/");
@@ -57,8 +56,8 @@ function authorization(caller: Caller, methodArn: string): Authorization {
   };
 }
 
-/** What API Gateway is to see of an error. The reason is logged; a token never is. */
-function told(error: unknown): Error {
+/** The error for API Gateway. Logs the reason, but never the token. */
+function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });
     const refusal = new Error(UNAUTHORIZED);

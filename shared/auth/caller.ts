@@ -1,5 +1,7 @@
-/** The signed-in user of a request, and the one visibility rule that every path uses. */
-import { Permission, type Role } from "#shared/auth/user-schema.ts";
+/** The signed-in user of a request: how the authorizer passes it to the functions, and which prospects the user may see. */
+import * as z from "zod/mini";
+import { Permission, Role } from "#shared/auth/user-schema.ts";
+import { Id, PathId } from "#shared/schema.ts";
 
 export interface Caller {
   readonly companyId: number;
@@ -14,13 +16,44 @@ export const isAdmin = (caller: Caller): boolean => caller.role === "admin" || c
 export const may = (caller: Caller, permission: Permission): boolean =>
   isAdmin(caller) || caller.permissions.includes(permission);
 
-/** The permissions that the caller holds, granted or by role. */
+/** All permissions of the caller, by grant or by role. */
 export const effectivePermissions = (caller: Caller): Permission[] =>
   Permission.options.filter((permission) => may(caller, permission));
 
 /**
- * Whose prospects the caller sees: `undefined` means all of the company, a user id means only those assigned to that
- * user. Filters, single reads and conditions of writes all come from this one answer.
+ * The prospects that the caller sees: `undefined` means all of the company, a user id means those assigned to that user. Filters,
+ * single reads and conditions of writes all use this function.
  */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;
+
+const ParsedCaller = z.object({ companyId: Id, userId: Id, role: Role, permissions: z.array(Permission) });
+
+/**
+ * The authorizer's context for the functions: API Gateway turns each value into text. The gateway caches a context for a minute, so
+ * new functions receive contexts of the previous version: add fields, but never change one. No field is ever empty.
+ */
+export const CallerContext = z.codec(
+  z.object({
+    companyId: z.string(),
+    userId: z.string(),
+    /** The role, then the permissions, separated by blanks. */
+    rights: z.string(),
+  }),
+  ParsedCaller,
+  {
+    decode: ({ companyId, userId, rights }, { issues }) => {
+      const [role, ...permissions] = rights.split(" ");
+      const ids = z.safeParse(z.object({ companyId: PathId, userId: PathId }), { companyId, userId });
+      const granted = z.safeParse(z.object({ role: Role, permissions: z.array(Permission) }), { role, permissions });
+      if (ids.success && granted.success) return { ...ids.data, ...granted.data };
+      issues.push({ code: "custom", message: "is not a caller", input: { companyId, userId, rights } });
+      return z.NEVER;
+    },
+    encode: ({ companyId, userId, role, permissions }) => ({
+      companyId: `${companyId}`,
+      userId: `${userId}`,
+      rights: [role, ...permissions].join(" "),
+    }),
+  },
+);

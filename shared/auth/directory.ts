@@ -1,27 +1,41 @@
-/** The service's own user directory: token subject -> company, role, permissions. */
-
+/** The service's user directory: from a token's subject to the user's company, role and permissions. */
 import * as z from "zod/mini";
-import { acceptInvitation, Invited } from "#shared/auth/accept.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
 import { StoredUser, UserRights } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { above, all, equals, present } from "#shared/db/expression.ts";
+import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import { Id } from "#shared/schema.ts";
 
-/** The rights stand beside the place, so that a sign-in reads one row. Users of before that have theirs in the user's own row alone. */
-const Identity = z.extend(Invited, { type: z.literal("identity"), rights: z.optional(UserRights) });
+/** The row of a token's subject. It repeats the user's rights, so that a sign-in reads one row; rows of older users lack them. */
+const Identity = z.object({
+  type: z.literal("identity"),
+  companyId: Id,
+  userId: Id,
+  rights: z.optional(UserRights),
+  /** The end of an invitation that the user has not accepted. Milliseconds since the epoch. */
+  invitedUntil: z.optional(z.int()),
+  /** The address that the user has a claim on, in lower case. Absent once the invitation is accepted. */
+  email: z.optional(z.string()),
+});
 type Identity = z.infer<typeof Identity>;
 
-/** The caller behind a token's subject, as of now; a first sign-in accepts the invitation. Throws `unauthenticated` for a subject that is unknown or disabled, or whose invitation has ended. */
+/**
+ * The caller behind a token's subject. A first sign-in accepts the invitation. Throws `unauthenticated` for an unknown or disabled
+ * user, and for an invitation that has ended.
+ */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;
   const item = await table.get(keys.identity(sub));
   if (item === undefined) throw unauthenticated("The user is unknown.");
-  const place = Identity.parse(item);
-  const { companyId, userId } = place;
-  const { isActive, role, permissions } = place.rights ?? (await ownRights(table, place));
+  const identity = Identity.parse(item);
+  const { companyId, userId } = identity;
+  const { isActive, role, permissions } = identity.rights ?? (await ownRights(table, identity));
   if (!isActive) throw unauthenticated("The user is disabled.");
-  if (place.invitedUntil !== undefined && !(await acceptInvitation(context, sub, place))) {
+  if (identity.invitedUntil !== undefined && !(await acceptInvitation(context, sub, identity))) {
     throw unauthenticated("The invitation has ended.");
   }
   return { companyId, userId, role, permissions };
@@ -29,3 +43,33 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
 
 const ownRights = async (table: ApiContext["table"], { companyId, userId }: Identity): Promise<UserRights> =>
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
+
+/** Makes the user and the claim on the address permanent. False: the invitation has ended. Safe to repeat, and to run concurrently. */
+async function acceptInvitation(
+  { table, clock }: Pick<ApiContext, "table" | "clock">,
+  sub: string,
+  { companyId, userId, email }: Identity,
+): Promise<boolean> {
+  const own = equals("userId", userId);
+  const accepted = { remove: ["invitedUntil", "email"] };
+  const writes: Write[] = [
+    { update: keys.identity(sub), change: accepted, when: all(own, above("invitedUntil", clock.now())) },
+    {
+      update: keys.user(companyId, userId),
+      change: { remove: ["invitedUntil"], add: { version: 1 } },
+      when: present,
+    },
+  ];
+  if (email !== undefined) {
+    writes.push({ update: keys.email(email), change: { remove: ["invitedUntil", "expiresAt"] }, when: own });
+  }
+  try {
+    await table.transact(writes);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ConditionFailed)) throw error;
+    const item = await table.get(keys.identity(sub));
+    const now = item === undefined ? undefined : Identity.parse(item);
+    return now?.userId === userId && now.invitedUntil === undefined;
+  }
+}

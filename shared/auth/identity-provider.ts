@@ -1,18 +1,27 @@
-/** The identity provider as the directory needs it: every user who is to sign in gets a subject there. */
+/** The identity provider: it gives each user the subject that the user's tokens name. */
+import { randomUUID } from "node:crypto";
 
 export interface IdentityProvider {
-  /** The provider belongs to somebody else and is not asked: the inviter may name the subject. */
+  /** The service does not manage this provider, so the inviter may name the subject. */
   readonly takesSubjects: boolean;
   /**
-   * Every answer about an invitation takes at least so long. An address that belongs to another company is not handed to the
-   * provider, and the time of the answer must not tell so.
+   * The shortest time of an answer about an invitation. The service skips the provider for an address of another company, and the
+   * time of the answer must not reveal that.
    */
   readonly answersAfterMs: number;
   /**
-   * Makes the user with this e-mail address known and gives the subject that tokens will name. Asked again for the same
-   * address, it continues where it was cut off. `known` is the subject that the user had before.
+   * Registers the user with this e-mail address and returns the subject of the user's tokens. A repeated call for the same address
+   * resumes an interrupted one. `known` is the user's previous subject.
    */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
-  /** Takes back an invitation that nobody took up. Does nothing for a user who has signed in, or is unknown. */
+  /** Withdraws an invitation that the user has not accepted. Does nothing for an unknown user or one who has signed in. */
   withdraw(email: string): Promise<void>;
 }
+
+/** The provider for an external issuer: the inviter names the subject. Without a name it makes one up, as the local issuer needs. */
+export const directoryOnly: IdentityProvider = {
+  takesSubjects: true,
+  answersAfterMs: 0,
+  invite: async (_, known) => ({ sub: known ?? randomUUID() }),
+  withdraw: async () => undefined,
+};

@@ -1,24 +1,41 @@
-/** Verifies access tokens of the configured OpenID Connect issuer. Keys come from the deployment's address of them and from nowhere a token names. */
+/** Verifies access tokens of the configured OpenID Connect issuer. Signing keys come from the issuer's configured address, never from an address in a token. */
 import { FetchError, JwtBaseError } from "aws-jwt-verify/error";
 import { SimpleJwksCache } from "aws-jwt-verify/jwk";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
 import { JwtVerifier } from "aws-jwt-verify/jwt-verifier";
 import * as z from "zod/mini";
-import { bearerToken } from "#shared/auth/bearer.ts";
 import { setting } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 
 const FETCH_TIMEOUT_MS = 3_000;
 
+/**
+ * The Authorization header by RFC 6750, with a JWT: three parts in base64url. The last part is the signature, so an unsigned token
+ * does not match. RFC 9110 compares the scheme without case and allows several blanks after it. The gateway checks the header by this
+ * pattern too. Its documentation does not say whether it matches the whole header, so the pattern fixes both ends.
+ */
+export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
+
+/** The authorizer rejects a longer token without verifying it. API Gateway accepts 10 240 bytes of headers in all. */
+const MAX_TOKEN_CHARACTERS = 8_192;
+
+const bearer = new RegExp(BEARER_PATTERN);
+
+/** Undefined: the header has no bearer token. */
+export function bearerToken(authorization: string): string | undefined {
+  const token = authorization.slice(authorization.lastIndexOf(" ") + 1);
+  return token.length <= MAX_TOKEN_CHARACTERS && bearer.test(authorization) ? token : undefined;
+}
+
 const Keys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
 const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 export interface Issuer {
   readonly issuer: string;
-  /** Client ids or audiences that tokens may be made out to. */
+  /** Accepted client ids or audiences. */
   readonly audience: readonly string[];
-  /** Where its keys are; undefined asks its discovery document, which is one fetch more. */
+  /** The address of the issuer's keys. Undefined: read it from the discovery document, with one more request. */
   readonly jwksUri: string | undefined;
 }
 
@@ -33,8 +50,8 @@ export function verifiedSubject(authorization: string): Promise<string> {
 }
 
 /**
- * Gives the subject of the access token in an Authorization header. Throws `unauthenticated`, or `unavailable` while the issuer's
- * keys cannot be had. Keys are kept; a key that is not among them makes it look for new ones.
+ * Returns the subject of the access token in an Authorization header. Throws `unauthenticated`, or `unavailable` if it cannot fetch
+ * the issuer's keys. It caches keys, and fetches them again for a token with an unknown key.
  */
 export function subjectOf(issuer: Issuer): (authorization: string) => Promise<string> {
   let verifier: Promise<Verify> | undefined;
@@ -68,7 +85,7 @@ async function createVerifier({ issuer, audience, jwksUri }: Issuer): Promise<Ve
   const jwt = JwtVerifier.create(
     {
       issuer,
-      // `aud` or `client_id` is checked below: Cognito's access tokens carry only the latter.
+      // `assertAccessToken` checks `aud` or `client_id`: Cognito's access tokens have only `client_id`.
       audience: null,
       jwksUri: jwksUri ?? (await discoveredJwksUri(issuer)),
       customJwtCheck: ({ header, payload }) => assertAccessToken(header, payload, audience),
@@ -85,7 +102,7 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
   return discovery.jwks_uri;
 }
 
-/** An access token says so: Cognito by `token_use`, RFC 9068 by its type. An id token does neither. */
+/** Cognito marks an access token by `token_use`, RFC 9068 by its type. An id token has neither mark. */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: readonly string[]): void {
   const tokenUse = payload.token_use;
   const type = String(header.typ ?? "").toLowerCase();
@@ -100,7 +117,7 @@ function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: rea
   }
 }
 
-/** What is no set of keys is the issuer's fault: the library would blame the token for it. */
+/** Throws FetchError for an answer that is not a key set. The library would report an invalid token instead. */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);
   try {
@@ -111,7 +128,7 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
   return bytes;
 }
 
-/** Plain fetch, so that an issuer on loopback works as one on the internet does. Redirects are not followed. */
+/** Plain fetch, since the library's fetcher refuses an issuer on loopback without TLS. Follows no redirects. */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   try {
     const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });

@@ -1,4 +1,4 @@
-/** A Cognito user pool as identity provider: Cognito mails the invitation with a temporary password. */
+/** The identity provider of this deployment: a Cognito user pool, which mails invitations, or the directory alone. */
 import {
   AdminCreateUserCommand,
   AdminDeleteUserCommand,
@@ -9,16 +9,17 @@ import {
   UsernameExistsException,
   UserStatusType,
 } from "@aws-sdk/client-cognito-identity-provider";
-import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import { directoryOnly, type IdentityProvider } from "#shared/auth/identity-provider.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
+import { setting } from "#shared/config.ts";
 
-/** Longer than the pool usually takes to make a user and to mail. */
+/** Longer than the pool usually takes to create a user and to send the mail. */
 const ANSWERS_AFTER_MS = 2_000;
 
 const INVITED = UserStatusType.FORCE_CHANGE_PASSWORD;
 
 export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
-  /** The pool knows the user from an earlier attempt; an invitation that was not accepted is mailed again. */
+  /** An earlier attempt created the user. Sends the mail again if the user has not accepted. */
   async function inviteAgain(email: string): Promise<AttributeType[]> {
     const user = { UserPoolId, Username: email };
     const { UserStatus, UserAttributes = [] } = await pool.send(new AdminGetUserCommand(user));
@@ -58,4 +59,15 @@ export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient
       }
     },
   };
+}
+
+let made: IdentityProvider | undefined;
+
+/** Made once per warm function. Without a user pool in the settings, the directory alone serves. */
+export function identityProvider(): IdentityProvider {
+  if (made === undefined) {
+    const userPoolId = setting("USER_POOL_ID");
+    made = userPoolId === undefined ? directoryOnly : userPool(userPoolId);
+  }
+  return made;
 }

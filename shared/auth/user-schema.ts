@@ -1,5 +1,4 @@
-/** A user of the directory as other records and the table have it: who may sign in, for which company, with what rights. */
-
+/** Schemas of a user: role, permissions, the stored row, and the summary that other records show. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
@@ -11,7 +10,6 @@ export type Role = z.infer<typeof Role>;
 export const Permission = z.enum(["canViewAllProspects", "canManageProspects"]);
 export type Permission = z.infer<typeof Permission>;
 
-/** As other records show a user. */
 export const UserSummary = named(
   "UserSummary",
   z.object({ id: Id, firstName: z.string(), lastName: z.string(), email: z.string() }),
@@ -26,7 +24,7 @@ export const PERMISSIONS_TEXT =
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
-/** What the interface and the table have in common. */
+/** The fields that the API and the table share. */
 export const userFields = {
   id: Id,
   firstName: text(limits.name),
@@ -39,18 +37,18 @@ export const userFields = {
   updatedAt: Timestamp,
 };
 
-/** What a sign-in looks at. It stands in the user's row and beside the place of the token subject, written together. */
+/** The fields that a sign-in checks. One transaction writes them to the user's row and to the row of the token's subject. */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
-/** As the table holds it. `sub` is the identity provider's name for the user. */
+/** The stored row. `sub` is the identity provider's id of the user. */
 export const StoredUser = z.object({
   ...userFields,
   type: z.literal("user"),
   companyId: Id,
   sub: z.string(),
   version: z.int(),
-  /** Until the user has signed in once: when the invitation ends. Milliseconds since the epoch. */
+  /** The end of an invitation that the user has not accepted. Milliseconds since the epoch. */
   invitedUntil: z.optional(z.int()),
   isWithdrawn: z.optional(z.literal(true)),
 });

@@ -7,20 +7,20 @@ export interface Credentials {
 }
 
 export interface ClientSettings {
-  /** Default: the SDK's own choice, which honours AWS_ENDPOINT_URL and its forms for one service. */
+  /** Default: the SDK's choice. It honours AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE>. */
   readonly endpoint?: string | undefined;
   /** Default: AWS_REGION. */
   readonly region?: string | undefined;
   /** Default: the SDK's provider chain. A Lambda function has its credentials in the environment. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
-  /** Until the answer begins, and the longest silence within it. */
+  /** Limits the time until the answer begins, and each pause in the answer. */
   readonly answerMs?: number;
   /** Attempts of one call, the first included. */
   readonly attempts?: number;
 }
 
-/** Short limits: an API function answers within 25 seconds, whatever a service does. */
+/** Short limits, so that an API function answers within 25 seconds even if a service hangs. */
 const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
 const ATTEMPTS = 3;

@@ -3,10 +3,10 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** Fields that are undefined are left out of an item. A number that JavaScript does not hold exactly is an error. */
+/** Items omit fields that are undefined. A number that JavaScript cannot hold exactly is an error. */
 export function dynamoClient(settings: ClientSettings = {}): DynamoDBDocumentClient {
   const client = new DynamoDBClient(clientConfig(settings));
-  // The SDK copies each request and each answer for its logger, even where the logger does nothing.
+  // The SDK copies each request and each answer for its logger, even if the logger does nothing.
   client.middlewareStack.remove("loggerMiddleware");
   return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
 }

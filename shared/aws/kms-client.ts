@@ -1,2 +1,2 @@
-/** What is needed of the key service's client: named, so that a bundle holds none of its other fifty commands. */
+/** The commands of the KMS client in use. Named exports keep its other fifty commands out of the bundles. */
 export { DecryptCommand, GenerateDataKeyCommand, KMSClient } from "@aws-sdk/client-kms";

@@ -1,11 +1,11 @@
-/** The key service, by the SDK's client. It is loaded with the first call: a function that has its data keys at hand never pays for it. */
+/** The KMS client for data keys. The SDK loads at the first call, so a function with cached data keys never loads it. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** What a data key is for. The service asks for the same words before it unwraps the key, and writes them into its audit trail. */
+/** The encryption context of a data key. KMS requires the same context to unwrap the key, and records it in its audit trail. */
 export type KeyContext = Readonly<Record<string, string>>;
 
 export interface Kms {
-  /** A new data key of 256 bits, as it is and as only the service can read it. */
+  /** A new data key of 256 bits, in plain text and wrapped by the KMS key. */
   generateDataKey(context: KeyContext): Promise<{ readonly plain: Uint8Array; readonly wrapped: Uint8Array }>;
   unwrap(wrapped: Uint8Array, context: KeyContext): Promise<Uint8Array>;
 }

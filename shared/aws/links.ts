@@ -1,4 +1,4 @@
-/** Presigned links into the bucket: the holder of one reads or writes one file until it expires, without a token. */
+/** Presigned links to files in the bucket: the holder of a link reads or writes one file until the link expires, without a token. */
 import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { s3Client } from "#shared/aws/s3.ts";
@@ -10,10 +10,10 @@ export interface Link {
   readonly expiresAt: string;
 }
 
-/** The headers that an upload must send, exactly these. S3 refuses another length, other bytes and a second file. */
+/** An upload must send exactly these headers. S3 refuses another length, other bytes and a second file. */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** `*`: the file must not be there yet. */
+  /** `*`: the file must not exist yet. */
   readonly "if-none-match": string;
   /** Bytes. */
   readonly "content-length"?: string | undefined;
@@ -21,13 +21,13 @@ export interface UploadHeaders {
   readonly "x-amz-checksum-sha256"?: string | undefined;
 }
 
-/** The links that a function hands out without touching a file. */
+/** Makes links. It reads and writes no file. */
 export interface Links {
   download(key: string, seconds: number, nowMs: number): Promise<Link>;
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Nothing is read or connected before the first link. */
+/** Reads no setting and opens no connection before the first link. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {
@@ -53,7 +53,7 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // By default the signer leaves out the media type, and moves `x-amz-` headers to the query, where a client cannot miss them.
+      // By default the signer does not sign the media type, and it moves `x-amz-` headers into the query, so an upload need not send them.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

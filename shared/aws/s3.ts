@@ -1,19 +1,35 @@
-/** The S3 client, and which of its errors mean that a file is not there. */
-import { S3Client, S3ServiceException } from "@aws-sdk/client-s3";
+/** The S3 client and the files in the bucket: read as a stream that resumes after a broken connection, written in parts. */
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  S3Client,
+  S3ServiceException,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
+import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
+import { errorFields, log } from "#shared/log.ts";
 
-/** The largest file that a function holds in memory, over a slow line: the answer begins, and never pauses longer. */
+/** Enough for the largest file that a function holds in memory, over a slow line. The limit covers the start of the answer and each pause in it. */
 const ANSWER_MS = 6_000;
+/** Enough for a part of 8 MB over a slow line. */
+const PART_TIMEOUT_MS = 30_000;
+const READ_TRIES = 6;
 
 export function s3Client(settings: ClientSettings = {}): S3Client {
   const isStandIn =
     (settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;
   return new S3Client({
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
-    // Only AWS itself resolves a host name for each bucket.
+    // A stand-in for AWS resolves no host name of a bucket.
     forcePathStyle: isStandIn,
-    // TLS protects the bytes on their way. The default adds a checksum to every request, which a link could not carry.
+    // TLS already detects corrupted bytes. The SDK's default adds a checksum to every request, and a presigned link cannot carry one.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -23,8 +39,8 @@ const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 
 /**
- * S3's error as one of the two above. 404 and 412 mean that the file is gone: the functions hold `s3:ListBucket`, without which S3
- * answers 403 for a file that is not there. A missing bucket is a fault of the deployment.
+ * 404 and 412 mean that the file is gone. The functions hold `s3:ListBucket`; without it S3 answers 403 for a missing file.
+ * A missing bucket is a fault of the deployment.
  */
 export function bucketError(error: unknown): FileGone | BucketUnavailable {
   const status = statusOf(error);
@@ -32,4 +48,145 @@ export function bucketError(error: unknown): FileGone | BucketUnavailable {
   const isGone = (status === 404 && name !== "NoSuchBucket") || status === 412;
   const message = `the bucket answered ${status ?? "nothing"}: ${name}`;
   return isGone ? new FileGone(message, { cause: error }) : new BucketUnavailable(message, { cause: error });
+}
+
+export interface FileInfo {
+  readonly bytes: number;
+  /** Identifies the content of the file. */
+  readonly etag: string;
+}
+
+/** The headers that S3 sends with a download. */
+export interface FileHeaders {
+  readonly contentType: string;
+  readonly contentDisposition?: string;
+  readonly contentEncoding?: string;
+}
+
+export interface Objects {
+  put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
+  /** The whole of a small file. Throws FileGone. */
+  get(key: string): Promise<Uint8Array>;
+  /** Streams the file from its start. Throws FileGone if the file is missing or has another etag. */
+  read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
+  /** Undefined: there is no such file. */
+  info(key: string): Promise<FileInfo | undefined>;
+  remove(key: string): Promise<void>;
+  /** Begins a multipart upload and returns its id. The file becomes visible when the upload completes. */
+  beginParts(key: string, headers: FileHeaders): Promise<string>;
+  /** Part numbers begin at 1. Each part but the last has at least 5 MB. A repeated part replaces the first one. Returns the part's tag. */
+  putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
+  completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
+  /** Removes all parts. Safe to repeat. */
+  abortParts(key: string, upload: string): Promise<void>;
+}
+
+/** Reads no setting and opens no connection before the first file. */
+export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
+  let client: S3Client | undefined;
+  /** Turns every error of S3 into FileGone or BucketUnavailable. */
+  async function call<T>(send: (s3: S3Client, Bucket: string) => Promise<T>): Promise<T> {
+    client ??= open();
+    try {
+      return await send(client, setting("BUCKET_NAME"));
+    } catch (error) {
+      throw bucketError(error);
+    }
+  }
+
+  const ranged = (key: string, etag: string, from: number) =>
+    call((s3, Bucket) => {
+      const Range = from === 0 ? {} : { Range: `bytes=${from}-` };
+      return s3.send(new GetObjectCommand({ Bucket, Key: key, IfMatch: etag, ...Range }));
+    });
+
+  return {
+    put: async (Key, Body, ContentType) => {
+      await call((s3, Bucket) => s3.send(new PutObjectCommand({ Bucket, Key, Body, ContentType })));
+    },
+    get: (Key) =>
+      call(async (s3, Bucket) => {
+        const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }));
+        return (await Body?.transformToByteArray()) ?? new Uint8Array();
+      }),
+    read: (key, etag) => readThrough(ranged, key, etag),
+    info: async (Key) => {
+      try {
+        const head = await call((s3, Bucket) => s3.send(new HeadObjectCommand({ Bucket, Key })));
+        return { bytes: head.ContentLength ?? 0, etag: head.ETag ?? "" };
+      } catch (error) {
+        if (error instanceof FileGone) return undefined;
+        throw error;
+      }
+    },
+    remove: async (Key) => {
+      await call((s3, Bucket) => s3.send(new DeleteObjectCommand({ Bucket, Key })));
+    },
+    beginParts: async (Key, { contentType, contentDisposition, contentEncoding }) => {
+      const headers = {
+        ContentType: contentType,
+        ...(contentDisposition !== undefined && { ContentDisposition: contentDisposition }),
+        ...(contentEncoding !== undefined && { ContentEncoding: contentEncoding }),
+      };
+      const { UploadId } = await call((s3, Bucket) =>
+        s3.send(new CreateMultipartUploadCommand({ Bucket, Key, ...headers })),
+      );
+      return UploadId ?? unreadable("an upload in parts without an id");
+    },
+    putPart: async (Key, UploadId, PartNumber, Body) => {
+      const { ETag } = await call((s3, Bucket) =>
+        s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body })),
+      );
+      return ETag ?? unreadable("a part without a tag");
+    },
+    completeParts: async (Key, UploadId, tags) => {
+      const Parts = tags.map((ETag, i) => ({ ETag, PartNumber: i + 1 }));
+      await call((s3, Bucket) =>
+        s3.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts } })),
+      );
+    },
+    abortParts: async (Key, UploadId) => {
+      try {
+        await call((s3, Bucket) => s3.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })));
+      } catch (error) {
+        if (!(error instanceof FileGone)) throw error;
+      }
+    },
+  };
+}
+
+function unreadable(what: string): never {
+  throw new BucketUnavailable(`the bucket answered with ${what}`);
+}
+
+interface Answered {
+  readonly ContentLength?: number | undefined;
+  readonly ContentEncoding?: string | undefined;
+  readonly Body?: { transformToWebStream(): ReadableStream<Uint8Array> } | undefined;
+}
+
+/** Resumes after a broken connection. Gives up after several attempts in a row without a byte. */
+async function* readThrough(
+  ranged: (key: string, etag: string, from: number) => Promise<Answered>,
+  key: string,
+  etag: string,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let at = 0;
+  for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
+    const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
+    // With a stored encoding, lengths and ranges count compressed bytes.
+    if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
+    const end = at + ContentLength;
+    try {
+      for await (const chunk of Body?.transformToWebStream() ?? []) {
+        at += chunk.length;
+        fruitless = 0;
+        yield chunk;
+      }
+    } catch (error) {
+      log.warn("bucket broke off", { at, end, ...errorFields(error) });
+    }
+    if (at === end) return;
+  }
+  throw new BucketUnavailable(`the bucket gave no more than ${at} bytes of ${key}`);
 }

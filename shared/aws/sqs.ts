@@ -1,5 +1,131 @@
-/** The SQS client. */
-import { SQSClient } from "@aws-sdk/client-sqs";
+/** The queues: webhook deliveries, imports and exports. A send may deliver a message twice, and every consumer expects that. */
+import {
+  ChangeMessageVisibilityCommand,
+  SendMessageBatchCommand,
+  SendMessageCommand,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
+import * as z from "zod/mini";
+import { allEnded } from "#shared/all-ended.ts";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
+import { setting } from "#shared/config.ts";
+import { limits } from "#shared/limits.ts";
+import { Id } from "#shared/schema.ts";
 
 export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSClient(clientConfig(settings));
+
+export interface Queued<Message extends { readonly companyId: number } = { readonly companyId: number }> {
+  /** Sent as JSON. Its company is the message group of the fair queue. */
+  readonly message: Message;
+  /** Whole seconds, at most 900. A longer delay takes several messages, one after the other. */
+  readonly delaySeconds: number;
+}
+
+export interface DeliveryQueue {
+  /** Sends all messages or throws. */
+  send(entries: readonly Queued[]): Promise<void>;
+  /** Makes a received message visible again before the queue's visibility time-out ends. */
+  returnIn(receiptHandle: string, seconds: number): Promise<void>;
+}
+
+const BATCH = 10;
+const TRIES = 3;
+/** Batches that one call sends at the same time. */
+const PARALLEL = 8;
+
+let made: DeliveryQueue | undefined;
+
+/** The delivery queue of this deployment, opened at its first use. */
+export function deliveryQueue(): DeliveryQueue {
+  made ??= openQueue(setting("DELIVERY_QUEUE_URL"));
+  return made;
+}
+
+export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
+  /** Sends again the entries that the queue refused. */
+  async function sendBatch(entries: readonly Queued[]): Promise<void> {
+    let left = entries.map((entry, index) => ({
+      Id: String(index),
+      MessageBody: JSON.stringify(entry.message),
+      DelaySeconds: Math.min(entry.delaySeconds, limits.queueDelaySeconds),
+      MessageGroupId: String(entry.message.companyId),
+    }));
+    for (let attempt = 1; left.length > 0; attempt++) {
+      if (attempt > TRIES) throw new Error(`the queue refused ${left.length} messages`);
+      const { Failed } = await sqs.send(new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: left }));
+      const failed = new Set((Failed ?? []).map(({ Id }) => Id));
+      left = left.filter(({ Id }) => failed.has(Id));
+    }
+  }
+
+  return {
+    returnIn: async (ReceiptHandle, VisibilityTimeout) => {
+      const change = { QueueUrl: queueUrl, ReceiptHandle, VisibilityTimeout };
+      await sqs.send(new ChangeMessageVisibilityCommand(change));
+    },
+    send: async (entries) => {
+      let next = 0;
+      async function work(): Promise<void> {
+        for (let from = next; from < entries.length; from = next) {
+          next += BATCH;
+          await sendBatch(entries.slice(from, from + BATCH));
+        }
+      }
+      await allEnded(Array.from({ length: PARALLEL }, work));
+    },
+  };
+}
+
+/** Whole seconds until an instant: rounded up, and at most the longest delay of one message. */
+export const delaySecondsUntil = (dueMs: number, nowMs: number): number =>
+  Math.min(limits.queueDelaySeconds, Math.max(0, Math.ceil((dueMs - nowMs) / 1_000)));
+
+export interface JobId {
+  readonly companyId: number;
+  readonly id: number;
+}
+
+/** Names a job with work to do. The job's row holds its state. */
+export interface JobMessage extends JobId {
+  readonly kind: "import" | "export";
+}
+
+/** Reads a message into the one job that it names. */
+export const oneJob = (kind: JobMessage["kind"]) =>
+  z.pipe(
+    z.object({ kind: z.literal(kind), companyId: Id, id: Id }),
+    z.transform(({ companyId, id }): JobId[] => [{ companyId, id }]),
+  );
+
+export interface JobQueue {
+  send(message: JobMessage): Promise<void>;
+  /** Makes a received message visible again after this time. */
+  returnIn(kind: JobMessage["kind"], receiptHandle: string, seconds: number): Promise<void>;
+}
+
+/** A queue for each kind: imports do not delay exports, and each function bundles the code of one kind. */
+const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
+
+/** Reads no setting and opens no connection before the first message. */
+export function openJobQueues(open: () => SQSClient = sqsClient): JobQueue {
+  let client: SQSClient | undefined;
+  const sqs = (): SQSClient => {
+    client ??= open();
+    return client;
+  };
+  const urlOf = (kind: JobMessage["kind"]): string => setting(queueSettings[kind]);
+  return {
+    send: async (message) => {
+      const command = new SendMessageCommand({
+        QueueUrl: urlOf(message.kind),
+        MessageBody: JSON.stringify(message),
+        MessageGroupId: String(message.companyId),
+      });
+      await sqs().send(command);
+    },
+    returnIn: async (kind, ReceiptHandle, VisibilityTimeout) => {
+      const change = { QueueUrl: urlOf(kind), ReceiptHandle, VisibilityTimeout };
+      await sqs().send(new ChangeMessageVisibilityCommand(change));
+    },
+  };
+}

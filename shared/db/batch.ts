@@ -1,4 +1,5 @@
-/** The batch calls of the table. Every entry that DynamoDB leaves unprocessed is sent again. */
+/** The batch calls of the table. They send unprocessed entries again, no faster than the table accepts them. */
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   BatchExecuteStatementCommand,
   BatchGetCommand,
@@ -10,10 +11,11 @@ import { Placeholders } from "#shared/db/expression.ts";
 import type { Item } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
-import type { Pace } from "#shared/db/pacing.ts";
 import { isThrottled } from "#shared/db/refusals.ts";
+import { msUntilDeadline } from "#shared/deadline.ts";
+import { TableBusy } from "#shared/errors.ts";
 
-/** An eventual read costs half as much, and may not see the latest writes. */
+/** An eventual read costs half as much and may miss the latest writes. */
 export type Consistency = "strong" | "eventual";
 
 const GET_KEYS = 100;
@@ -23,7 +25,7 @@ const INSERT_STATEMENTS = 25;
 export interface HowToGet {
   /** Default: strong. */
   readonly consistency?: Consistency;
-  /** Only these fields of each item. The units are those of the whole item. */
+  /** Only these fields of each item. The read still costs the units of the whole item. */
   readonly fields?: readonly string[];
 }
 
@@ -33,7 +35,7 @@ export interface BatchTarget {
   readonly pace: Pace;
 }
 
-/** Items in no order; keys without an item are left out. */
+/** The items in no order. Keys without an item give none. */
 export async function batchGet(
   { client, tableName, pace }: BatchTarget,
   keys: readonly Key[],
@@ -60,22 +62,22 @@ function projectionOf(fields: readonly string[] | undefined) {
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 
-/** Writes all items, unconditionally and not as one: a reader may see a part of them. */
+/** Writes all items without conditions. It is not a transaction: a reader may see a part of them. */
 export const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,
     items.map((Item) => ({ PutRequest: { Item } })),
   );
 
-/** Removes the items under the keys, unconditionally and not as one. */
+/** Removes the items under the keys without conditions. It is not a transaction. */
 export const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<void> =>
   batchWrite(
     target,
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** The codes with which one statement of a batch fails for now. */
-const passing: ReadonlySet<string> = new Set([
+/** The codes of temporary failures of one statement in a batch. */
+const temporary: ReadonlySet<string> = new Set([
   "ProvisionedThroughputExceeded",
   "RequestLimitExceeded",
   "ThrottlingError",
@@ -84,10 +86,10 @@ const passing: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes each item where its key is free, not as one. Gives those whose key was taken; after a lost reply these include items that
- * this very call has written.
+ * Writes each item whose key is free. It is not a transaction. Returns the items whose key was taken; after a lost reply these include
+ * items that the same call wrote.
  *
- * Uses PartiQL: `BatchWriteItem` has no conditions, and a transaction costs twice as much. No key may come twice.
+ * Uses PartiQL, since `BatchWriteItem` has no conditions and a transaction costs twice as much. The keys must be distinct.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
@@ -102,7 +104,7 @@ export async function batchInsert<T extends Item>(
       return pending.filter((item, i) => {
         const { Code, Message } = Responses?.[i]?.Error ?? {};
         if (Code === "DuplicateItem") taken.push(item);
-        else if (Code !== undefined && !passing.has(Code))
+        else if (Code !== undefined && !temporary.has(Code))
           throw new Error(`an item was not written: ${Code}: ${Message}`);
         return Code !== undefined && Code !== "DuplicateItem";
       });
@@ -132,7 +134,7 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   );
 }
 
-/** DynamoDB throttles a whole batch when it can process none of it. */
+/** DynamoDB rejects a whole batch if it can process no entry of it. */
 async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<readonly T[]>): Promise<readonly T[]> {
   try {
     return await send();
@@ -143,3 +145,74 @@ async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<rea
 }
 
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
+
+/** Chunks in flight at once. More would only wait for a connection. */
+const SLOTS = 12;
+/** The longest pause after an answer without progress. */
+const PAUSE_MS = 2_000;
+/** Work without a deadline gives up after this time without progress. */
+const PATIENCE_MS = 5_000;
+/** Work with a deadline gives up this long before it, so that its caller can still answer. */
+const RESERVE_MS = 2_000;
+
+/** Sends one chunk and returns the unprocessed entries. */
+export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
+
+/**
+ * The number of chunks in flight: additive increase, multiplicative decrease. It lasts longer than a batch. DynamoDB answers a
+ * throttled batch in part or rejects all of it; both count as unprocessed entries.
+ */
+export class Pace {
+  #slots = SLOTS;
+
+  /** Sends until every entry is processed. Throws TableBusy at the deadline or after too long without progress. No chunk outlives the call. */
+  async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
+    const progress = { atMs: Date.now() };
+    const underWay = new Set<Promise<void>>();
+    const failures: unknown[] = [];
+    let next = 0;
+    while (underWay.size > 0 || (next < entries.length && failures.length === 0)) {
+      while (next < entries.length && failures.length === 0 && underWay.size < Math.max(1, Math.floor(this.#slots))) {
+        const chunk = entries.slice(next, next + size);
+        next += size;
+        const sent = this.#untilProcessed(chunk, sendChunk, progress)
+          .catch((error: unknown) => void failures.push(error))
+          .finally(() => underWay.delete(sent));
+        underWay.add(sent);
+      }
+      await Promise.race(underWay);
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #untilProcessed<T>(chunk: readonly T[], sendChunk: SendChunk<T>, progress: { atMs: number }): Promise<void> {
+    let pending = chunk;
+    for (let fruitless = 0; ; ) {
+      const left = await sendChunk(pending);
+      this.#adjust(pending.length, left.length);
+      if (left.length < pending.length) progress.atMs = Date.now();
+      if (left.length === 0) return;
+      assertTimeLeft(progress.atMs, left.length);
+      fruitless = left.length === pending.length ? fruitless + 1 : 0;
+      pending = left;
+      const pauseMs = Math.random() * Math.min(PAUSE_MS, 25 * 2 ** fruitless);
+      await sleep(Math.min(pauseMs, msUntilReserve()));
+      assertTimeLeft(progress.atMs, left.length);
+    }
+  }
+
+  #adjust(sent: number, left: number): void {
+    this.#slots =
+      left === 0
+        ? Math.min(SLOTS, this.#slots + 1 / this.#slots)
+        : Math.max(1, this.#slots * Math.max(0.5, (sent - left) / sent));
+  }
+}
+
+const msUntilReserve = (): number => Math.max(0, (msUntilDeadline() ?? Number.POSITIVE_INFINITY) - RESERVE_MS + 1);
+
+function assertTimeLeft(progressAtMs: number, left: number): void {
+  const remaining = msUntilDeadline();
+  const isOver = remaining === undefined ? Date.now() - progressAtMs > PATIENCE_MS : remaining < RESERVE_MS;
+  if (isOver) throw new TableBusy(`${left} keys stayed unprocessed`);
+}

@@ -13,9 +13,9 @@ export const above = (field: string, value: unknown): Condition => ({ op: ">", f
 export const all = (...parts: readonly Condition[]): Condition => ({ op: "AND", parts });
 export const any = (...parts: readonly Condition[]): Condition => ({ op: "OR", parts });
 
-/** No item stands under the key. */
+/** The key has no item. */
 export const absent: Condition = missing("pk");
-/** An item stands under the key. */
+/** The key has an item. */
 export const present: Condition = exists("pk");
 
 export interface Change {
@@ -24,7 +24,7 @@ export interface Change {
   readonly remove?: readonly string[];
   /** Numbers to add to, or members to add to a set. */
   readonly add?: Readonly<Record<string, unknown>>;
-  /** Members to take out of a set: without the last one there is no set. */
+  /** Members to remove from a set. DynamoDB removes the field with the last member. */
   readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
 
@@ -46,7 +46,7 @@ export class Placeholders {
     return placeholder;
   }
 
-  /** The maps of a request: left out when empty. */
+  /** The maps of a request, without empty ones. */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
     ExpressionAttributeValues?: Record<string, unknown>;
@@ -67,7 +67,7 @@ export function compileCondition(condition: Condition, into: Placeholders): stri
     case "AND":
     case "OR": {
       const [first, ...more] = condition.parts;
-      // DynamoDB refuses parentheses within parentheses.
+      // DynamoDB rejects redundant parentheses.
       if (first !== undefined && more.length === 0) return compileCondition(first, into);
       return condition.parts.map((part) => `(${compileCondition(part, into)})`).join(` ${condition.op} `);
     }

@@ -1,21 +1,20 @@
-/** Ids that are unique across the whole service, leased in blocks from one counter: no write per create. */
-
+/** Ids that are unique across the whole service. Functions lease blocks of ids from one counter, so a create needs no write for its id. */
 import * as z from "zod/mini";
 import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Ids {
-  /** A new id for anything but a prospect or an address. */
+  /** A new id for a record that is neither a prospect nor an address. */
   next(): Promise<number>;
-  /** A new id for a prospect of this company, out of a block that holds no other company's prospects. */
+  /** A new id for a prospect of this company. Its block holds no prospects of another company. */
   nextProspect(companyId: number): Promise<number>;
-  /** A new id for an address of this company, likewise. */
+  /** A new id for an address of this company. Its block holds no addresses of another company. */
   nextAddress(companyId: number): Promise<number>;
-  /** `count` prospect ids in ascending order: whole blocks at once. */
+  /** `count` prospect ids in ascending order, from whole blocks. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
-  /** First of `count` ids, in whole blocks. The company's range of them bears the import's mark until it is published. */
+  /** The first of `count` consecutive ids, in whole blocks. The range carries the import's id until the import is published. */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
-  /** First of `count` ids for anything else, in whole blocks. */
+  /** The first of `count` consecutive ids for other records, in whole blocks. */
   take(count: number): Promise<number>;
 }
 
@@ -26,12 +25,12 @@ interface Lease {
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/** What a company has id blocks of its own for, so that its ranges tell where to look. */
+/** The kinds with id blocks of the company's own. Its ranges list their partitions. */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
-  /** First block of `blocks` new ones. The counter only grows, so a lost reply leaves a gap and never a repetition. */
+  /** The first of `blocks` new blocks. The counter only grows, so a lost reply leaves a gap and never repeats an id. */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
     return Counter.parse(counter).nextBlock - blocks + 1;
@@ -42,7 +41,7 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /** The company's range is written before the first id of it is used, so reading the ranges finds every prospect. */
+  /** Writes the company's range before the first use of its ids, so that the ranges cover every prospect. */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };
@@ -77,7 +76,7 @@ interface Pool {
   take(): Promise<number>;
 }
 
-/** Hands out ids of one lease until it is used up; callers that come meanwhile share the next one. */
+/** Gives out the ids of one lease, then renews it. Concurrent callers share one renewal. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

@@ -1,8 +1,8 @@
-/** The shapes that every call of the table takes and gives: an item, and one write of a transaction. */
+/** An item of the table, and one write of a transaction. */
 import type { Change, Condition } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 
-/** A stored item as it comes: entities parse it with their schema before anyone reads a field. */
+/** A stored item. Parse it with its schema before you read a field. */
 export type Item = Record<string, unknown>;
 
 export type Write =

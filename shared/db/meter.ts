@@ -1,11 +1,11 @@
-/** Counts what a unit of work asks of DynamoDB: requests, consumed units and sequential rounds. */
+/** Counts a unit of work's DynamoDB usage: requests, consumed units and sequential rounds. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export interface Usage {
   requests: number;
   readUnits: number;
   writeUnits: number;
-  /** Length of the longest chain of requests of which each began after the one before had ended. */
+  /** The longest chain of requests in which each request began after the end of the previous one. */
   rounds: number;
 }
 
@@ -15,17 +15,17 @@ export interface ConsumedCapacity {
 
 const current = new AsyncLocalStorage<Usage>();
 
-/** Runs `work` and gives what it used beside its result. */
+/** Runs `work` and returns its result and its usage. */
 export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; usage: Usage }> {
   const usage: Usage = { requests: 0, readUnits: 0, writeUnits: 0, rounds: 0 };
   const result = await current.run(usage, work);
   return { result, usage };
 }
 
-/** Of the work that is under way; `undefined` outside of `metered`. */
+/** The usage of the current work; `undefined` outside `metered`. */
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
-/** Counts one request of the table; `kind` says which units a plain `CapacityUnits` figure means. */
+/** Counts one request of the table. `kind` is the kind of its `CapacityUnits`. */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",
   send: () => Promise<T>,

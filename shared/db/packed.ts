@@ -1,4 +1,4 @@
-/** Many small records as one compressed attribute: a row of the table costs as much as a kilobyte of them. */
+/** Many small records as one compressed attribute. DynamoDB charges a write by the kilobyte, so a row per record would cost more. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type * as z from "zod/mini";
 

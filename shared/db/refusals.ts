@@ -1,4 +1,4 @@
-/** The errors with which DynamoDB refuses a call: throttling, a failed condition, and other writers of the same item. */
+/** Classifies the errors of DynamoDB: throttling, failed conditions, and conflicts with other writers. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AttributeValue,
@@ -13,7 +13,7 @@ import { TableBusy } from "#shared/errors.ts";
 
 const CONFLICT_TRIES = 8;
 
-/** Sends again while others write the same items. The call must be idempotent. */
+/** Retries a call that conflicts with other writers of the same items. The call must be idempotent. */
 export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -27,7 +27,7 @@ export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A transaction that was cancelled by neither a condition nor bad input can succeed when it is sent again. */
+/** A retry can succeed if neither a condition nor invalid input cancelled the transaction. */
 function isConflict(error: unknown): boolean {
   if (error instanceof TransactionCanceledException) {
     return !reasonsOf(error).some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
@@ -35,18 +35,17 @@ function isConflict(error: unknown): boolean {
   return error instanceof TransactionConflictException || error instanceof TransactionInProgressException;
 }
 
-/** An answer without reasons gives none. */
 const reasonsOf = (error: unknown) =>
   error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 
-/** The failed conditions of a transaction, with the items that stand under their keys. */
+/** The failed conditions of a transaction, with the items under their keys. */
 export function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
   return reasonsOf(error).flatMap(({ Code, Item }, index) =>
     Code === "ConditionalCheckFailed" ? [{ index, item: itemOf(Item) }] : [],
   );
 }
 
-/** The item under the key where a single write's condition failed; `undefined` for any other error. */
+/** The item under the key of a single write whose condition failed; `undefined` for any other error. */
 export const conditionalFailure = (error: unknown): { item: Item | undefined } | undefined =>
   error instanceof ConditionalCheckFailedException ? { item: itemOf(error.Item) } : undefined;
 
@@ -56,7 +55,7 @@ const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefi
 
 const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|ThrottlingException|.*Throttled.*)/;
 
-/** DynamoDB has done nothing, for now. */
+/** DynamoDB rejected the whole call for now. */
 export const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
 /** Full jitter: 0 to 25 ms doubled per attempt, at most 800 ms. */

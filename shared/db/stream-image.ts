@@ -1,4 +1,4 @@
-/** Items as Lambda hands them out in stream records: DynamoDB JSON with binary as base64 text, where the SDK has bytes. */
+/** Reads the items in stream records. Lambda passes DynamoDB JSON with binary values as base64 text; the SDK expects bytes. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";

@@ -1,6 +1,6 @@
 /**
- * The one table. Paging cannot be forgotten, unprocessed keys are asked again, conditions are values and their failure a typed
- * error, and a write whose reply was lost is known again. Reads are strongly consistent, except on an index or where asked.
+ * The client of the one table. Queries read all pages, batches send unprocessed entries again, a failed condition is a typed error, and
+ * a retry recognises its own write after a lost reply. Reads are strongly consistent unless the caller chooses otherwise.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -12,49 +12,56 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { batchGet, batchInsert, batchPut, batchRemove, type Consistency, type HowToGet } from "#shared/db/batch.ts";
+import {
+  batchGet,
+  batchInsert,
+  batchPut,
+  batchRemove,
+  type Consistency,
+  type HowToGet,
+  Pace,
+} from "#shared/db/batch.ts";
 import { compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
-import { Pace } from "#shared/db/pacing.ts";
 import { conditionalFailure, failedConditions, throughConflicts } from "#shared/db/refusals.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
 export interface QuerySpec {
   readonly pk: string;
-  /** Only sort keys with this beginning. */
+  /** Only sort keys with this prefix. */
   readonly begins?: string;
   /** Only sort keys up to and including this one. */
   readonly upTo?: string;
-  /** Only sort keys from this one on; needs `upTo`. */
+  /** Only sort keys from this one on, included. Requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
-  /** Items per page; the iteration still covers all pages. */
+  /** Items per page. The iteration still covers all pages. */
   readonly pageItems?: number;
-  /** No more items than these are read. */
+  /** The most items to read. */
   readonly limit?: number;
-  /** Only these fields of each item; it costs as much as the whole of it. */
+  /** Only these fields of each item. The read still costs the units of the whole item. */
   readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
-  /** Strong unless it says otherwise; an index has no strong reads. */
+  /** Default: strong. An index has eventual reads only. */
   readonly consistency?: Consistency;
 }
 
 export interface Table {
   get(key: Key): Promise<Item | undefined>;
-  /** Items in no order; keys without an item are left out. */
+  /** The items in no order. Keys without an item give none. */
   batchGet(keys: readonly Key[], how?: HowToGet): Promise<Item[]>;
-  /** Writes all of them, unconditionally and not as one. */
+  /** Writes all items without conditions. Not a transaction. */
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
-  /** Writes each item where none stands under its key, not as one; gives those under whose keys one does. */
+  /** Writes each item whose key is free, and returns the other items. Not a transaction. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
-  /** Removes all of them, unconditionally and not as one. */
+  /** Removes all items without conditions. Not a transaction. */
   batchRemove(keys: readonly Key[]): Promise<void>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
-  /** One write. Gives the item as it stands afterwards where `write` is an update. Throws ConditionFailed. */
+  /** One write. An update returns the changed item. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
-  /** All or none, at most 100. Throws ConditionFailed. */
+  /** One transaction of at most 100 writes. Throws ConditionFailed. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -101,16 +108,16 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     } while (from !== undefined && left !== 0);
   }
 
-  /** `writeId` marks a conditional write, so that a retry after a lost reply finds its own work instead of a failed condition. */
+  /** `writeId` marks a conditional write. After a lost reply, a retry recognises its own write in place of a failed condition. */
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
     try {
       return (await throughConflicts(() => sendWrite(entry, writeId))).Attributes;
     } catch (error) {
-      const standing = conditionalFailure(error);
-      if (standing === undefined) throw error;
-      if (writeId !== undefined && standing.item?.writeId === writeId) return standing.item;
-      throw new ConditionFailed([{ index: 0, item: standing.item }]);
+      const failure = conditionalFailure(error);
+      if (failure === undefined) throw error;
+      if (writeId !== undefined && failure.item?.writeId === writeId) return failure.item;
+      throw new ConditionFailed([{ index: 0, item: failure.item }]);
     }
   }
 
@@ -140,7 +147,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     return count("write", () => client.send(command));
   }
 
-  /** The token makes the transaction idempotent over the client's own retries and ours. */
+  /** The token makes the transaction idempotent across the SDK's retries and ours. */
   async function transact(writes: readonly Write[]): Promise<void> {
     const input = {
       TransactItems: writes.map((entry) => transactItem(tableName, entry)),
@@ -166,7 +173,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   };
 }
 
-/** Without whatever else the caller's object has. */
+/** The key fields alone: a caller may pass an object with further fields. */
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
 function transactItem(tableName: string, entry: Write) {

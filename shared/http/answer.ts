@@ -1,9 +1,11 @@
-/** Makes the answer of an endpoint: headers that every response carries, JSON or problem body. */
+/** Makes the answers of endpoints: common headers, JSON or problem bodies, and the size limit of Lambda. */
 import type { APIGatewayProxyResult } from "aws-lambda";
+import type { ApiContext } from "#shared/context.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
 import { ApiError, ConditionFailed, isTransient, TableBusy } from "#shared/errors.ts";
 import { problemBody, problems } from "#shared/http/problem.ts";
 import type { Request } from "#shared/http/request.ts";
+import { limits } from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 export function answer(
@@ -19,7 +21,7 @@ export function answer(
   };
 }
 
-/** Any error as a problem body. What is not the caller's fault is logged and told in constant words. */
+/** Turns any error into a problem body. Logs a 5xx error and answers it with constant text. */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
   const { status } = problems[problem.code];
@@ -35,14 +37,14 @@ export function problemAnswer(request: Request, error: unknown): APIGatewayProxy
 function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof ConditionFailed || error instanceof TableBusy) {
-    return new ApiError("unavailable", "The record is being changed by others.", { cause: error });
+    return new ApiError("unavailable", "Other requests keep changing the record.", { cause: error });
   }
   if (isTransient(error))
     return new ApiError("unavailable", "A service we depend on did not answer.", { cause: error });
   return new ApiError("internal", "internal", { cause: error });
 }
 
-/** Headers of every response, whatever its body. */
+/** The headers of every response. */
 export function commonHeaders(request: Request): Record<string, string> {
   return {
     "X-Request-Id": request.requestId,
@@ -53,7 +55,7 @@ export function commonHeaders(request: Request): Record<string, string> {
   };
 }
 
-/** What the request has taken of the table so far: numbers where a browser expects milliseconds, and their names. */
+/** The request's use of the table so far. The header's durations, in milliseconds elsewhere, hold these counts. */
 function serverTiming(): Record<string, string> {
   const usage = usageSoFar();
   if (process.env.SERVER_TIMING !== "on" || usage === undefined) return {};
@@ -61,15 +63,15 @@ function serverTiming(): Record<string, string> {
     ["read-units", usage.readUnits, "DynamoDB read units"],
     ["write-units", usage.writeUnits, "DynamoDB write units"],
     ["requests", usage.requests, "DynamoDB requests"],
-    ["rounds", usage.rounds, "DynamoDB rounds, one after the other"],
+    ["rounds", usage.rounds, "Sequential DynamoDB rounds"],
   ] as const;
   return { "Server-Timing": metrics.map(([name, value, text]) => `${name};dur=${value};desc="${text}"`).join(", ") };
 }
 
-/** Whether pages of any other origin may call. */
+/** Whether pages of another origin may call the API. */
 export const allowsOrigins = (): boolean => (process.env.ALLOWED_ORIGINS ?? "") !== "";
 
-/** Exposed headers are those a browser application needs beyond the safelisted ones. */
+/** Exposes the headers that a browser application needs in addition to the safelisted ones. */
 function corsHeaders(request: Request): Record<string, string> {
   const origin = request.headers.get("origin")?.[0];
   const allowed = (process.env.ALLOWED_ORIGINS ?? "").split(",").map((entry) => entry.trim());
@@ -81,3 +83,31 @@ function corsHeaders(request: Request): Record<string, string> {
     Vary: "Origin",
   };
 }
+
+/** Room for the headers, the status and the envelope of Lambda's answer. */
+const ENVELOPE_BYTES = 16 * 1024;
+/** The largest size of one character of JSON text within the envelope: three bytes in UTF-8, or two for an escaped character. */
+const CHARACTER_BYTES = 3;
+
+/** Bytes of a body within the JSON of Lambda's answer. */
+export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
+
+/** Throws `internal` for a body above Lambda's limit. Otherwise API Gateway would answer 502. */
+export function assertAnswerFits(body: string): void {
+  const room = limits.bufferedAnswerBytes - ENVELOPE_BYTES;
+  if (body.length * CHARACTER_BYTES <= room) return;
+  const bytes = answerBytes(body);
+  if (bytes <= room) return;
+  throw new ApiError("internal", "the answer is too large", {
+    cause: new Error(`the answer has ${bytes} bytes and Lambda's limit is ${room}: bound the answer or stream it`),
+  });
+}
+
+/** Rejects an answer larger than Lambda's limit before its transaction commits. */
+export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
+  ...context,
+  commit: async (writes, answer) => {
+    assertAnswerFits(JSON.stringify(answer) ?? "");
+    await context.commit(writes, answer);
+  },
+});

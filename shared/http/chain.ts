@@ -1,21 +1,19 @@
-/** What every endpoint does around its work, however it answers: log context, the caller, parsing, problems, deadline. */
+/** The steps that all endpoints share: log context, authorization, parsing, problem answers, deadline. */
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
+import { type Caller, CallerContext, isAdmin, may } from "#shared/auth/caller.ts";
 import { type ApiContext, apiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { problemAnswer } from "#shared/http/answer.ts";
-import { authorization } from "#shared/http/authorization.ts";
-import type { Contract } from "#shared/http/contract.ts";
-import type { ApiEvent } from "#shared/http/event.ts";
-import { jsonBody } from "#shared/http/json-body.ts";
-import { type Request, readRequest } from "#shared/http/request.ts";
+import type { Allow, Contract } from "#shared/http/contract.ts";
+import { type ApiEvent, type Request, readRequest } from "#shared/http/request.ts";
+import { jsonBody } from "#shared/http/request-body.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
-import { log, withLogContext } from "#shared/log.ts";
+import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
-/** What the work of an endpoint gets. All parts are parsed. */
+/** The input of an endpoint's work. All parts are parsed. */
 export interface Call<Path, Query, Body> {
   readonly context: ApiContext;
   readonly caller: Caller;
@@ -27,8 +25,8 @@ export interface Call<Path, Query, Body> {
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
 
 /**
- * `succeed` makes the answer; whatever it throws becomes a problem body. So does running late: `reserveMs` before the
- * function's time is up.
+ * `succeed` makes the answer. An error of it becomes a problem body. So does a late answer: the chain stops waiting `reserveMs`
+ * before the function's time ends.
  */
 export function requestChain<
   Path extends z.ZodMiniType,
@@ -53,7 +51,7 @@ export function requestChain<
     })
     .handler(async (event: ApiEvent) => {
       const { request, caller, payload } = event;
-      if (caller === undefined) throw new ApiError("internal", "no caller behind the authorizer");
+      if (caller === undefined) throw new ApiError("internal", "the request has no caller");
       return succeed(request, {
         context: apiContext(),
         caller,
@@ -64,12 +62,36 @@ export function requestChain<
     });
 }
 
+/** Reads the caller that the gateway's authorizer verified, and checks the endpoint's role or permission. */
+const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
+  before: ({ event }) => {
+    if (allow === "public") return;
+    const caller = callerOf(event);
+    addLogContext({ companyId: caller.companyId, userId: caller.userId });
+    if (!isAllowed(caller, allow))
+      throw new ApiError("permission_denied", "Your role or permissions do not allow this.");
+    event.caller = caller;
+  },
+});
+
+/** A request without an authorizer's context is a fault of the deployment, never of the caller. */
+function callerOf({ requestContext }: ApiEvent): Caller {
+  const handed = z.safeParse(CallerContext, requestContext.authorizer);
+  if (!handed.success) throw new ApiError("internal", "the authorizer passed no caller", { cause: handed.error });
+  return handed.data;
+}
+
+function isAllowed(caller: Caller, allow: Allow): boolean {
+  if (allow === "public" || allow === "everyone") return true;
+  return allow === "admin" ? isAdmin(caller) : may(caller, allow);
+}
+
 function bodyReader({ body, upload }: Contract): MiddlewareObj<ApiEvent> | [] {
   if (upload !== undefined) return upload;
   return body === undefined ? [] : jsonBody();
 }
 
-/** Runs one request with its log context, and logs its line once it is answered. */
+/** Runs one request with its log context, and logs one line after its answer. */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,
   work: (event: ApiEvent) => Promise<Answer>,
@@ -82,7 +104,7 @@ export function answering<Answer extends { readonly statusCode: number }>(
   });
 }
 
-/** Only documented fields leave the service; a value that does not fit its own contract is our fault. */
+/** Keeps the documented fields only. A value that does not fit its contract is a fault of the service. */
 export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (!parsed.success)
@@ -90,13 +112,13 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
   return parsed.data;
 }
 
-/** A part without a schema is an empty object: nothing of it reaches the work. */
+/** A part without a schema becomes an empty object, so the work never sees unvalidated input. */
 function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
 function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/** A parameter given more than once is read as a comma list; where one value is meant, that fails its schema. */
+/** Joins a repeated parameter to a comma list. A parameter with a single value then fails its schema. */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

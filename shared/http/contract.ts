@@ -1,10 +1,10 @@
-/** What an endpoint promises: parsed at run time by `endpoint()`, described to the world by the OpenAPI generator. */
+/** The contract of an endpoint: `endpoint()` validates by it, and the OpenAPI generator documents it. */
 import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
 import type { Permission } from "#shared/auth/user-schema.ts";
-import type { ApiEvent } from "#shared/http/event.ts";
+import type { ApiEvent } from "#shared/http/request.ts";
 
-/** Who may call: any signed-in user, admins and owners, or holders of a permission. `public` needs no token. */
+/** The users who may call: all signed-in users, admins and owners, or holders of a permission. `public` needs no token. */
 export type Allow = "public" | "everyone" | "admin" | Permission;
 
 export interface Contract<
@@ -23,17 +23,17 @@ export interface Contract<
   readonly path?: Path;
   /** Every query parameter is a string in the input of this schema. */
   readonly query?: Query;
-  /** JSON body. An empty request body is read as `{}`. */
+  /** JSON body. An empty request body counts as `{}`. */
   readonly body?: Body;
-  /** Reads a body that is one file in a form, and no JSON; `body` is then UploadedFile. */
+  /** Reads a form with one file instead of JSON. `body` is then UploadedFile. */
   readonly upload?: MiddlewareObj<ApiEvent>;
   /** Status of success: 200, 201 (with `Location`) or 202. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;
-  /** The answer holds a secret: kept for a repeated request, it is encrypted by the company's data key. */
+  /** The answer holds a secret. The company's data key encrypts the copy for a repeated request. */
   readonly holdsSecret?: boolean;
-  /** The answer is a file to keep, as text in UTF-8, and no JSON. */
+  /** The answer is a text file in UTF-8 for download, not JSON. */
   readonly file?: { readonly mediaType: string; readonly name: string };
-  /** Collection in which a created record stands, e.g. `/api/notes`, where it is not the route's own path. */
+  /** The collection of a created record, e.g. `/api/notes`, if it differs from the route's own path. */
   readonly collection?: string;
 }

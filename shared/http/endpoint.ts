@@ -1,16 +1,15 @@
-/** The way to make an API function whose answer is small: contract in, Lambda handler out. At most 6 MB in one piece. */
+/** Makes the Lambda handler of an endpoint with a buffered answer of at most 6 MB. */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
 import { withDeadline } from "#shared/deadline.ts";
-import { answer } from "#shared/http/answer.ts";
-import { assertCarried, committingCarried } from "#shared/http/carried.ts";
+import { answer, assertAnswerFits, rejectingLargeAnswers } from "#shared/http/answer.ts";
 import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 
-/** An answer is made this long before the function's time is up, so that the client gets a problem body and no gateway error. */
+/** The endpoint answers this long before the function times out, so that the client gets a problem body and not an error of the gateway. */
 const DEADLINE_RESERVE_MS = 1_000;
 
 export interface Endpoint {
@@ -30,7 +29,7 @@ export function endpoint<
   const chain = requestChain(contract, DEADLINE_RESERVE_MS, async (request, call) => {
     const run = (context: ApiContext) => work({ ...call, context });
     const { value, replayed } = await idempotently(
-      committingCarried(call.context),
+      rejectingLargeAnswers(call.context),
       call.caller,
       request,
       run,
@@ -41,7 +40,7 @@ export function endpoint<
       ...(replayed && { "Idempotency-Replayed": "true" }),
     };
     const answered = answer(request, contract.status, checked(contract.response, value), headers);
-    assertCarried(answered.body);
+    assertAnswerFits(answered.body);
     return answered;
   });
   const handle = (event: APIGatewayProxyEvent, context: Context): Promise<APIGatewayProxyResult> =>
@@ -54,9 +53,9 @@ export function endpoint<
   return Object.assign(handle, { contract });
 }
 
-/** Where the created record can be read: the collection's path and the new id. */
+/** The path of the created record: the collection's path and the new id. */
 function location(request: Request, collection: string | undefined, value: unknown): Record<string, string> {
   if (typeof value !== "object" || value === null || !("id" in value)) return {};
-  const place = collection === undefined ? request.path.replace(/\/$/, "") : `${request.prefix}${collection}`;
-  return { Location: `${place}/${String(value.id)}` };
+  const parent = collection === undefined ? request.path.replace(/\/$/, "") : `${request.prefix}${collection}`;
+  return { Location: `${parent}/${String(value.id)}` };
 }

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key` on a POST (IETF draft): one effect however often the request is repeated. The key is claimed by a row,
- * the effect and its answer are committed together with that row, and a repetition is given the first answer.
+ * `Idempotency-Key` on a POST (IETF draft): a repeated request has one effect. A row claims the key, one transaction commits the
+ * effect and the answer together with that row, and a repetition returns the first answer.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -19,16 +19,16 @@ const RELEASE_TRIES = 4;
 
 const StoredClaim = z.object({
   type: z.literal("idempotency"),
-  /** Digest of path, query and body: the same key with another request is a mistake. */
+  /** Digest of path, query and body. It detects the same key on another request. */
   fingerprint: z.string(),
-  /** Which run holds the claim. */
+  /** The run that holds the claim. */
   run: z.string(),
-  /** Until then the run is taken to be alive; in milliseconds since the epoch. */
+  /** The run counts as alive until then. Milliseconds since the epoch. */
   runsUntil: z.number(),
-  /** The answer, encrypted; absent while the run goes on. One that holds a secret is the second. */
+  /** The encrypted answer, absent during the run. `sealedAnswer` is the answer that holds a secret. */
   answer: z.optional(z.instanceof(Uint8Array)),
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
-  /** When the key is forgotten; the row itself goes some time later. Milliseconds since the epoch. */
+  /** The end of the key's validity. TTL deletes the row some time later. Milliseconds since the epoch. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
 });
@@ -38,7 +38,7 @@ export interface Idempotent<T> {
   readonly replayed: boolean;
 }
 
-/** Runs `work` once per key. `work` makes its effect through the world it is given. */
+/** Runs `work` once per key. `work` commits its effect through the context that it receives. */
 export async function idempotently<T>(
   context: ApiContext,
   caller: Caller,
@@ -52,12 +52,12 @@ export async function idempotently<T>(
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
   const run = randomUUID();
-  const held = all(equals("run", run), unanswered);
+  const ownClaim = all(equals("run", run), unanswered);
   const answered = async (answer: unknown): Promise<Write> => {
     const set = holdsSecret
       ? { sealedAnswer: await context.secrets.seal(caller.companyId, row, JSON.stringify(answer)) }
       : { answer: encrypt(secret, answer) };
-    return { update: row, change: { set }, when: held };
+    return { update: row, change: { set }, when: ownClaim };
   };
   let committed = false;
   const commit: ApiContext["commit"] = async (writes, answer) => {
@@ -65,9 +65,9 @@ export async function idempotently<T>(
     committed = true;
   };
   try {
-    const standing = await claim(context, row, run, digest(request.path, queryOf(request), request.body));
-    if (standing !== undefined) {
-      const { answer, sealed } = standing;
+    const earlier = await claim(context, row, run, digest(request.path, queryOf(request), request.body));
+    if (earlier !== undefined) {
+      const { answer, sealed } = earlier;
       const value = sealed
         ? JSON.parse(await context.secrets.open(caller.companyId, row, answer))
         : decrypt(secret, answer);
@@ -77,13 +77,13 @@ export async function idempotently<T>(
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // Whatever may still be under way, the claim itself included, cannot commit once its row is gone.
-    await release(context, { remove: row, when: held });
+    // A write still in flight, the claim included, cannot commit after its row is gone.
+    await release(context, { remove: row, when: ownClaim });
     throw error;
   }
 }
 
-/** Tried harder than other writes: a claim that stays makes the client wait until its run must be dead. */
+/** Retries more than other writes: a leftover claim makes the client wait until the run counts as dead. */
 async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {
     try {
@@ -96,14 +96,19 @@ async function release(context: ApiContext, removal: Write): Promise<void> {
 
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
-/** The encrypted answer of an earlier run; sealed by the company's data key, or by the idempotency key itself. */
-interface Standing {
+/** The encrypted answer of an earlier run: sealed by the company's data key, or encrypted by a secret of the idempotency key. */
+interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;
 }
 
-/** Undefined: the claim is ours. */
-async function claim(context: ApiContext, row: Key, run: string, fingerprint: string): Promise<Standing | undefined> {
+/** Undefined: this run holds the claim. */
+async function claim(
+  context: ApiContext,
+  row: Key,
+  run: string,
+  fingerprint: string,
+): Promise<EarlierAnswer | undefined> {
   const now = context.clock.now();
   const stored: z.infer<typeof StoredClaim> = {
     type: "idempotency",
@@ -134,8 +139,8 @@ async function claim(context: ApiContext, row: Key, run: string, fingerprint: st
 }
 
 /**
- * Nobody can tell a run that was killed from one that works, so a repetition waits as long again as the run has taken, and no longer
- * than the run can live: soon after a short one, and five times for one that was killed at once.
+ * A killed run looks like a running one. So a repetition waits as long as the run has taken so far, and at most until the run counts
+ * as dead. A client repeats soon after a short run, and at most five times after a run that died at once.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -143,7 +148,7 @@ function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: numb
   return Math.max(1, Math.ceil(Math.min(takenMs, leftMs) / 1_000));
 }
 
-/** The draft quotes the key; a bare one is taken as well. */
+/** The draft requires quotes around the key. A key without quotes is accepted too. */
 function keyOf(request: Request): string | undefined {
   const values = request.headers.get("idempotency-key");
   if (request.method !== "POST" || values === undefined) return undefined;
@@ -168,13 +173,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * AES-256-GCM under a secret that the holder of the idempotency key can derive, and who has the table and guesses the key. So an
- * answer encrypted thus holds nothing that the table does not: a contract says of others that they hold a secret.
+ * AES-256-GCM with a secret derived from the idempotency key. A reader of the table who guesses the key can derive it too. So such an
+ * answer holds no data that the table lacks; a contract marks answers with secrets by `holdsSecret`.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // A row of the table holds 400 KB, and the errors of an import's answer may take more before they are compressed.
+  // A row holds 400 KB. The errors in an import's answer may exceed that before compression.
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

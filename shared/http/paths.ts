@@ -1,5 +1,4 @@
-/** Shapes that many routes share: the id in a path and the answer to a delete. */
-
+/** Schemas that many routes share: ids in a path and the answer to a delete. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { Id, named, PathId } from "#shared/schema.ts";
@@ -7,7 +6,8 @@ import { Id, named, PathId } from "#shared/schema.ts";
 export const IdPath = z.object({ id: PathId });
 export const RegistrationPath = z.object({ id: PathId, registrationId: PathId });
 export const DeliveryPath = z.object({
-  id: PathId /** Opaque: any other form names no delivery, which is a 404. */,
+  id: PathId,
+  /** Opaque. An id of any other form gives 404, since no delivery has it. */
   deliveryId: z.string(),
 });
 
@@ -19,4 +19,4 @@ export const DeliveryPath = z.object({
   },
 }));
 
-export const Deleted = named("Deleted", z.object({ id: Id }), "What was deleted.");
+export const Deleted = named("Deleted", z.object({ id: Id }), "The deleted record.");

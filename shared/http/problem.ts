@@ -1,5 +1,4 @@
-/** The body of an error answer (RFC 9457): status and title of each code. */
-
+/** The problem body of an error answer (RFC 9457), with the status and title of each code. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { Fault, ProblemCode } from "#shared/errors.ts";
@@ -12,9 +11,9 @@ export const problems: Record<ProblemCode, { readonly status: number; readonly t
   permission_denied: { status: 403, title: "You may not do this" },
   not_found: { status: 404, title: "There is no such resource" },
   method_not_allowed: { status: 405, title: "This method is not available here" },
-  conflict: { status: 409, title: "The request conflicts with the present state" },
+  conflict: { status: 409, title: "The request conflicts with the current state" },
   payload_too_large: { status: 413, title: "The request is too large" },
-  unsupported_media_type: { status: 415, title: "The body has another media type than this takes" },
+  unsupported_media_type: { status: 415, title: "The endpoint does not accept this media type" },
   idempotency_mismatch: { status: 422, title: "This idempotency key was used with another request" },
   rate_limited: { status: 429, title: "Too many requests" },
   internal: { status: 500, title: "Something went wrong on our side" },

@@ -1,5 +1,6 @@
-/** The parts of a REST API proxy event that the service reads, with header names in lower case. */
+/** The request as the service reads it from a REST API proxy event, with header names in lower case. */
 import type { APIGatewayProxyEvent } from "aws-lambda";
+import type { Caller } from "#shared/auth/caller.ts";
 
 export interface Request {
   readonly requestId: string;
@@ -7,13 +8,22 @@ export interface Request {
   /** As the client sent it, stage included. */
   readonly path: string;
   readonly resource: string;
-  /** What stands before the resource in the path: the stage on API Gateway's own host name, and nothing on any other. */
+  /** The path before the resource: the stage on API Gateway's own host name, and empty on a custom domain. */
   readonly prefix: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly pathParameters: Readonly<Record<string, string>>;
   readonly queryParameters: ReadonlyMap<string, readonly string[]>;
   /** Text of the body, UTF-8. */
   readonly body: string;
+}
+
+/** API Gateway's event, with the fields that the middlewares of an endpoint add. */
+export interface ApiEvent extends APIGatewayProxyEvent {
+  request: Request;
+  /** Set by the authorization middleware; absent on public endpoints. */
+  caller?: Caller;
+  /** The parsed body of an endpoint that accepts one. No schema has validated it yet. */
+  payload?: unknown;
 }
 
 export function readRequest(event: APIGatewayProxyEvent): Request {

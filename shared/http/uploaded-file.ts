@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { MiddlewareObj } from "@middy/core";
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
-import type { ApiEvent } from "#shared/http/event.ts";
+import type { ApiEvent } from "#shared/http/request.ts";
 
 /** The body that the handler gets. */
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });

@@ -1,21 +1,20 @@
-/** Parses the parts of a request by their schemas and turns every fault into a pointer or parameter with a reason. */
-
+/** Validates the parts of a request by their schemas. Each fault names its pointer or parameter and the reason. */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { ApiError, type Fault } from "#shared/errors.ts";
 
 z.config(en());
 
-/** At most this many faults are told: enough to mend a form, no amplifier for a hostile body. */
-const FAULTS_TOLD = 20;
+/** The most faults that one answer lists: enough to correct a form, and no amplification of a hostile body. */
+const MAX_FAULTS = 20;
 
 export type Part = "body" | "path" | "query";
 
-/** The parsed value, or `validation_failed` with all faults of the part. */
+/** Returns the parsed value. Throws `validation_failed` with the faults of the part. */
 export function validate<S extends z.ZodMiniType>(part: Part, schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.slice(0, FAULTS_TOLD).map((issue) => fault(part, issue));
+  const faults = parsed.error.issues.slice(0, MAX_FAULTS).map((issue) => fault(part, issue));
   throw new ApiError("validation_failed", `The ${part} of the request is not valid.`, { faults });
 }
 

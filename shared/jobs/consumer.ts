@@ -2,8 +2,8 @@
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { type JobMessage, type JobPlace, openJobQueues } from "#shared/aws/job-queue.ts";
-import { openObjects } from "#shared/aws/objects.ts";
+import { openObjects } from "#shared/aws/s3.ts";
+import { type JobId, type JobMessage, openJobQueues } from "#shared/aws/sqs.ts";
 import { setting } from "#shared/config.ts";
 import { contextOn, type JobContext } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
@@ -25,12 +25,12 @@ function jobContext(): JobContext {
   return opened;
 }
 
-type Run = (context: JobContext, key: JobPlace, remainingMs: () => number) => Promise<void>;
+type Run = (context: JobContext, key: JobId, remainingMs: () => number) => Promise<void>;
 
 /** `messages` parses a message into the keys of its jobs, usually one. */
 export const jobConsumer = (
   kind: JobMessage["kind"],
-  messages: z.ZodMiniType<JobPlace[]>,
+  messages: z.ZodMiniType<JobId[]>,
   run: Run,
 ): ((event: SQSEvent, context: Context) => Promise<SQSBatchResponse>) =>
   queueConsumer(

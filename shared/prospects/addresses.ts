@@ -7,10 +7,10 @@
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, all, equals, present } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";

@@ -4,10 +4,10 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import {

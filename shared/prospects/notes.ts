@@ -4,7 +4,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { besideKeys } from "#shared/db/attached-keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { presentNote } from "#shared/prospects/present.ts";

@@ -1,10 +1,10 @@
 /** Keeps the display values of statuses and tags unique, without case, in a company: a claim row for each value. */
 import { folded } from "#shared/caseless.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";
 

@@ -2,10 +2,10 @@
 import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { equals } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";

@@ -1,14 +1,13 @@
 /** Territories: named zones on the map, each assigned to one user or to none. Reads and writes them. */
-
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, badReference, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";

@@ -2,8 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { DynamoDBRecord } from "aws-lambda";
-import { deliveryQueue } from "#shared/aws/queue.ts";
-import { sqsClient } from "#shared/aws/sqs.ts";
+import { deliveryQueue, sqsClient } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { EventContext } from "#shared/context.ts";

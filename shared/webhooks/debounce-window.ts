@@ -3,11 +3,11 @@
  * own, because one row holds at most 400 KB. The first attempt closes the window, which fixes the body.
  */
 import * as z from "zod/mini";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { type RecordPlace, windowKeys } from "#shared/db/debounce-keys.ts";
 import { all, type Condition, equals, present } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table } from "#shared/db/table.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 import { bodyText, envelope, StoredDelivery } from "#shared/webhooks/delivery.ts";

@@ -4,7 +4,7 @@
  * and sends the message of the next step. If that message is lost, the sweeper finds the backlog's row in the due index and replaces it.
  */
 import * as z from "zod/mini";
-import { delaySecondsUntil } from "#shared/aws/queue.ts";
+import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { all, any, atMost, type Change, type Condition, equals, missing } from "#shared/db/expression.ts";

@@ -1,6 +1,6 @@
 /** Messages of the delivery queue. A message names rows of the table and never carries a body. */
 import * as z from "zod/mini";
-import { delaySecondsUntil } from "#shared/aws/queue.ts";
+import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
 import { Id } from "#shared/schema.ts";
 import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";

@@ -1,7 +1,7 @@
 /** Conditional writes that settle deliveries, and the outcome of a batch of deliveries. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import { updateEach } from "#shared/db/each.ts";
+import { updateEach } from "#shared/db/conditional-writes.ts";
 import { all, type Change, equals } from "#shared/db/expression.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { BEARER_PATTERN, bearerToken } from "#shared/auth/bearer.ts";
-import { CallerContext } from "#shared/auth/caller-context.ts";
+import { CallerContext } from "#shared/auth/caller.ts";
+import { BEARER_PATTERN, bearerToken } from "#shared/auth/token.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { handler } from "../../functions/me.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
-import { directoryOnly } from "#shared/auth/directory-only.ts";
+import { directoryOnly } from "#shared/auth/identity-provider.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";

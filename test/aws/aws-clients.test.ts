@@ -8,8 +8,7 @@ import { GetCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { openObjects } from "#shared/aws/objects.ts";
-import { s3Client } from "#shared/aws/s3.ts";
+import { openObjects, s3Client } from "#shared/aws/s3.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { isTransient } from "#shared/errors.ts";
 

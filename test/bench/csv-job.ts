@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { newGzip } from "#shared/http/stream-body.ts";
+import { newGzip } from "#shared/http/streaming.ts";
 import { runExport } from "#shared/jobs/export/job.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { StoredExport } from "#shared/jobs/export/schema.ts";

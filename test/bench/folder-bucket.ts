@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { appendFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { FileInfo, Objects } from "#shared/aws/objects.ts";
+import type { FileInfo, Objects } from "#shared/aws/s3.ts";
 import { FileGone } from "#shared/errors.ts";
 
 export function folderBucket(folder: string): Objects {

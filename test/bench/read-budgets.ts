@@ -6,7 +6,7 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
-import { newGzip } from "#shared/http/stream-body.ts";
+import { newGzip } from "#shared/http/streaming.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";

@@ -2,7 +2,7 @@
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/search/page.ts";
-import { newGzip } from "#shared/http/stream-body.ts";
+import { newGzip } from "#shared/http/streaming.ts";
 import { type ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
 import { type Budget, sizeOf } from "./budget.ts";

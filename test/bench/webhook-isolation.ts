@@ -10,7 +10,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { openQueue } from "#shared/aws/queue.ts";
+import { openQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";

@@ -9,7 +9,7 @@ import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
-import { carriedBytes } from "#shared/http/carried.ts";
+import { answerBytes } from "#shared/http/answer.ts";
 import { StoredImport } from "#shared/jobs/import/schema.ts";
 import { limits } from "#shared/limits.ts";
 import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -505,5 +505,5 @@ test.each(Object.entries(walk))("%s", async (route, { ask, whole }) => {
   expect([200, 201, 202], `${answer.status} ${answer.text.slice(0, 300)}`).toContain(answer.status);
   whole(answer);
   const isStreamed = routes.some(({ method, path, streamed }) => streamed && `${method} ${path}` === route);
-  if (!isStreamed) expect(carriedBytes(answer.text)).toBeLessThan(limits.bufferedAnswerBytes);
+  if (!isStreamed) expect(answerBytes(answer.text)).toBeLessThan(limits.bufferedAnswerBytes);
 });

@@ -2,7 +2,7 @@
 import { Writable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
-import { begun, jsonArray, writeAnswer } from "#shared/http/stream-body.ts";
+import { begun, jsonArray, writeAnswer } from "#shared/http/streaming.ts";
 import { MapPin } from "#shared/prospects/list/pins.ts";
 
 /** The HTTP stream of Lambda's runtime: the one thing that is not real here. */

@@ -1,9 +1,9 @@
 /** Runs import and export jobs on a table and a bucket with planned faults. The test plays the parts of S3 and of the queue. */
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { JobMessage } from "#shared/aws/job-queue.ts";
 import type { Links } from "#shared/aws/links.ts";
-import type { Objects } from "#shared/aws/objects.ts";
+import type { Objects } from "#shared/aws/s3.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Clock } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";

@@ -1,7 +1,7 @@
 /** Imports by upload on a table and a bucket with faults: after any kill and a new run, each row exists once, and none is visible before. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { JobMessage } from "#shared/aws/job-queue.ts";
+import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";

@@ -3,7 +3,7 @@ import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { packed } from "#shared/db/packed.ts";
-import { carriedBytes } from "#shared/http/carried.ts";
+import { answerBytes } from "#shared/http/answer.ts";
 import { readFile } from "#shared/jobs/import/import.ts";
 import { limits } from "#shared/limits.ts";
 import { importColumns } from "#shared/prospects/csv/format.ts";
@@ -97,5 +97,5 @@ test("the most varied faults of the most rows fit into an answer and a row of th
   expect(zstdCompressSync(JSON.stringify({ errors })).length).toBeLessThan(TABLE_ROW_BYTES / 2);
   const longest = { row: limits.importRows + 2 * limits.csvBlankLines, message: "x".repeat(limits.rowFault) };
   const all = JSON.stringify({ errors: Array.from({ length: limits.importRows }, () => longest) });
-  expect(carriedBytes(all)).toBeLessThan(limits.bufferedAnswerBytes / 2);
+  expect(answerBytes(all)).toBeLessThan(limits.bufferedAnswerBytes / 2);
 });

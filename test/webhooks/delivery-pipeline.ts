@@ -1,7 +1,7 @@
 /** Runs the way of an event in one process: a real table, a simulated queue, a simulated receiver, a clock, and kill points. */
 import { setImmediate as turn } from "node:timers/promises";
 import * as z from "zod/mini";
-import type { Queued } from "#shared/aws/queue.ts";
+import type { Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";

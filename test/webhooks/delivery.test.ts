@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { delaySecondsUntil } from "#shared/aws/queue.ts";
+import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { deliveryId } from "#shared/webhooks/delivery.ts";
 import { DeliveryMessage } from "#shared/webhooks/messages.ts";
 import { MAX_ATTEMPTS, nextGapMs } from "#shared/webhooks/retry-plan.ts";

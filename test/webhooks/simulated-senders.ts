@@ -1,6 +1,6 @@
 /** Simulates senders: a fair queue, a number of parallel functions, slow receivers, and a clock that moves only while all wait. */
 import { setImmediate as turn } from "node:timers/promises";
-import type { Queued } from "#shared/aws/queue.ts";
+import type { Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";

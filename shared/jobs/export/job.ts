@@ -1,8 +1,8 @@
 /** One run of an export job: selects the prospects or continues where an earlier run ended, and writes the file in parts. */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
-import { type JobPlace, oneJob } from "#shared/aws/job-queue.ts";
-import type { FileHeaders } from "#shared/aws/objects.ts";
+import type { FileHeaders } from "#shared/aws/s3.ts";
+import { type JobId, oneJob } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
@@ -36,7 +36,7 @@ const headers: FileHeaders = {
 /** Safe to repeat, to kill at any point and to run twice at once. Throws LeaseLost. */
 export async function runExport(
   context: JobContext,
-  { companyId, id }: JobPlace,
+  { companyId, id }: JobId,
   remainingMs: () => number,
   partBytes = PART_BYTES,
 ): Promise<void> {

@@ -1,8 +1,8 @@
 /** The requests of exports into a file: begin one, and read its state with the link to its file. */
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
-import type { JobQueue } from "#shared/aws/job-queue.ts";
 import type { Link, Links } from "#shared/aws/links.ts";
+import type { JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";

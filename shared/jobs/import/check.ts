@@ -1,7 +1,7 @@
 /** The check of an uploaded file, before anything is written: finds every error, counts the records, and writes the error report. */
 import * as z from "zod/mini";
-import type { JobPlace } from "#shared/aws/job-queue.ts";
-import type { Objects } from "#shared/aws/objects.ts";
+import type { Objects } from "#shared/aws/s3.ts";
+import type { JobId } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
@@ -67,7 +67,7 @@ const headers = {
 /** A CSV file of all errors. It is written in parts, because their number is not bounded by memory. */
 class ErrorReport {
   readonly #objects: Objects;
-  readonly #job: JobPlace;
+  readonly #job: JobId;
   readonly #key: string;
   #upload: string | null;
   readonly #tags: string[];
@@ -75,7 +75,7 @@ class ErrorReport {
   #pending: string[] = [];
   #bytes = 0;
 
-  private constructor(objects: Objects, job: JobPlace, { upload, tags }: Pick<ReportState, "upload" | "tags">) {
+  private constructor(objects: Objects, job: JobId, { upload, tags }: Pick<ReportState, "upload" | "tags">) {
     this.#objects = objects;
     this.#job = job;
     this.#key = importKeys.report(job.companyId, job.id);
@@ -84,7 +84,7 @@ class ErrorReport {
   }
 
   /** Continues a report that `pause` interrupted. */
-  static async open(objects: Objects, job: JobPlace, state: ReportState | null): Promise<ErrorReport> {
+  static async open(objects: Objects, job: JobId, state: ReportState | null): Promise<ErrorReport> {
     const report = new ErrorReport(objects, job, state ?? { upload: null, tags: [] });
     if (state === null) report.#push(csvText([["row", "message"]]));
     else report.#push(Buffer.from(await objects.get(state.rest)).toString("utf8"));

@@ -3,7 +3,7 @@
  * the company index, completes the import and unmarks the ids, so that all rows become visible at once.
  */
 import type { Caller } from "#shared/auth/caller.ts";
-import type { Objects } from "#shared/aws/objects.ts";
+import type { Objects } from "#shared/aws/s3.ts";
 import { iso } from "#shared/clock.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { may } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
-import { type JobPlace, oneJob } from "#shared/aws/job-queue.ts";
+import { type JobId, oneJob } from "#shared/aws/sqs.ts";
 import { addRun, completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/item.ts";
@@ -33,13 +33,13 @@ const Uploaded = z.pipe(
 /** S3 sends this once, when the notification is configured. */
 const TestEvent = z.pipe(
   z.object({ Event: z.literal("s3:TestEvent") }),
-  z.transform((): JobPlace[] => []),
+  z.transform((): JobId[] => []),
 );
 
 /** The messages of the import queue: from S3, from a run that hands over, and from the sweep. */
 export const ImportMessage = z.union([oneJob("import"), Uploaded, TestEvent]);
 
-function jobOfUpload(key: string): JobPlace[] {
+function jobOfUpload(key: string): JobId[] {
   // S3 encodes the key like a form value: a plus sign is a blank.
   const found = importKeys.uploadAt(decodeURIComponent(key.replaceAll("+", " ")));
   if (found === undefined) log.warn("upload without an import");
@@ -49,7 +49,7 @@ function jobOfUpload(key: string): JobPlace[] {
 /** Safe to repeat, to kill at any point and to run twice at once. Throws LeaseLost. */
 export async function runImport(
   context: JobContext,
-  { companyId, id }: JobPlace,
+  { companyId, id }: JobId,
   remainingMs: () => number,
 ): Promise<void> {
   const item = await context.table.get(keys.import(companyId, id));

@@ -1,7 +1,7 @@
 /** The names that an import resolves: statuses, users and tags of the company. A job keeps them in the bucket, so that all its runs agree. */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
-import type { JobPlace } from "#shared/aws/job-queue.ts";
+import type { JobId } from "#shared/aws/sqs.ts";
 import { folded } from "#shared/caseless.ts";
 import type { JobContext } from "#shared/context.ts";
 import { FileGone } from "#shared/errors.ts";
@@ -33,7 +33,7 @@ const StoredNames = z.object({
 });
 
 /** Reads the names of the job. The first run stores them. */
-export async function jobNames(context: JobContext, { companyId, id }: JobPlace): Promise<ImportNames> {
+export async function jobNames(context: JobContext, { companyId, id }: JobId): Promise<ImportNames> {
   try {
     const bytes = await context.objects.get(importKeys.names(companyId, id));
     const stored = StoredNames.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
@@ -49,7 +49,7 @@ export async function jobNames(context: JobContext, { companyId, id }: JobPlace)
 /** Creates the tags that the file names and the company lacks, and stores their ids with the names of the job. */
 export async function addTags(
   context: JobContext,
-  job: JobPlace,
+  job: JobId,
   { dictionary }: ImportNames,
   newTags: readonly string[],
 ): Promise<ImportNames> {
@@ -58,7 +58,7 @@ export async function addTags(
 
 async function storeNames(
   { objects }: JobContext,
-  { companyId, id }: JobPlace,
+  { companyId, id }: JobId,
   dictionary: Dictionary,
   made: [string, number][],
 ): Promise<ImportNames> {

@@ -1,13 +1,12 @@
 /** The requests of imports by upload and of their states: begin, read, list and cancel. */
-
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, notFound } from "#shared/errors.ts";

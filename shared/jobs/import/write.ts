@@ -1,6 +1,6 @@
 /** The second reading of an uploaded file: writes its rows, still invisible, and stores their index rows in chunks. */
-import type { JobPlace } from "#shared/aws/job-queue.ts";
-import type { Objects } from "#shared/aws/objects.ts";
+import type { Objects } from "#shared/aws/s3.ts";
+import type { JobId } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/company-index/segment.ts";
 import { cutIntoSegments, decodedRows, mergeSorted, sortedByGeohash } from "#shared/company-index/write/order.ts";
@@ -142,7 +142,7 @@ const LENGTH_BYTES = 4;
 /** A chunk is a series of compressed segments, sorted along the geohash curve; each column group follows its length. */
 async function storeChunk(
   objects: Objects,
-  { companyId, id }: JobPlace,
+  { companyId, id }: JobId,
   number: number,
   rows: readonly RowWithNotes[],
 ): Promise<void> {
@@ -159,7 +159,7 @@ async function storeChunk(
 /** Merges the rows of all chunks along the curve, in memory for one segment of each chunk. The result can be read once. */
 export async function rowsAlongCurve(
   objects: Objects,
-  { companyId, id }: JobPlace,
+  { companyId, id }: JobId,
   chunks: number,
 ): Promise<Iterable<RowWithNotes>> {
   const found = [];

@@ -1,11 +1,11 @@
 /** Sends a delivery again: the same body under the same id, with a whole new retry plan. */
-import type { DeliveryQueue } from "#shared/aws/queue.ts";
+import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { all, equals, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { Queued } from "#shared/webhooks/delivery-schema.ts";

@@ -1,7 +1,7 @@
 /** Replays a webhook: sends its deliveries of a time range again, oldest first and at a bounded rate. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
-import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/queue.ts";
+import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, EventContext } from "#shared/context.ts";
 import { any, exists, missing, present } from "#shared/db/expression.ts";

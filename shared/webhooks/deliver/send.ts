@@ -5,7 +5,7 @@
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import { updateEach } from "#shared/db/each.ts";
+import { updateEach } from "#shared/db/conditional-writes.ts";
 import { all, type Change, type Condition, equals, exists, missing, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { limits } from "#shared/limits.ts";

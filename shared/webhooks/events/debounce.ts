@@ -3,11 +3,11 @@
  * delay; later events of the record join it until then. Windows go by the time of the events, not by the time of publishing.
  */
 import { iso } from "#shared/clock.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { type RecordPlace, windowKeys } from "#shared/db/debounce-keys.ts";
 import { absent } from "#shared/db/expression.ts";
 import type { Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";

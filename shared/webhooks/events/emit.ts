@@ -2,7 +2,7 @@
  * Makes deliveries of matches, or adds their events to debounce windows, and queues the first messages. A repeated match makes no second
  * delivery and queues a delivery again that has not been tried.
  */
-import { allEnded, inTurn } from "#shared/all-ended.ts";
+import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
 import {
   deliveryId,
@@ -22,7 +22,9 @@ const PARALLEL = 12;
 
 /** `entry` names the entry of expected deliveries if the matches are a part of one event's; without it, each event has its own. */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
-  const isPublished = await inTurn(matches, PARALLEL, (match) => wasPublishedWithOtherDelay(context.table, match));
+  const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
+    wasPublishedWithOtherDelay(context.table, match),
+  );
   const unpublished = matches.filter((_, i) => isPublished[i] === false);
   const isDelayed = ({ subscriber }: Match): boolean => subscriber.delayMinutes > 0;
   const immediate = unpublished.filter((match) => !isDelayed(match));
@@ -70,7 +72,7 @@ function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDel
 /** Adds the events of one window in order, those of different windows concurrently. Gives the deliveries that need their first message. */
 async function addToWindows({ table, timeScale }: EventContext, matches: readonly Match[]): Promise<StoredDelivery[]> {
   const windows = Map.groupBy(matches, (match) => windowKeyOf(match).sk);
-  const opened = await inTurn([...windows.values()], PARALLEL, async (ofOneWindow) => {
+  const opened = await mapConcurrently([...windows.values()], PARALLEL, async (ofOneWindow) => {
     const deliveries: StoredDelivery[] = [];
     for (const match of ofOneWindow) {
       const delivery = await debounce(table, match, timeScale);

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/queue.ts";
+import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { windowKeys } from "#shared/db/debounce-keys.ts";

@@ -4,7 +4,7 @@
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
-import { allEnded, inTurn } from "#shared/all-ended.ts";
+import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
 import { ConditionFailed, isTransient } from "#shared/errors.ts";
@@ -129,12 +129,12 @@ export async function publishChanges(
 ): Promise<void> {
   const matched = (await allEnded(changes.map((change) => matchedEvents(context, reads, change)))).flat();
   const { direct, fannedOut } = divide(matched);
-  const matches = await inTurn(direct, PARALLEL, async ({ event, subscriptions }) => {
+  const matches = await mapConcurrently(direct, PARALLEL, async ({ event, subscriptions }) => {
     const published = await withStoredData(context, event);
     return subscriptions.map((subscriber) => ({ event: published, subscriber }));
   });
   await emit(context, matches.flat());
-  const started = await inTurn(fannedOut, PARALLEL, async ({ event, subscriptions }) =>
+  const started = await mapConcurrently(fannedOut, PARALLEL, async ({ event, subscriptions }) =>
     (await startFanOut(context, event, subscriptions)) ? [event.companyId] : [],
   );
   const messages = [...new Set(started.flat())].map((companyId) => fanOutMessage(companyId));

@@ -5,10 +5,10 @@
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
-import { delaySecondsUntil } from "#shared/aws/queue.ts";
+import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import { updateEach } from "#shared/db/each.ts";
+import { updateEach } from "#shared/db/conditional-writes.ts";
 import { all, any, atMost, below, type Condition, equals, exists, missing } from "#shared/db/expression.ts";
 import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";

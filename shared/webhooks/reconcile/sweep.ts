@@ -1,7 +1,7 @@
 /** The sweeper: replaces the lost messages of due deliveries, drains and fan-outs. It runs every minute. */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
-import { delaySecondsUntil, type Queued } from "#shared/aws/queue.ts";
+import { delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";

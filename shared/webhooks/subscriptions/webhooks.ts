@@ -1,11 +1,11 @@
 /** Reads, shows and deletes a company's webhooks with their registrations. */
 import * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
+import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, all, equals, present } from "#shared/db/expression.ts";
 import type { Item, Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { gateKeys } from "#shared/db/limiter-keys.ts";
-import { optimistic } from "#shared/db/optimistic.ts";
 import type { Table } from "#shared/db/table.ts";
 import { notFound } from "#shared/errors.ts";
 import { backlogMark } from "#shared/webhooks/limiter/backlog-mark.ts";

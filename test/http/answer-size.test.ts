@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { assertCarried, carriedBytes, committingCarried } from "#shared/http/carried.ts";
+import { answerBytes, assertAnswerFits, rejectingLargeAnswers } from "#shared/http/answer.ts";
 import { limits } from "#shared/limits.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 
@@ -11,7 +11,7 @@ const db = faultyDynamoDb();
 
 const fits = (body: string): boolean => {
   try {
-    assertCarried(body);
+    assertAnswerFits(body);
     return true;
   } catch (error) {
     expect(error).toMatchObject({ code: "internal" });
@@ -30,14 +30,14 @@ test("what fits is what the whole JSON of the function's answer says, escapes an
       const headers = { "Content-Type": "application/json", "X-Filler": "x".repeat(8_192) };
       const payload = Buffer.byteLength(JSON.stringify({ statusCode: 200, headers, body }));
       if (payload > limits.bufferedAnswerBytes) expect(fits(body)).toBe(false);
-      if (carriedBytes(body) <= limits.bufferedAnswerBytes - 16 * 1024) expect(fits(body)).toBe(true);
+      if (answerBytes(body) <= limits.bufferedAnswerBytes - 16 * 1024) expect(fits(body)).toBe(true);
     }),
     { numRuns: 30 },
   );
 });
 
 test("an effect is not committed with an answer that could not be given", async () => {
-  const context = committingCarried(contextOn(db.direct));
+  const context = rejectingLargeAnswers(contextOn(db.direct));
   const row = { ...keys.company(1), type: "company", name: "X" };
   const writes = [{ put: row }];
   // Quotation marks take two bytes in the answer, and four in what the function gives.
