@@ -25,7 +25,7 @@ export interface AgendaEntry {
   readonly isScheduled: boolean;
 }
 
-export interface Agenda {
+interface Agenda {
   readonly prospectId: number;
   readonly entries: readonly AgendaEntry[];
 }
@@ -112,7 +112,7 @@ const COPIES = 3;
 /** All copies together. Each read of the row pays for them, and an appointment may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;
 
-export type UpcomingFields = Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
+type UpcomingFields = Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
 
 export const nothingUpcoming: UpcomingFields = { upcoming: [], moreUpcomingUntil: null };
 

@@ -87,7 +87,7 @@ const Lat = z.number().check(z.minimum(-90), z.maximum(90));
 const Lng = z.number().check(z.minimum(-180), z.maximum(180));
 
 /** `minLng,minLat,maxLng,maxLat`. A box with minLng > maxLng crosses the antimeridian. */
-export const Bbox = z.pipe(
+const Bbox = z.pipe(
   z.pipe(
     Parameter,
     z.transform((value) => value.split(",").map((part) => (decimal.test(part.trim()) ? Number(part) : Number.NaN))),
@@ -96,7 +96,6 @@ export const Bbox = z.pipe(
     .tuple([Lng, Lat, Lng, Lat], { error: "must be four numbers: minLng,minLat,maxLng,maxLat" })
     .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
 );
-export type Bbox = z.output<typeof Bbox>;
 
 /** Evaluated only for admins and owners. Ignored from other users, even if it is malformed. */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));

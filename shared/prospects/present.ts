@@ -15,7 +15,7 @@ import type { StatusSummary, StoredStatus } from "#shared/reference/schema.ts";
 import { userSummary } from "#shared/reference/users.ts";
 
 /** The rows of a prospect's detail. */
-export interface ProspectRows {
+interface ProspectRows {
   readonly prospect: StoredProspect;
   /** The newest notes, newest first. */
   readonly notes: readonly StoredNote[];

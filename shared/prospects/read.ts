@@ -24,7 +24,7 @@ export const isVisible = (caller: Caller, prospect: Pick<StoredProspect, "delete
   prospect.deletedAt === undefined && isInScope(caller, prospect);
 
 /** `isVisible` as a condition on the prospect's row. */
-export function visibleCondition(caller: Caller): Condition {
+function visibleCondition(caller: Caller): Condition {
   const assignee = visibleAssignee(caller);
   const own = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
   return all(present, missing("deletedAt"), ...own);

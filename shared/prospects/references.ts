@@ -77,7 +77,7 @@ const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write 
   when: version === 0 ? missing("dictionaryVersion") : equals("dictionaryVersion", version),
 });
 
-export interface AddressInput {
+interface AddressInput {
   readonly addressId?: number | null | undefined;
   readonly address?: NewAddress | null | undefined;
 }

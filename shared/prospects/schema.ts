@@ -87,7 +87,7 @@ export type NotePatch = z.infer<typeof NotePatch>;
 
 /* @__PURE__ */ explain([NotePatch], () => ({ example: { body: "Wants a quote in July." } }));
 
-export const AppointmentStatus = z.enum(["scheduled", "completed", "cancelled", "no_show"]);
+const AppointmentStatus = z.enum(["scheduled", "completed", "cancelled", "no_show"]);
 
 /** The fields that the interface and the table share. */
 export const appointmentFields = {

@@ -17,7 +17,7 @@ interface ValuedRow {
   readonly version: number;
 }
 
-export const claimValue = (companyId: number, kind: Kind, { id, value }: ValuedRow): Write => ({
+const claimValue = (companyId: number, kind: Kind, { id, value }: ValuedRow): Write => ({
   put: { ...keys.uniqueValue(companyId, kind, folded(value)), type: "uniqueValue", id },
   when: absent,
 });

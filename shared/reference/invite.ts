@@ -48,7 +48,7 @@ export function presentUser(user: StoredUser, nowMs: number): User {
 }
 
 /** Who has the e-mail address of an invitation. */
-export interface Claimants {
+interface Claimants {
   /** Another company has a user or a pending invitation with it. */
   readonly isHeldElsewhere: boolean;
   /** The last user of the company with this address, if that user no longer has it. */
@@ -56,7 +56,7 @@ export interface Claimants {
 }
 
 /** Always takes two reads, so that its time does not depend on who has the address. Throws conflict if another user of the company has it. */
-export async function claimantsOf(
+async function claimantsOf(
   context: ApiContext,
   { companyId }: Caller,
   email: string,
@@ -79,12 +79,12 @@ export async function claimantsOf(
   return { isHeldElsewhere: isHeld && claim.companyId !== companyId, replaces };
 }
 
-export const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail address is in use.");
+const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail address is in use.");
 
 const DAY_MS = 24 * 3_600_000;
 
 /** Counts an invitation before its mail is sent. A failed invitation stays counted, because its mail may have been sent. Throws rate_limited. */
-export async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {
+async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {
   const now = clock.now();
   const dayEndsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
   const expiresAt = Math.ceil((dayEndsAt + DAY_MS) / 1_000);

@@ -116,7 +116,7 @@ test("concurrent changes of an address, its prospects and its holders lose nothi
   }
 });
 
-/** The owner of a company, and a rep of it who sees only own prospects. */
+/** The owner and a restricted rep of a new company. */
 async function companyWithRep(): Promise<{ context: ApiContext; owner: Caller; rep: Caller }> {
   const { context, caller: owner } = await company();
   const row = StoredUser.parse(await context.table.get(keys.user(owner.companyId, owner.userId)));
@@ -163,7 +163,7 @@ describe.each(["unflushed", "flushed"])("a user who sees only own prospects, whe
     for (const { id } of [free, mine])
       expect(await updateAddress(context, rep, id, { zip: "9" })).toMatchObject({ zip: "9" });
 
-    // Whose they are changes with the prospects that have them.
+    // Visibility follows the holders.
     await updateProspect(context, owner, other.id, { addressId: free.id });
     expect(await listed(context, rep)).toEqual([mine.id, theirs.id, shared.id].toSorted((a, b) => a - b));
     await expect(getAddress(context, rep, free.id)).rejects.toMatchObject(notFound);
@@ -212,7 +212,7 @@ describe.each(["unflushed", "flushed"])("a user who sees only own prospects, whe
     await updateAddress(context, owner, theirs.id, { zip: "9" });
     await expectVisibleTo(rep, [mine.id, both.id]);
     await expectVisibleTo(stranger, [both.id]);
-    // A prospect that is not deleted decides over one that is.
+    // Deleted holders do not count while another holder exists.
     await deleteProspect(context, owner, shared.id);
     await expectVisibleTo(rep, [mine.id]);
     await expectVisibleTo(stranger, [both.id]);

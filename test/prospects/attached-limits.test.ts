@@ -39,7 +39,7 @@ async function withProspects(count: number): Promise<{ company: Company; context
   return { company, context, ids };
 }
 
-/** As so many calls of `createNote` leave the table, but for the index. */
+/** Writes the rows of many `createNote` calls, without index entries. */
 async function hangNotes(context: ApiContext, { caller }: Company, prospectId: number, count: number, body: string) {
   const { companyId } = caller;
   const dated = (i: number) => ({ createdAt: at(i), updatedAt: at(i), createdBy: null, version: 1 });
@@ -66,7 +66,7 @@ test("300 notes of 10 KB cost a list nothing, and an export or a detail only the
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // Five notes of 10 KB.
+  // The detail shows five notes of 10 KB.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");
@@ -76,7 +76,7 @@ test("300 notes of 10 KB cost a list nothing, and an export or a detail only the
 test("notes are listed newest first with any ids and any pages", async () => {
   const { company, context, ids } = await withProspects(2);
   const [id = 0, other = 0] = ids;
-  // Each function has a block of ids of its own: a later note may have a lower one.
+  // Each function leases its own block of ids: a later note may have a lower id.
   const [first, second] = [newFunction(), newFunction()];
   await createNote(second, company.caller, other, { body: "on another" });
   const bodies: string[] = [];

@@ -27,13 +27,13 @@ import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
-/** A prospect with a note and an appointment in January, and who writes there. */
+/** A prospect with a note and an appointment in January, and its writer. */
 interface Scene {
   readonly caller: Caller;
   readonly prospectId: number;
   readonly noteId: number;
   readonly appointmentId: number;
-  /** Partitions in which a place of it may be. */
+  /** Partitions that may contain locators. */
   readonly places: Set<string>;
 }
 
@@ -55,7 +55,7 @@ async function scene(caller: Caller): Promise<Scene> {
   return { caller, prospectId, noteId: note.id, appointmentId: appointment.id, places: partitions };
 }
 
-/** All rows of the prospect, whether anything leads to them or not. */
+/** All rows of the prospect, with or without locators. */
 async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Promise<Item[]> {
   const { pk, sk } = keys.prospect(companyId, prospectId);
   const months = [JANUARY, JUNE].map((startAt) => ({ pk: besideKeys.calendarEntry(companyId, startAt, 1).pk }));
@@ -70,7 +70,7 @@ async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Pro
   return rows;
 }
 
-/** Remembers the places that the run would write, so that one that is left alone is found. */
+/** Records the locators that the run may write, so that an orphaned one is found. */
 const watching =
   ({ places }: Scene, plan: FaultPlan): FaultPlan =>
   (operation, number, body) => {
@@ -78,7 +78,7 @@ const watching =
     return plan(operation, number, body);
   };
 
-/** Every note and appointment has its place; every appointment its entry, which is a copy, and another in the prospect's row; nothing is left of others. */
+/** Every note and appointment has a locator. Every appointment has equal copies in the calendar and in the prospect's row. No other such rows exist. */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
   const { companyId } = at.caller;
@@ -108,7 +108,7 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
 
 interface Operation {
   readonly run: (context: ApiContext, at: Scene) => Promise<unknown>;
-  /** What is true once it is done; `runs` tells how many of its runs may have taken effect. */
+  /** Expectations after the write. `runs` is the number of runs that may have taken effect. */
   readonly done: (context: ApiContext, at: Scene, runs: { least: number; most: number }) => Promise<void>;
 }
 
@@ -141,7 +141,7 @@ const countOf = {
   appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 
-/** One more than there was, or with retries that have no key as many more as took effect. */
+/** One record more, or without an idempotency key one more for each run that took effect. */
 const counted =
   (count: (context: ApiContext, at: Scene) => Promise<number>, isKeyed: boolean): Operation["done"] =>
   async (context, at, { least, most }) => {
@@ -208,7 +208,7 @@ const operations: Readonly<Record<string, Operation>> = {
 };
 
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
-/** What befalls the call with this number. The process that is killed makes no further call. */
+/** The fault at the call with this number. A killed process makes no further call. */
 const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "killed before": (at) => (_, number) => (number < at ? pass : dead),
   "killed after": (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
@@ -216,7 +216,7 @@ const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "a lost reply": (at) => (_, number) => (number === at ? { kind: "lose reply" } : pass),
   "a conflict": (at) => (operation, number) => (number === at && isTransaction(operation) ? conflict : pass),
 };
-/** Ridden out by the service itself. */
+/** Faults that the service retries itself. */
 const RIDDEN_OUT = ["throttled", "a lost reply", "a conflict"];
 const isTransaction = (call: string): boolean => call.startsWith("Transact");
 
@@ -247,7 +247,7 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
   }
 });
 
-/** As the client does it, once the run that holds its key must be dead. What is gone already is as good as deleted. */
+/** The client's retry, after the lease of the idempotency key has expired. A 404 counts as deleted. */
 async function retried({ run }: Operation, at: Scene): Promise<void> {
   const context = contextOn(db.table, { now: () => Date.now() + 31_000 });
   await run(context, at).catch((error: unknown) => expect(error).toMatchObject(notFound));

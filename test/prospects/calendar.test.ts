@@ -20,7 +20,7 @@ const db = faultyDynamoDb();
 
 const START = Date.parse("2030-01-30T00:00:00.000Z");
 const newFunction = (): ApiContext => warmFunction(db, { now: () => START });
-/** Over the end of a month. */
+/** A range across the end of a month. */
 const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
 const range = CalendarQuery.parse({ from: hour(0), to: hour(240) });
 
@@ -30,7 +30,7 @@ async function calendar(context: ApiContext, caller: Caller, query = range): Pro
   return found;
 }
 
-/** A company with two reps who see only own prospects. */
+/** A company with two restricted reps. */
 async function withReps(context: ApiContext): Promise<{ company: Company; reps: [Caller, Caller] }> {
   const company = await newCompany(context);
   const { companyId } = company.caller;
@@ -73,7 +73,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** What the test knows of each prospect and appointment that is there. */
+/** The expected prospects and appointments. */
 interface Model {
   readonly prospects: Map<number, number | null>;
   readonly appointments: Map<number, { prospectId: number; startAt: string }>;

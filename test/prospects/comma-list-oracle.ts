@@ -11,7 +11,7 @@ export function valuesIn(raw: string): string[] {
   return values;
 }
 
-/** `end` is where the comma stands, or the end of the text. */
+/** `end` is the position of the comma, or the end of the text. */
 interface Value {
   readonly value: string;
   readonly end: number;
@@ -23,7 +23,7 @@ function plainAt(raw: string, start: number): Value {
   return { value: raw.slice(start, end), end };
 }
 
-/** Undefined where quotes do not hold the whole value. */
+/** Undefined if quotes do not enclose the whole value. */
 function quotedAt(raw: string, start: number): Value | undefined {
   let at = start;
   while (raw[at] === " ") at++;

@@ -22,7 +22,7 @@ async function company(): Promise<{ context: ApiContext; caller: Caller }> {
   return { context, caller: await newOwner(context) };
 }
 
-/** Each entry begins where the one before it ended, and the last one ends where the prospect is. Oldest first. */
+/** Oldest first: each entry starts with the status of the previous one, and the last one ends with the prospect's status. */
 function expectChain({ statusHistory, currentStatus }: ProspectDetail): (number | undefined)[] {
   const steps = statusHistory.toReversed();
   let at: number | undefined;
@@ -50,7 +50,7 @@ test(`the history has one entry for each of ${PATCHES} concurrent changes`, { ta
   for (const [n, { id }] of prospects.entries()) {
     await Promise.all(
       ids.map((statusId, i) => {
-        // Every other one is given each status once, the rest two statuses and none, over and over.
+        // Half of the changes use each status once. The others repeat two statuses and none.
         const currentStatusId = n % 2 === 0 ? statusId : ([ids[0], ids[1], null][i % 3] ?? null);
         return updateProspect(context, caller, id, { currentStatusId, ...(i % 5 === 0 && { sourceId: `${i}` }) });
       }),
@@ -106,7 +106,7 @@ test("a deactivation and a create race: one comes first, and a created prospect 
       expect(detail).toMatchObject({ currentStatus: null, statusHistory: [] });
     }
     outcomes.add(given.status);
-    // Once it has retired, nobody is given it any more.
+    // After its deactivation, no prospect gets the status.
     const late = createProspect(context, caller, { currentStatusId: statusId });
     await expect(late).rejects.toMatchObject({ code: "validation_failed" });
   }
@@ -114,7 +114,7 @@ test("a deactivation and a create race: one comes first, and a created prospect 
   expect((await listStatuses(context, caller.companyId)).filter(({ isActive }) => isActive)).toHaveLength(8);
 });
 
-/** Some reads' worth of time, so that either may come first. */
+/** About as long as a few reads, so that either may come first. */
 async function yielded(reads: number): Promise<void> {
   for (let i = 0; i < reads; i++) await db.direct.get({ pk: "nothing", sk: "nothing" });
 }

@@ -17,7 +17,7 @@ beforeAll(async () => {
   context = warmFunction(db, systemClock);
   company = await newCompany(context);
   [currentStatusId] = (await loadDictionary(context.table, company.caller.companyId)).statuses.keys();
-  // From here on ids and names are in memory.
+  // From here on, ids and names are cached.
   await createProspect(context, company.caller, { currentStatusId, address });
 });
 

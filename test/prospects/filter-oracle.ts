@@ -2,7 +2,7 @@
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { valuesIn } from "./comma-list-oracle.ts";
 
-/** Of a company: statuses have the ids from 101 on, people from 201, tags from 301. */
+/** The names of a company. Ids of statuses start at 101, of users at 201, of tags at 301. */
 export interface Names {
   readonly statuses: readonly string[];
   readonly tags: readonly string[];
@@ -10,15 +10,15 @@ export interface Names {
 }
 
 type Parameter = "bbox" | "dateFrom" | "dateTo" | "status" | "assignedToUserId" | "rep" | "tagId" | "city" | "search";
-/** As a request has them. */
+/** The query parameters of a request. */
 type Query = { readonly [name in Parameter]: string | undefined };
 
-/** Of the letters that occur here. */
+/** Folds the letters that occur in these tests. */
 const lower = (text: string): string =>
   text.trim().toLowerCase().replaceAll("e\u0301", "é").replaceAll("ß", "ss").replaceAll("ς", "σ");
 const listed = (raw: string | undefined): string[] => valuesIn(raw ?? "").map(lower);
 
-/** `who` is an admin, a viewer or the rep with the id 201. */
+/** `who` is an admin, a user who sees all prospects, or the rep with id 201. */
 export function oracle(row: StoredProspect, notes: readonly string[], raw: Query, who: string, names: Names): boolean {
   const oneOf = (list: string[], values: (string | undefined)[]) =>
     list.length === 0 || values.some((value) => value !== undefined && list.includes(lower(value)));

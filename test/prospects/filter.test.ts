@@ -14,7 +14,7 @@ import { type Names, oracle } from "./filter-oracle.ts";
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
 
-/** Ids from `first` on, in the order of the entries. */
+/** Entries by ids that start at `first`. */
 const byId = <T, U extends object>(first: number, entries: readonly T[], row: (entry: T) => U) =>
   new Map(entries.map((entry, i) => [first + i, { id: first + i, version: 1, ...dated, ...row(entry) }]));
 
@@ -40,7 +40,7 @@ const dictionaryOf = ({ statuses, tags, people }: Names): Dictionary => ({
   })),
 });
 
-/** Few distinct values, edges among them, so that filters meet rows often. */
+/** Few distinct values, including edges, so that filters often match rows. */
 const coordinate = (limit: number) => fc.constantFrom(null, -limit, -1, 0, 0.5, 1, limit - 0.25, limit);
 const instants = [
   "2026-01-01T00:00:00.000Z",
@@ -94,7 +94,7 @@ const company = fc.record({
   }),
 });
 
-/** Some in quotes, some with quotes that do not close, and any text of such letters. */
+/** Some values in quotes, some with unclosed quotes, and any text of such characters. */
 const commaList = (...values: string[]) =>
   fc.oneof(
     fc
@@ -175,7 +175,7 @@ test("a list has the rows that the oracle accepts, newest first", () => {
     }),
     { numRuns: 3_000 },
   );
-  // Else the law would be about empty lists.
+  // Otherwise most lists would be empty.
   expect(hits).toBeGreaterThan(200);
 });
 

@@ -31,7 +31,7 @@ const create = (context: ApiContext, { caller }: Company, input: NewProspect) =>
 const newStatus = (context: ApiContext, { caller }: Company, value: string) =>
   createStatus(context, caller.companyId, { value });
 
-/** Eventual reads find no prospect, as in a copy of the table that has not heard of them. */
+/** Eventually consistent reads find no prospect, as from an outdated replica. */
 const behind: FaultPlan = (_, __, body) => {
   if (!JSON.stringify(body).includes('"ConsistentRead":false')) return pass;
   return { kind: "ask", change: (asked) => JSON.parse(JSON.stringify(asked).replaceAll(/#P#\d+"/g, '#P#x"')) };
@@ -48,7 +48,7 @@ describe("the rows of a page", () => {
     const { result, usage } = await metered(() => list(contextOn(db.table, clock), company));
     expect(result.items).toHaveLength(count);
     expect(result.total).toBe(count);
-    // The moment, the copy that is behind, the rows themselves.
+    // The snapshot, the outdated copy, the rows.
     expect(usage.rounds).toBe(3);
     db.plan(() => pass);
     expect((await metered(() => list(contextOn(db.table, clock), company))).usage.rounds).toBe(2);
@@ -86,7 +86,7 @@ describe("the rows of a page", () => {
     const meanwhile = () => updateProspect(others, company.caller, ids[7] ?? 0, { name: `${++writes}` });
     db.plan((operation, _, body) => (isLook(operation, body) ? { kind: "late", meanwhile } : pass));
     const { result, usage } = await metered(() => list(context, company));
-    // As it was at the second moment: a write that comes after it is another list's.
+    // The state of the second snapshot: a later write belongs to a later list.
     expect(result.items.find(({ id }) => id === ids[7])?.name).toBe("1");
     expect(result.items.map(({ id }) => id)).toEqual(ids.toReversed());
     expect([writes, usage.rounds]).toEqual([2, 3]);
@@ -115,7 +115,7 @@ describe("the rows of a page", () => {
       await createNote(others, company.caller, a, { body: "a zebra" });
       let [isOpen, isClosed] = [a, b];
       let writes = 0;
-      // Whichever is found open is closed by the time its row is read.
+      // Each open prospect that the index finds is closed before its row is read.
       const swap = async () => {
         await updateProspect(others, company.caller, isOpen, { currentStatusId: closed.id });
         await updateProspect(others, company.caller, isClosed, { currentStatusId: open.id });
@@ -168,7 +168,7 @@ describe("the rows of a page", () => {
   });
 });
 
-/** A company that a warm function has listed, and others that write to it. */
+/** A company that a warm function has listed, and other functions that write to it. */
 async function fortyListed() {
   const company = await newCompany(newFunction());
   const others = contextOn(db.direct, clock);
@@ -181,7 +181,7 @@ async function fortyListed() {
 
 const isOfRows = (body: unknown): boolean => /"C#\d+#P#/.test(JSON.stringify(body));
 
-/** The one Query of a read that finds the moment. */
+/** The Query that reads the snapshot. */
 function isLook(operation: string, body: Record<string, unknown>): boolean {
   return operation === "Query" && /"C#\d+#X"/.test(JSON.stringify(body));
 }

@@ -117,7 +117,7 @@ test("note.created contains the note and its prospect; changes of a note emit no
     await as.rep.DELETE("/api/notes/{id}", at(first.id));
     const second = await write(prospect.id, "two");
     await receiver.until(2);
-    // In the order in which they were written: of ids, each environment of the function has its own.
+    // In the order of creation: each instance of the function leases its own ids.
     const told = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
     expect(told).toEqual([
       { note: first, prospect },

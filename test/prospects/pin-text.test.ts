@@ -7,7 +7,7 @@ const degrees = (most: number) =>
   fc.oneof(
     fc.double({ min: -most, max: most, noNaN: true }),
     fc.tuple(fc.integer({ min: -most * 1e7, max: most * 1e7 }), fc.integer({ min: 0, max: 7 })).map(
-      // As phones give them: ending within a few decimals.
+      // Coordinates with a few decimals, as phones report them.
       ([whole, decimals]) => Math.round(whole / 10 ** decimals) / 10 ** (7 - decimals),
     ),
   );

@@ -20,7 +20,7 @@ const pins = async (query: Filters, client = as.rep) =>
 const list = async (query: Filters, client = as.rep) =>
   dataOf(await client.GET("/api/prospects", { params: { query: { pageSize: 500, ...query } } }));
 
-/** The bytes as they come, which `fetch` would decode. */
+/** The compressed bytes. `fetch` would decode them. */
 async function raw(path: string, acceptEncoding: string | undefined) {
   const token = await tokenOf(as.rep.email);
   return new Promise<{ encoding: string | undefined; vary: string | undefined; bytes: Buffer }>((resolve, reject) => {
@@ -137,7 +137,7 @@ test("search covers every text of a prospect, its current notes, and phones by d
 
 test("an answer of more than 6 MB is complete", async () => {
   const id = await create({});
-  // As JSON each of these takes six bytes.
+  // Each of these characters takes six bytes in JSON.
   const body = "\u0001".repeat(10_000);
   const count = 112;
   for (let i = 0; i < count; i += 16) {

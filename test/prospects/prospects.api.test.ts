@@ -165,7 +165,7 @@ describe("changing", () => {
     for (const field of fields) expect(detail[field]).toBe(field);
     expect(detail.lat).toBe(detail.lng);
     expect(detail.statusHistory).toHaveLength(statuses.length);
-    // Each entry begins where the one before it ended.
+    // Each entry starts with the status of the previous one.
     const chain = detail.statusHistory.toReversed();
     chain.reduce(
       (before, entry) => {

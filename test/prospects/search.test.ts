@@ -8,7 +8,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
-/** Texts that the search must not look into. */
+/** Texts that the search must ignore. */
 const unsearched = { source: "abc", sourceId: "abc", customFieldData: '{"a":"abc"}' };
 
 const admin: Caller = { companyId: 1, userId: 9, role: "admin", permissions: [] };
@@ -20,7 +20,7 @@ const finds = (query: string, prospect: Partial<StoredProspect>, notes: string[]
     nothingNamed,
   )(prospectRow({ ...unsearched, ...prospect }), notes);
 
-/** Few letters, so that words are often found; signs that are wildcards elsewhere; blanks of several kinds. */
+/** Few letters, so that words often match; characters that are wildcards elsewhere; several kinds of blanks. */
 const alphabet = [..."abABéÉσςΣ", "e\u0301", "E\u0301"];
 const letters = fc.constantFrom(...alphabet, ..."%_*.\\[1234-+( \t\u00a0\n");
 const someText = fc.string({ unit: letters, maxLength: 8 });
@@ -65,7 +65,7 @@ const isDigit = (letter: string): boolean => "0123456789".includes(letter);
 const graphemes = new Intl.Segmenter("en");
 const lettersOf = (text: string): string[] => Array.from(graphemes.segment(text), ({ segment }) => segment);
 
-/** Every place is tried; a small letter is its capital, and a letter is the same with its mark in it or behind it. */
+/** Tries every position. Compares without case and in one Unicode normalisation. */
 function contains(text: readonly string[], word: readonly string[]): boolean {
   const same = (a: string | undefined, b: string): boolean => a === b || (a !== undefined && small(a) === small(b));
   return text.some((_, from) => word.every((letter, i) => same(text[from + i], letter)));

@@ -48,7 +48,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
 
   await make("four", 4);
   now.ms += 8 * 3_600_000;
-  // All three that the row keeps have passed.
+  // All three copies in the row have passed.
   expect(await shown()).toEqual(["nine"]);
   now.ms += 2 * 3_600_000;
   expect(await shown()).toEqual([]);
@@ -81,7 +81,7 @@ test("concurrent creations are all in the row", async () => {
   expect(row.version).toBe(4);
 });
 
-/** What the test knows of each appointment. */
+/** The expected appointments. */
 interface Known {
   startAt: number;
   isScheduled: boolean;

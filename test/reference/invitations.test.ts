@@ -19,7 +19,7 @@ import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 
 const db = faultyDynamoDb();
 
-/** A user pool: an address has one subject as long as the pool knows it, and mail goes out for each invitation. */
+/** A simulated user pool: an address keeps one subject until it is withdrawn, and each invitation sends a mail. */
 function newPool(): IdentityProvider & { readonly subjects: Map<string, string>; readonly mails: string[] } {
   const subjects = new Map<string, string>();
   const mails: string[] = [];
@@ -73,7 +73,7 @@ const shown = async (context: ApiContext, { companyId }: Caller, { id }: StoredU
   User.parse(presentUser(await getUser(context, companyId, id), context.clock.now()));
 const taken = { code: "conflict", message: "This e-mail address is in use." };
 
-/** All that a company can see of a user, without what differs between any two. */
+/** The visible fields of a user, without those that differ between any two users. */
 const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitationExpiresAt, ...user }: User) => ({
   ...user,
   isEnding: invitationExpiresAt !== null,
@@ -126,7 +126,7 @@ describe("an address of another company's user", () => {
       }
       expect(seen[0]).toEqual(seen[1]);
       expect(pool.mails).toEqual([email, `fresh-${email}`, `fresh-${email}`]);
-      // The user there is none the wiser, and nobody signs in here.
+      // The other company's user is unchanged, and the invitation allows no sign-in.
       expect(await lookUpCaller(context, there.sub)).toMatchObject({ companyId: one.companyId, userId: there.id });
     },
   );
@@ -163,7 +163,7 @@ describe("an address of another company's user", () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
-    // Neither commits before both have found the address free.
+    // Both find the address available before either commits.
     const racing: IdentityProvider = {
       ...pool,
       invite: async (address) => {
@@ -204,7 +204,7 @@ describe("an invitation that is not accepted", () => {
     const { context, time, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
     time.now += 30 * DAY_MS - 1;
-    // Up to its last moment the address is held: another company's invitation sends no mail and holds nothing.
+    // Just before it expires, another company's invitation sends no mail and claims nothing.
     const early = await createUser(context, pool, two, newUser(email));
     expect(early.sub).not.toBe(first.sub);
     expect(pool.mails).toEqual([email]);
@@ -215,7 +215,7 @@ describe("an invitation that is not accepted", () => {
     const second = await createUser(context, pool, two, newUser(email));
     expect(second.sub).toBe(pool.subjects.get(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId, userId: second.id });
-    // What the first company still does with its user reaches nobody else's rights.
+    // Changes of the first company's user do not affect the rights of the new user.
     await updateUser(context, one, first.id, { role: "owner" });
     await disableUser(context, one, first.id);
     await disableOrWithdraw(context, pool, one, first.id);
@@ -236,7 +236,7 @@ describe("an invitation that is not accepted", () => {
     expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
     const second = await createUser(context, pool, two, newUser(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId });
-    // Sent once more it is one of those that nobody can take up.
+    // Sent again, it is an invitation that cannot be accepted.
     await changeUser(context, pool, one, first.id, { isActive: true });
     expect(await shown(context, one, first)).toMatchObject({ invitation: "pending", isActive: true });
     expect(pool.mails).toEqual([email, email]);
@@ -252,7 +252,7 @@ describe("an invitation that is not accepted", () => {
     await changeUser(context, pool, one, made.id, { isActive: true });
     const { sub } = await getUser(context, one.companyId, made.id);
     expect(await lookUpCaller(context, sub)).toMatchObject({ userId: made.id, role: "admin" });
-    // Who has signed in is disabled and enabled, and keeps the address.
+    // A user who has signed in keeps the address while disabled.
     await disableOrWithdraw(context, pool, one, made.id);
     expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted", isActive: false });
     await expect(createUser(context, pool, one, newUser(email))).rejects.toMatchObject(taken);
@@ -345,11 +345,11 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);
       isDying = false;
       await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
-        // The first try has ended it.
+        // The first try has completed it.
         expect(error).toMatchObject({ code: "not_found" });
       });
     }
-    // Taken up before it could be withdrawn.
+    // It was accepted before the withdrawal.
     expect(await shown(stage.context, stage.one, made)).toMatchObject({ invitation: "accepted", isActive: false });
   }
 });

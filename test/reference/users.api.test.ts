@@ -114,7 +114,7 @@ describe("users", () => {
     await flushAuthorizers();
     problemOf(await client.GET("/api/me"), 401, "unauthenticated");
     dataOf(await change(as.owner, made.id, { isActive: true }));
-    // A refusal is not kept.
+    // Refusals are not cached.
     dataOf(await client.GET("/api/me"));
   });
 

@@ -17,7 +17,7 @@ import { pass } from "../harness/faulty-dynamodb.ts";
 
 const db = faultyDynamoDb();
 
-/** Keeps a list of its users, as a user pool does: the same address has the same subject. */
+/** A simulated user pool: the same address always has the same subject. */
 function userList(): IdentityProvider & { readonly subjects: Map<string, string> } {
   const subjects = new Map<string, string>();
   return {

@@ -23,7 +23,7 @@ const clock = { now: () => now.ms++ };
 const newFunction = (): ApiContext => warmFunction(db, clock);
 const empty = { name: "T", totalProperties: 0, assignedToUserId: null };
 
-/** As surveyors draw them: six decimals, about a tenth of a metre. */
+/** Coordinates with six decimals, which is about a tenth of a metre. */
 const ring = (points: number): [number, number][] =>
   Array.from({ length: points }, (_, i) => {
     const angle = (i / points) * 2 * Math.PI;
@@ -47,7 +47,7 @@ test("a list reads a small part of the text of its polygons, and no deleted terr
   for (let i = 0; i < 30; i++)
     made.push(await createTerritory(i % 2 === 0 ? context : newFunction(), caller, { ...empty, polygon }));
   expect(await listed(context, companyId)).toEqual(made.toReversed());
-  // As text, 30 of them are 860 units.
+  // As JSON text, 30 polygons would take 860 units.
   expect((30 * JSON.stringify(polygon).length) / 4_096).toBeGreaterThan(800);
   expect(await units()).toBeLessThanOrEqual(120);
   for (const { id } of made) await deleteTerritory(context, caller, id);
