@@ -130,7 +130,7 @@ function idOf(
   return id ?? null;
 }
 
-/** Distinct without regard to case. Of too many, one above the limit is enough: zod makes an object for each faulty tag. */
+/** Distinct without regard to case. Keeps one tag above the limit at most: zod makes an object for each faulty tag. */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
   const distinct = new Map(values.filter((value) => value !== "").map((value) => [folded(value), value]));
