@@ -57,7 +57,7 @@ export interface LogMetricSpec {
   readonly event: string;
   /** A field of the log line, or 1 for each line. */
   readonly value: "1" | LogField;
-  /** Up to three fields: one time series for each combination of their values. */
+  /** Fields with few values: each value is a metric, and CloudWatch disables a filter that makes a thousand metrics within an hour. */
   readonly dimensions?: Readonly<Record<string, LogField>>;
 }
 

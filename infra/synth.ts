@@ -29,7 +29,7 @@ export const CloudFormationTemplate = z.looseObject({
 });
 export type CloudFormationTemplate = z.infer<typeof CloudFormationTemplate>;
 
-/** Feature flags of aws-cdk-lib, the same for the CDK command line and for this process: all that the library recommends, but for two. */
+/** Feature flags of aws-cdk-lib, the same for the CDK command line and for this process: those that the library recommends, with two changes. */
 const featureFlags = {
   ...recommendedFlags,
   "aws:cdk:enable-asset-metadata": true,
