@@ -1,4 +1,4 @@
-/** The table's stream -> the company index: unflushed entries become segments. */
+/** Handler of the table stream: moves delta entries of the company index into segments. */
 import { flushStream } from "#shared/company-index/write/flush.ts";
 import { apiContext } from "#shared/context.ts";
 

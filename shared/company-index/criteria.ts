@@ -20,6 +20,11 @@ export const Zone = z.object({
 export type Zone = z.infer<typeof Zone>;
 export type Box = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
+/** A segment or a geohash cell. */
+interface Area {
+  readonly box: Box | null;
+}
+
 /** Needs at least one row. */
 export function zoneOf(rows: readonly IndexRow[]): Zone {
   const lats: number[] = [];
@@ -46,8 +51,8 @@ function smallSet(values: readonly (number | null)[]): (number | null)[] | null 
   return distinct.size > MAX_SET ? null : [...distinct];
 }
 
-/** Whether a row of the segment can be in the box. A box whose west is greater than its east crosses the antimeridian. */
-export function meetsBox({ box }: Zone, [minLng, minLat, maxLng, maxLat]: Box): boolean {
+/** Whether a row of the area can be in the box. A box whose west is greater than its east crosses the antimeridian. */
+export function meetsBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
   if (south > maxLat || north < minLat) return false;
@@ -55,7 +60,7 @@ export function meetsBox({ box }: Zone, [minLng, minLat, maxLng, maxLat]: Box): 
 }
 
 /** Whether all rows with coordinates are in the box. */
-export function withinBox({ box }: Zone, [minLng, minLat, maxLng, maxLat]: Box): boolean {
+export function withinBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
   if (south < minLat || north > maxLat) return false;

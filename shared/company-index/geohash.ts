@@ -3,7 +3,7 @@
  * binary search finds the rows of a range.
  */
 import ngeohash from "ngeohash";
-import type { Box } from "#shared/company-index/criteria.ts";
+import { type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts";
 
 export const GEOHASH_BITS = 52;
 
@@ -32,8 +32,8 @@ export function geohashRanges(box: Box): GeohashRange[] {
   while (edge.length > 0 && edge.length * 2 <= EDGE_CELLS && (edge[0]?.bits ?? 0) < GEOHASH_BITS) {
     const next: Cell[] = [];
     for (const cell of edge.flatMap(halves)) {
-      if (isWithin(cell.box, box)) inside.push(cell);
-      else if (meets(cell.box, box)) next.push(cell);
+      if (withinBox(cell, box)) inside.push(cell);
+      else if (meetsBox(cell, box)) next.push(cell);
     }
     edge = next;
   }
@@ -57,16 +57,6 @@ function halves({ geohash, bits, box: [west, south, east, north] }: Cell): [Cell
     { ...low, box: [west, south, east, middle] },
     { ...high, box: [west, middle, east, north] },
   ];
-}
-
-function meets([west, south, east, north]: Box, [minLng, minLat, maxLng, maxLat]: Box): boolean {
-  if (south > maxLat || north < minLat) return false;
-  return minLng <= maxLng ? west <= maxLng && east >= minLng : east >= minLng || west <= maxLng;
-}
-
-function isWithin([west, south, east, north]: Box, [minLng, minLat, maxLng, maxLat]: Box): boolean {
-  if (south < minLat || north > maxLat) return false;
-  return minLng <= maxLng ? west >= minLng && east <= maxLng : west >= minLng || east <= maxLng;
 }
 
 function rangeOf({ geohash, bits }: Cell): GeohashRange {

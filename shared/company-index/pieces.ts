@@ -79,11 +79,12 @@ export function removePieces(table: Table, companyId: number, pieces: readonly P
 
 /** All pieces of these runs. */
 export const piecesOf = ({ runs }: Manifest): Piece[] =>
-  runs.flatMap(({ id, overrides, looseNotes, segments }) => [
-    { owner: id, name: "overrides", parts: overrides },
-    { owner: id, name: "notes", parts: looseNotes },
-    ...segments.flatMap(piecesOfSegment),
-  ]);
+  runs.flatMap((run) => [...piecesOfRun(run), ...run.segments.flatMap(piecesOfSegment)]);
+
+const piecesOfRun = ({ id, overrides, looseNotes }: Run): Piece[] => [
+  { owner: id, name: "overrides", parts: overrides },
+  { owner: id, name: "notes", parts: looseNotes },
+];
 
 export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
@@ -98,11 +99,7 @@ export const noRunOverrides: RunOverrides = { overrides: noOverrides, looseNotes
 
 /** One round for all runs. */
 export async function readRunOverrides(table: Table, companyId: number, runs: readonly Run[]): Promise<RunOverrides[]> {
-  const pieces = runs.flatMap(({ id, overrides, looseNotes }) => [
-    { owner: id, name: "overrides", parts: overrides },
-    { owner: id, name: "notes", parts: looseNotes },
-  ]);
-  const bytes = await readPieces(table, companyId, pieces);
+  const bytes = await readPieces(table, companyId, runs.flatMap(piecesOfRun));
   return runs.map((run, i) => runOverridesOf(run, bytes[2 * i], bytes[2 * i + 1]));
 }
 

@@ -1,6 +1,6 @@
 /** The records of a company as the index stores them, and the reads that a rebuild needs. */
 
-/** The searchable fields of a prospect. Of two entries with the same id the higher version counts, in whatever order they arrive. */
+/** The searchable fields of a prospect. The entry with the highest version of a prospect counts, in whatever order entries arrive. */
 export interface IndexRow {
   readonly id: number;
   /** Version of the prospect's row. */

@@ -147,18 +147,10 @@ function encodeText(entries: readonly RowWithNotes[]): Uint8Array {
   into.integer(entries.length);
   for (const { notes } of entries) into.integer(notes.length);
   const notes = entries.flatMap((entry) => entry.notes);
-  writeNumbers(
-    into,
-    notes.map(({ noteId }) => noteId),
-  );
-  writeNumbers(
-    into,
-    notes.map(({ version }) => version),
-  );
-  writeTexts(
-    into,
-    entries.map(({ row }) => row.phoneDigits),
-  );
+  const rows = entries.map(({ row }) => row);
+  writeNumbers(into, column(notes, "noteId"));
+  writeNumbers(into, column(notes, "version"));
+  writeTexts(into, column(rows, "phoneDigits"));
   writeTexts(
     into,
     entries.flatMap((entry) => [entry.row.text, ...entry.notes.map(({ text }) => text)]),
@@ -209,8 +201,7 @@ export function readTexts(from: ByteReader, count: number): { bytes: Buffer; sta
   return { bytes: Buffer.from(from.raw(length)), starts };
 }
 
-const column = <K extends keyof IndexRow>(rows: readonly IndexRow[], field: K): IndexRow[K][] =>
-  rows.map((row) => row[field]);
+export const column = <T, K extends keyof T>(rows: readonly T[], field: K): T[K][] => rows.map((row) => row[field]);
 
 /** The rows in stored order, each with the notes that are stored with it. */
 export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithNotes> {

@@ -8,7 +8,7 @@ import {
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
 import type { IndexEntry, NoteEntry, NoteText } from "#shared/company-index/record.ts";
-import { readTexts, writeTexts } from "#shared/company-index/segment.ts";
+import { column, readTexts, writeTexts } from "#shared/company-index/segment.ts";
 
 const EMPTY = 0;
 
@@ -96,7 +96,7 @@ export interface Overrides {
 const none: Versions = { ids: new Float64Array(), versions: new Float64Array() };
 export const noOverrides: Overrides = { prospects: none, notes: none };
 
-interface Versioned {
+export interface Versioned {
   readonly id: number;
   readonly version: number;
 }
@@ -106,14 +106,8 @@ export function encodeOverrides(prospects: readonly Versioned[], notes: readonly
   for (const records of [prospects, notes]) {
     const sorted = records.toSorted((a, b) => a.id - b.id);
     into.integer(sorted.length);
-    writeNumbers(
-      into,
-      sorted.map(({ id }) => id),
-    );
-    writeNumbers(
-      into,
-      sorted.map(({ version }) => version),
-    );
+    writeNumbers(into, column(sorted, "id"));
+    writeNumbers(into, column(sorted, "version"));
   }
   return compress(into.finish());
 }
@@ -130,15 +124,9 @@ export const decodeOverrides = (label: string, compressed: Uint8Array): Override
 
 export function encodeNotes(notes: readonly NoteText[]): Uint8Array {
   const into = new ByteWriter();
-  const numbers = (field: (note: NoteText) => number): void => writeNumbers(into, notes.map(field));
   into.integer(notes.length);
-  numbers(({ prospectId }) => prospectId);
-  numbers(({ noteId }) => noteId);
-  numbers(({ version }) => version);
-  writeTexts(
-    into,
-    notes.map(({ text }) => text),
-  );
+  for (const field of ["prospectId", "noteId", "version"] as const) writeNumbers(into, column(notes, field));
+  writeTexts(into, column(notes, "text"));
   return compress(into.finish());
 }
 

@@ -212,7 +212,7 @@ describe("of two rebuilds", () => {
     const company = newCompany();
     await company.stage(flushAll);
     const second = async (): Promise<void> => {
-      await expect(rebuildOf(company)).rejects.toThrow("another rebuild is under way");
+      await expect(rebuildOf(company)).rejects.toThrow("another rebuild is running or was killed");
     };
     db.plan((_, number) => (number === 6 ? { kind: "late", meanwhile: second } : pass));
     expect(await rebuildOf(company, db.table)).toMatchObject({ prospects: 8 });

@@ -184,14 +184,9 @@ export class LoadedIndex {
     }
   }
 
-  /** Needs a `load` with the same criteria before. */
-  known(criteria: Criteria): FlushedVersions {
-    return this.#known(criteria);
-  }
-
   /** The view of one read. Needs a `load` with the same criteria before. May include segments without a match. */
   view(criteria: Criteria, delta: Delta): IndexView {
-    const runs = this.#known(criteria);
+    const runs = this.known(criteria);
     const flushed = this.#flushed(runs);
     const segments =
       delta.prospects.size === 0
@@ -216,8 +211,8 @@ export class LoadedIndex {
     return inView;
   }
 
-  /** Only searches load the loose notes. */
-  #known({ words }: Criteria): FlushedVersions {
+  /** Needs a `load` with the same criteria before. Only searches load the loose notes. */
+  known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
       this.#runsWithNotes ??= this.#flushedVersions();
       return this.#runsWithNotes;

@@ -19,7 +19,7 @@ import {
   renewCompactionLock,
   takeCompactionLock,
 } from "#shared/company-index/repair/compaction-lock.ts";
-import { NewestVersions } from "#shared/company-index/versions.ts";
+import { NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
 import { RowSorter } from "#shared/company-index/write/order.ts";
 import {
   completeRun,
@@ -269,8 +269,8 @@ export interface KnownVersions {
 }
 
 export interface ListedOverrides {
-  readonly prospects: { id: number; version: number }[];
-  readonly notes: { id: number; version: number }[];
+  readonly prospects: readonly Versioned[];
+  readonly notes: readonly Versioned[];
 }
 
 /** Sources besides the rebuilt run that mention records. */
@@ -305,7 +305,7 @@ export function overridesToList(
   };
 }
 
-const listed = (versions: NewestVersions, ids: Iterable<number>): { id: number; version: number }[] =>
+const listed = (versions: NewestVersions, ids: Iterable<number>): Versioned[] =>
   [...ids].flatMap((id) => {
     const version = versions.versionOf(id);
     return version === 0 ? [] : [{ id, version }];

@@ -88,7 +88,7 @@ export type Wanted = number | string | null;
 
 /** The rows of each value of a column, so that a filter reads only the rows of its values. */
 export interface Postings {
-  /** The codes of each value. A code of the tags column stands for several tags, and is listed under each. */
+  /** The codes of each value. A code of the tags column means several tags, and is listed under each. */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
   /** Start of the rows of each code, and the end of the last ones. */
   readonly starts: Uint32Array;

@@ -44,18 +44,18 @@ export async function flush(
   const entries = unflushed.keys.length;
   if (unflushed.weight < least) return { entries: 0, left: unflushed.weight, merges: 0 };
   const runManifests = await readRunManifests(table, companyId, "strong");
-  const found: IndexState = {
+  const before: IndexState = {
     head,
     runs: (await readManifest(table, companyId, head.manifest, { runManifests })).runs,
   };
-  const built = await newRun(table, companyId, found.runs, unflushed);
-  const put = built === undefined ? { state: found, merges: 0 } : await putNewRun(context, companyId, found, built);
-  if (put === undefined) return { entries: 0, left: unflushed.weight, merges: 0 };
+  const built = await newRun(table, companyId, before.runs, unflushed);
+  const after = built === undefined ? { state: before, merges: 0 } : await putNewRun(context, companyId, before, built);
+  if (after === undefined) return { entries: 0, left: unflushed.weight, merges: 0 };
   await sleep(settleMs);
   await removeUnflushed(table, companyId, unflushed);
-  if (put.state !== found) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
+  if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
   // A merge may forget deletions, so the older entries must be gone before it.
-  return { entries, left: 0, merges: put.merges + (await mergeAll(context, companyId, put.state)) };
+  return { entries, left: 0, merges: after.merges + (await mergeAll(context, companyId, after.state)) };
 }
 
 interface Put {
@@ -70,21 +70,21 @@ interface Put {
 async function putNewRun(
   context: IndexContext,
   companyId: number,
-  found: IndexState,
+  before: IndexState,
   built: BuiltRun,
 ): Promise<Put | undefined> {
-  const { head, runs } = found;
+  const { head, runs } = before;
   const sizes = [...runs, { rows: built.rows.length }];
   const from = isCompactionLocked(context, head) ? undefined : mergeable(sizes);
-  const takesIn = from !== undefined && from > 0;
-  const run = takesIn
+  const isMerge = from !== undefined && from > 0;
+  const run = isMerge
     ? mergeRuns(
         [...(await runsToMerge(context.table, companyId, runs.slice(from))), inMemory(built, runs.length)],
         false,
       )
     : built;
-  const state = await putRun(context, companyId, found, takesIn ? from : runs.length, run);
-  return state === undefined ? undefined : { state, merges: takesIn ? 1 : 0 };
+  const state = await putRun(context, companyId, before, isMerge ? from : runs.length, run);
+  return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
 /** While a rebuild is about to replace runs, no merge may mix them with newer runs. */
@@ -92,8 +92,8 @@ const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head):
   mergesRestUntil > clock.now();
 
 /** Returns the number of merges. */
-async function mergeAll(context: IndexContext, companyId: number, found: IndexState): Promise<number> {
-  let state: IndexState | undefined = found;
+async function mergeAll(context: IndexContext, companyId: number, before: IndexState): Promise<number> {
+  let state: IndexState | undefined = before;
   for (let merges = 0; ; merges++) {
     if (isCompactionLocked(context, state.head)) return merges;
     const from = mergeable(state.runs);

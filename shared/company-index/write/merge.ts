@@ -13,8 +13,15 @@ import {
   rowsOf,
   type SegmentColumns,
 } from "#shared/company-index/segment.ts";
-import { addAll, NewestVersions, type Overrides, type Versions } from "#shared/company-index/versions.ts";
+import {
+  addAll,
+  NewestVersions,
+  type Overrides,
+  type Versioned,
+  type Versions,
+} from "#shared/company-index/versions.ts";
 import { atGeohash, cutIntoSegments, mergeSorted, type RowAtGeohash } from "#shared/company-index/write/order.ts";
+import type { NewRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
@@ -27,29 +34,18 @@ export interface RunToMerge {
 }
 
 /** A run that is not stored. */
-export function inMemory({ rows, prospects, notes, looseNotes }: InMemory, age: number): RunToMerge {
+export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
 }
 
-type InMemory = Pick<Merged, "prospects" | "notes" | "looseNotes"> & { readonly rows: Iterable<RowWithNotes> };
-
-const sideBySide = (records: readonly { id: number; version: number }[]): Versions => ({
+const sideBySide = (records: readonly Versioned[]): Versions => ({
   ids: Float64Array.from(records, ({ id }) => id),
   versions: Float64Array.from(records, ({ version }) => version),
 });
 
-export interface Merged {
-  /** In geohash order. May be read once. */
-  readonly rows: Iterable<RowWithNotes>;
-  /** Overrides and loose notes of the merged run. Empty if it is the oldest run, because there is nothing older to hide. */
-  readonly looseNotes: readonly NoteText[];
-  readonly prospects: readonly { id: number; version: number }[];
-  readonly notes: readonly { id: number; version: number }[];
-}
-
-/** `isOldest`: no older run remains, so that the merge forgets deletions. */
-export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): Merged {
+/** `isOldest`: no older run remains, so that the merge forgets deletions and needs no overrides. The rows may be read once. */
+export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();
   const notes = new NewestVersions();
   for (const { overrides, age } of runs) {

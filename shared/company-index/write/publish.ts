@@ -16,7 +16,7 @@ import {
 import { cutPiece, newPieceId, piecesOf, removePieces, type StoredPiece } from "#shared/company-index/pieces.ts";
 import type { NoteText } from "#shared/company-index/record.ts";
 import { encodeSegment, type Group, type RowWithNotes } from "#shared/company-index/segment.ts";
-import { encodeNotes, encodeOverrides } from "#shared/company-index/versions.ts";
+import { encodeNotes, encodeOverrides, type Versioned } from "#shared/company-index/versions.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import { cutIntoSegments, SEGMENT_ROWS, sortedByGeohash } from "#shared/company-index/write/order.ts";
 import type { AppContext } from "#shared/context.ts";
@@ -34,8 +34,8 @@ export interface NewRun {
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
   /** Versions that hide lower versions in older runs. */
-  readonly prospects: readonly { readonly id: number; readonly version: number }[];
-  readonly notes: readonly { readonly id: number; readonly version: number }[];
+  readonly prospects: readonly Versioned[];
+  readonly notes: readonly Versioned[];
 }
 
 /**
@@ -146,22 +146,12 @@ export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_R
   }
 }
 
-interface Versioned {
-  readonly id: number;
-  readonly version: number;
-}
-
 /** Undefined if empty. */
-export interface EncodedRunOverrides {
-  readonly overrides: Uint8Array | undefined;
-  readonly looseNotes: Uint8Array | undefined;
-}
-
 export const encodeRunOverrides = (
   prospects: readonly Versioned[],
   notes: readonly Versioned[],
   looseNotes: readonly NoteText[],
-): EncodedRunOverrides => ({
+) => ({
   overrides: prospects.length + notes.length === 0 ? undefined : encodeOverrides(prospects, notes),
   looseNotes: looseNotes.length === 0 ? undefined : encodeNotes(looseNotes),
 });

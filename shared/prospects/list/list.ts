@@ -74,8 +74,8 @@ export async function listProspects(context: ApiContext, caller: Caller, query: 
       (dictionary) => criteriaOf(filter, caller, dictionary),
       searching(filter),
     );
-    const places = pageOf(matches, (page - 1) * pageSize, pageSize);
-    const rows = await rowsOf(places, (row) => belongs(row, criteria, names));
+    const refs = pageOf(matches, (page - 1) * pageSize, pageSize);
+    const rows = await rowsOf(refs, (row) => belongs(row, criteria, names));
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const items = rows.map(async (row) => presentProspect(row, await nextAppointment(context.table, row, now), names));

@@ -16,9 +16,9 @@ const WORTH_A_REQUEST = 2;
 /** Reads that insist on the very versions that the index knows. A later read takes a newer row if it still belongs to the list. */
 const EXACT_READS = 2;
 
-/** Gives the rows of a page in the order of its places. `belongs` says whether a row, as it is now, passes the filters of the list. */
+/** Returns the rows of a page in the order of `refs`. `belongs` says whether a row, as it is now, passes the filters of the list. */
 export type PageRows = (
-  places: readonly ProspectRef[],
+  refs: readonly ProspectRef[],
   belongs: (row: StoredProspect) => boolean,
 ) => Promise<StoredProspect[] | StaleSnapshot>;
 
@@ -31,16 +31,16 @@ export function pageRows(table: Table, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();
   const isBehind = ({ id, version }: ProspectRef): boolean => (found.get(id)?.version ?? 0) < version;
   let reads = 0;
-  return async (places, belongs) => {
-    if (++reads === 1) await readRows(table, companyId, places, found);
-    const behind = places.filter(isBehind);
+  return async (refs, belongs) => {
+    if (++reads === 1) await readRows(table, companyId, refs, found);
+    const behind = refs.filter(isBehind);
     for (const item of await table.batchGet(behind.map(({ id }) => keys.prospect(companyId, id)))) keep(item, found);
     const rows: StoredProspect[] = [];
-    for (const place of places) {
-      const row = found.get(place.id);
-      const isExact = row?.version === place.version;
-      if (row === undefined || !(isExact || (!isBehind(place) && reads > EXACT_READS && belongs(row)))) {
-        return { staleBecause: `prospect ${place.id} was written after the snapshot` };
+    for (const ref of refs) {
+      const row = found.get(ref.id);
+      const isExact = row?.version === ref.version;
+      if (row === undefined || !(isExact || (!isBehind(ref) && reads > EXACT_READS && belongs(row)))) {
+        return { staleBecause: `prospect ${ref.id} was written after the snapshot` };
       }
       rows.push(row);
     }
@@ -51,13 +51,13 @@ export function pageRows(table: Table, companyId: number): PageRows {
 async function readRows(
   table: Table,
   companyId: number,
-  places: readonly ProspectRef[],
+  refs: readonly ProspectRef[],
   into: Map<number, StoredProspect>,
 ): Promise<void> {
   const single: number[] = [];
   const reads: Promise<void>[] = [];
   for (const ids of Map.groupBy(
-    places.map(({ id }) => id),
+    refs.map(({ id }) => id),
     blockOf,
   ).values()) {
     const [first, last] = [Math.min(...ids), Math.max(...ids)];
