@@ -5,8 +5,7 @@ import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import * as z from "zod/mini";
-import { type Family, families } from "#shared/db/families.ts";
-import { DUE_INDEX } from "#shared/db/keys.ts";
+import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
 import { PURPOSE } from "#shared/secrets/secrets.ts";
 import { type Access, folderNames, type TableAction } from "./routes/route.ts";
 

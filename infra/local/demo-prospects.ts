@@ -2,9 +2,8 @@
 import { iso } from "#shared/clock.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import type { Item, Write } from "#shared/db/item.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
+import { attachedKeys, type Key, keys } from "#shared/db/keys.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import { addressFrom } from "#shared/prospects/address.ts";
 import { newAddressWrite } from "#shared/prospects/addresses.ts";
@@ -170,7 +169,7 @@ async function demoNote(
 }
 
 const noteRows = (note: StoredNote): Row[] => [
-  { ...besideKeys.note(note.companyId, note.prospectId, note.createdAt, note.id), ...note },
+  { ...attachedKeys.note(note.companyId, note.prospectId, note.createdAt, note.id), ...note },
   ...putsOf([noteLocatorWrite(note)]),
 ];
 

@@ -5,7 +5,7 @@
 import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { families } from "#shared/db/families.ts";
+import { families } from "#shared/db/keys.ts";
 import type { KeyUse } from "./kms.ts";
 import { serveOnLoopback } from "./listener.ts";
 import { Template } from "./resources.ts";

@@ -1,5 +1,5 @@
 /** The entries of the route table: a route, a function without a route, and what a function may touch. */
-import type { Family } from "#shared/db/families.ts";
+import type { Family } from "#shared/db/keys.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 

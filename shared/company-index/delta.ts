@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
-import type { Item, Write } from "#shared/db/item.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 

@@ -7,7 +7,7 @@ import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest
 import type { NoteText } from "#shared/company-index/record.ts";
 import { columnsOf, type SegmentColumns } from "#shared/company-index/segment.ts";
 import { decodeNotes, decodeOverrides, noOverrides, type Overrides } from "#shared/company-index/versions.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 

@@ -7,8 +7,8 @@ import {
   type BatchWriteCommandInput,
   type DynamoDBDocumentClient,
 } from "@aws-sdk/lib-dynamodb";
+import type { Item } from "#shared/db/expression.ts";
 import { Placeholders } from "#shared/db/expression.ts";
-import type { Item } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { isThrottled } from "#shared/db/refusals.ts";

@@ -1,6 +1,6 @@
 /** Two ways to write on conditions: retry a read and write until it has no conflict, or write each of many items if its condition holds. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Write } from "#shared/db/item.ts";
+import type { Write } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 

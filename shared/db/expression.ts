@@ -1,4 +1,6 @@
-/** Conditions and updates as values, compiled to DynamoDB expressions with placeholders for every name and value. */
+/** Items, conditions, changes and writes as values, compiled to DynamoDB expressions with placeholders for every name and value. */
+import type { Key } from "#shared/db/keys.ts";
+
 export type Condition =
   | { readonly op: "exists" | "missing"; readonly field: string }
   | { readonly op: "=" | "<>" | "<" | "<=" | ">" | ">="; readonly field: string; readonly value: unknown }
@@ -27,6 +29,15 @@ export interface Change {
   /** Members to remove from a set. DynamoDB removes the field with the last member. */
   readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
+
+/** A stored item. Parse it with its schema before you read a field. */
+export type Item = Record<string, unknown>;
+
+export type Write =
+  | { readonly put: Key & Item; readonly when?: Condition }
+  | { readonly update: Key; readonly change: Change; readonly when?: Condition }
+  | { readonly remove: Key; readonly when?: Condition }
+  | { readonly check: Key; readonly when: Condition };
 
 /** Collects placeholders for one request. */
 export class Placeholders {

@@ -1,11 +1,11 @@
-/** The access-pattern chart: every key of the table, one function per question the table can answer. */
+/** The keys of the table: one function for each question that the table answers. Webhooks have more in webhook-keys.ts. */
 
 export interface Key {
   readonly pk: string;
   readonly sk: string;
 }
 
-/** Prospects (and addresses) whose ids share their upper bits live in one partition: at most 128 of them, so none is hot. */
+/** Ids of one block share a partition: at most 128 prospects or addresses, so no partition is hot. */
 export const IDS_PER_PARTITION = 128;
 
 /** Delivery partitions per webhook: spreads one busy webhook over several partitions. */
@@ -14,10 +14,10 @@ export const DELIVERY_SHARDS = 8;
 /** Partitions of the due index: spreads the write load of all waiting deliveries. */
 export const DUE_SHARDS = 8;
 
-/** Ids sort as numbers when every key writes them with the 16 digits of 2^53. */
+/** Ids in keys sort as numbers, since each has the 16 digits of 2^53. */
 export const padded = (id: number): string => String(id).padStart(16, "0");
 
-/** The block of ids that this one shares a partition with. */
+/** The block of this id, which has its own partition. */
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
 
 const reference = (companyId: number): string => `C#${companyId}#REF`;
@@ -37,7 +37,7 @@ export const keys = {
   identity: (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" }),
   /** Who has this e-mail address (lower case)? One user in the whole service. */
   email: (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" }),
-  /** And who has it within the company, whoever has it in the whole service? */
+  /** Which user of this company has the e-mail address, even if it serves another company's sign-in? */
   companyEmail: (companyId: number, email: string): Key => ({ pk: `E#${email}`, sk: `COMPANY#${companyId}` }),
   /** How much of a daily quota has the company used? The day is `YYYY-MM-DD`, UTC. */
   quota: (companyId: number, name: "INVITATIONS", day: string): Key => ({
@@ -45,7 +45,7 @@ export const keys = {
     sk: `${name}#${day}`,
   }),
 
-  /** Company settings, users, statuses and tags: one Query reads all that names things. */
+  /** Company settings, users, statuses and tags: one Query reads the dictionary. */
   reference: (companyId: number): { pk: string } => ({ pk: reference(companyId) }),
   company: (companyId: number): Key => ({ pk: reference(companyId), sk: "COMPANY" }),
   user: (companyId: number, id: number): Key => ({ pk: reference(companyId), sk: `USER#${padded(id)}` }),
@@ -75,7 +75,7 @@ export const keys = {
     upTo: `P#${padded(last)}`,
   }),
 
-  /** What came of a request under this idempotency key of the user? */
+  /** What is the answer of the request with this idempotency key of the user? */
   idempotency: (companyId: number, userId: number, digest: string): Key => ({
     pk: `C#${companyId}#IK#${userId}`,
     sk: `I#${digest}`,
@@ -89,26 +89,26 @@ export const keys = {
     pk: addressPartition(companyId, blockNumber),
   }),
 
-  /** What became of an import? */
+  /** What is the state of an import? */
   import: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" }),
   /** Which imports has the company? */
   importList: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` }),
   importEntry: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#ML`, sk: `M#${padded(id)}` }),
-  /** Of the list: what is older than this import; everything without one. */
+  /** The part of the list that is older than this import; all of it for `undefined`. */
   importsBefore: (id: number | undefined) => ({ from: "M#", upTo: `M#${id === undefined ? "~" : padded(id - 1)}` }),
-  /** What became of an export? */
+  /** What is the state of an export? */
   export: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" }),
-  /** Which import or export stands under this key? */
+  /** Which import or export has this key? */
   jobAt: ({ pk }: Key): { kind: "import" | "export"; companyId: number; id: number } | undefined => {
     const [, companyId, letter, id] = /^C#(\d+)#([ME])#(\d+)$/.exec(pk) ?? [];
     if (letter === undefined) return undefined;
     return { kind: letter === "M" ? "import" : "export", companyId: Number(companyId), id: Number(id) };
   },
-  /** Which imports of a company were begun and neither completed nor cleared away? */
+  /** Which imports of a company have begun, and are neither completed nor removed? */
   openImports: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` }),
   openImport: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` }),
 
-  /** The addresses of an import with the ids of one block, as long as they have no rows of their own. */
+  /** The addresses of an import with the ids of one block, without those that have rows of their own. */
   addressPack: (companyId: number, blockNumber: number): Key => ({
     pk: addressPartition(companyId, blockNumber),
     sk: "PACK",
@@ -118,7 +118,7 @@ export const keys = {
     sk: `A#${padded(id)}`,
   }),
 
-  /** All territories of a company, in the order of their making. */
+  /** All territories of a company, in order of creation. */
   territories: (companyId: number): { pk: string; begins: string } => ({
     pk: territoryPartition(companyId),
     begins: "T#",
@@ -127,16 +127,16 @@ export const keys = {
     pk: territoryPartition(companyId),
     sk: `T#${createdAt}#${padded(id)}`,
   }),
-  /** How many territories the company has, and how long their polygons are: the condition that keeps them within their limits. */
+  /** How many territories does the company have, and how large are their polygons? The condition for both limits. */
   territoryCount: (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" }),
-  /** When was the territory with this id made? Leads to its row. */
-  territoryPlace: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#I#${id}`, sk: "TERRITORY" }),
-  /** A deleted territory, where no list comes by. */
+  /** What is the creation time of the territory with this id? It is part of the row's key. */
+  territoryLocator: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#I#${id}`, sk: "TERRITORY" }),
+  /** A deleted territory, outside the range of every list. */
   deletedTerritory: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#TD`, sk: `T#${padded(id)}` }),
 
   /**
-   * What has changed since the last flush of the company's index, and then the index's head: one Query. The head comes last
-   * in the order of keys, so that what a flush takes away during the Query is in the segments of the head that it reads.
+   * Which entries has the company's index got since its last flush, and what is its head? One Query. The head sorts last, so a flush
+   * during the Query loses no entry: the head that the Query reads then lists the flushed segments.
    */
   index: (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) }),
   indexHead: (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" }),
@@ -159,15 +159,15 @@ export const keys = {
     pk: `C#${companyId}#XS#${owner}`,
     sk: `${piece}#${part}`,
   }),
-  /** All parts of what belongs to a segment or run. */
+  /** All parts of a segment or run. */
   indexParts: (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` }),
 
   /** All webhooks of a company with their registrations: one Query. */
   webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
-  /** How many webhooks the company has: the condition that keeps them within their limit. */
+  /** How many webhooks does the company have? The condition for their limit. */
   webhookCount: (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" }),
   webhook: (companyId: number, id: number): Key => ({ pk: webhookPartition(companyId), sk: `W#${padded(id)}` }),
-  /** Which webhook stands under this key? */
+  /** Which webhook has this key? */
   webhookAt: ({ pk, sk }: Key): { companyId: number; id: number } | undefined => {
     const [, companyId] = /^C#(\d+)#W$/.exec(pk) ?? [];
     const [, id] = /^W#(\d+)$/.exec(sk) ?? [];
@@ -187,37 +187,175 @@ export const keys = {
   deliveryShard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: deliveryPartition(companyId, webhookId, shard),
   }),
-  /** Of such a partition: what is older than this delivery; everything without one. */
+  /** The part of such a partition that is older than this delivery; all of it for `undefined`. */
   deliveriesBefore: (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` }),
   attempt: (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
     pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
     sk: `D#${deliveryId}#T#${String(number).padStart(4, "0")}`,
   }),
 
-  /** Partition of the due index that a waiting delivery stands in. */
+  /** The partition of the due index for a waiting delivery. */
   dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
-  /** Partition of the due index for imports and exports that somebody has to look after. */
+  /** The partition of the due index for imports and exports that the sweep may have to continue or clean up. */
   jobShard: "DUE#JOBS",
-  /** Partition of the due index for what a paused webhook keeps, in the order of time. */
-  heldShard: (companyId: number, webhookId: number): string => `DUE#HELD#${companyId}#${webhookId}`,
-  /** And for what waits at the gate of a webhook: all its places are taken, or its breaker is open. */
-  gatedShard: (companyId: number, webhookId: number): string => `DUE#GATED#${companyId}#${webhookId}`,
-  /** And for the rows of paused webhooks themselves: which are there? */
-  pausedShard: (): string => "DUE#PAUSED",
+  /** The partition of the due index for the paused backlog of a webhook, in order of time. */
+  pausedBacklogShard: (companyId: number, webhookId: number): string => `DUE#HELD#${companyId}#${webhookId}`,
+  /** The partition of the due index for the throttled backlog of a webhook: the limiter has no free slot, or the breaker is open. */
+  throttledBacklogShard: (companyId: number, webhookId: number): string => `DUE#GATED#${companyId}#${webhookId}`,
+  /** The partition of the due index for the rows of paused webhooks. */
+  pausedWebhooksShard: (): string => "DUE#PAUSED",
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
 
-/** One of the shards that things of this name are spread over. */
+/** The shard of this name. */
 export function shardOf(name: string): number {
   return hash(name) % DELIVERY_SHARDS;
 }
 
-/** FNV-1a over UTF-16 units: spreads delivery ids over shards, nothing more. */
+/** FNV-1a over UTF-16 units. It only spreads delivery ids over shards. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;
 }
 
-/** Sparse index of waiting deliveries by the time they are due. */
+/** The sparse index of waiting deliveries by due time. */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
+
+const partitionOf = (companyId: number, prospectId: number): string =>
+  keys.prospectBlock(companyId, blockOf(prospectId)).pk;
+const locatorPartition = (companyId: number, id: number): string => `C#${companyId}#I#${id}`;
+const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
+const agendaPartition = (companyId: number, assignee: number | null): string => `C#${companyId}#KA#${assignee ?? 0}`;
+
+/**
+ * Keys of the rows attached to prospects (notes, past statuses, appointments) and of the rows that find them (locators, the calendar,
+ * agendas). Attached rows share their prospect's partition under other prefixes, so a read of prospects skips them.
+ */
+export const attachedKeys = {
+  /** The prospects of one id block with all their notes, and nothing else. */
+  prospectsAndNotes: (companyId: number, blockNumber: number) => ({
+    pk: keys.prospectBlock(companyId, blockNumber).pk,
+    from: "N#",
+    upTo: "P#~",
+  }),
+  /** The prospects of one id block with the counts of their notes, without the notes. */
+  prospectsAndCounts: (companyId: number, blockNumber: number) => ({
+    pk: keys.prospectBlock(companyId, blockNumber).pk,
+    from: "NC#",
+    upTo: "P#~",
+  }),
+  /** A note. The notes of one prospect are in order of creation. */
+  note: (companyId: number, prospectId: number, createdAt: string, id: number): Key => ({
+    pk: partitionOf(companyId, prospectId),
+    sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,
+  }),
+  /** The notes of the prospects of one id block from one id to another, both included. */
+  notes: (companyId: number, first: number, last = first) => ({
+    pk: partitionOf(companyId, first),
+    from: `N#${padded(first)}`,
+    // `$` follows `#`, so the range includes all notes of the last prospect.
+    upTo: `N#${padded(last)}$`,
+  }),
+  /** How many notes does the prospect have, not counting the note of its import? */
+  noteCount: (companyId: number, prospectId: number): Key => ({
+    pk: partitionOf(companyId, prospectId),
+    sk: `NC#${padded(prospectId)}`,
+  }),
+  /** All appointments and all past status changes of the prospect. */
+  details: (companyId: number, prospectId: number): { pk: string; begins: string } => ({
+    pk: partitionOf(companyId, prospectId),
+    begins: `D#${padded(prospectId)}#`,
+  }),
+  appointments: (companyId: number, prospectId: number): { pk: string; begins: string } => ({
+    pk: partitionOf(companyId, prospectId),
+    begins: `D#${padded(prospectId)}#A#`,
+  }),
+  appointment: (companyId: number, prospectId: number, id: number): Key => ({
+    pk: partitionOf(companyId, prospectId),
+    sk: `D#${padded(prospectId)}#A#${padded(id)}`,
+  }),
+  /** A status change, by the version of the prospect that it made. */
+  history: (companyId: number, prospectId: number, version: number): Key => ({
+    pk: partitionOf(companyId, prospectId),
+    sk: `D#${padded(prospectId)}#H#${padded(version)}`,
+  }),
+  /** A deleted appointment, outside the range of every read of the prospect. */
+  deletedAppointment: (companyId: number, prospectId: number, id: number): Key => ({
+    pk: partitionOf(companyId, prospectId),
+    sk: `X#${padded(prospectId)}#A#${padded(id)}`,
+  }),
+  /** Which prospect has the note or appointment with this id? Each row has a partition of its own, so none is hot. */
+  noteLocator: (companyId: number, id: number): Key => ({ pk: locatorPartition(companyId, id), sk: "NOTE" }),
+  appointmentLocator: (companyId: number, id: number): Key => ({
+    pk: locatorPartition(companyId, id),
+    sk: "APPOINTMENT",
+  }),
+  /** Which appointments of a company start in this month (`YYYY-MM`, UTC), from one instant to another inclusive? */
+  calendar: (companyId: number, month: string, from: string, to: string) => ({
+    pk: calendarPartition(companyId, month),
+    from,
+    // `$` follows `#`, so the range includes appointments that start at the last instant.
+    upTo: `${to}$`,
+  }),
+  calendarEntry: (companyId: number, startAt: string, id: number): Key => ({
+    pk: calendarPartition(companyId, startAt.slice(0, 7)),
+    sk: `${startAt}#${padded(id)}`,
+  }),
+  /**
+   * When are the appointments of a prospect? One row, in the partition of the prospect's assignee. No appointment starts after
+   * `until`.
+   */
+  agenda: (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
+    pk: agendaPartition(companyId, assignee),
+    sk: `${until}#${padded(prospectId)}`,
+  }),
+  /** The agendas of a user's prospects that may have appointments at this instant or later. */
+  agendas: (companyId: number, userId: number, from: string) => ({
+    pk: agendaPartition(companyId, userId),
+    from,
+    upTo: "~",
+  }),
+
+  /** Which prospects have the notes of an import with the ids of one block? */
+  noteLocators: (companyId: number, blockNumber: number): Key => ({
+    pk: `C#${companyId}#I#B${blockNumber}`,
+    sk: "NOTES",
+  }),
+} as const;
+
+/**
+ * Partition-key patterns by key family. A function's policy allows only the families that the function uses, through the condition key
+ * `dynamodb:LeadingKeys`.
+ */
+export const families = {
+  ids: "IDS",
+  identity: "S#*",
+  email: "E#*",
+  quotas: "C#*#Q",
+  reference: "C#*#REF",
+  prospectRanges: "C#*#PR",
+  prospects: "C#*#P#*",
+  addressRanges: "C#*#AR",
+  places: "C#*#I#*",
+  calendar: "C#*#K#*",
+  agendas: "C#*#KA#*",
+  addresses: "C#*#A#*",
+  imports: "C#*#M#*",
+  openImports: "C#*#MO",
+  importList: "C#*#ML",
+  exports: "C#*#E#*",
+  idempotency: "C#*#IK#*",
+  territories: "C#*#T",
+  deletedTerritories: "C#*#TD",
+  index: "C#*#X",
+  indexTexts: "C#*#XN",
+  manifests: "C#*#XM",
+  segments: "C#*#XS#*",
+  webhooks: "C#*#W",
+  dataKeys: "C#*#WK",
+  deliveries: "C#*#D#*",
+  due: "DUE#*",
+} as const;
+
+export type Family = keyof typeof families;

@@ -8,7 +8,7 @@ import {
   TransactionInProgressException,
 } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { TableBusy } from "#shared/errors.ts";
 
 const CONFLICT_TRIES = 8;

@@ -2,7 +2,7 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 
 export const itemOfImage = (image: Readonly<Record<string, StreamValue>>): Item => unmarshall(valuesOf(image));
 

@@ -21,8 +21,8 @@ import {
   type HowToGet,
   Pace,
 } from "#shared/db/batch.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
-import type { Item, Write } from "#shared/db/item.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { conditionalFailure, failedConditions, throughConflicts } from "#shared/db/refusals.ts";

@@ -40,20 +40,19 @@ function readableText({ request: { body, headers } }: ApiEvent): string {
   return body === "" ? "{}" : body;
 }
 
-/** The parsed body of an upload. */
+/** The body that the handler gets. */
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 
 export interface Upload {
-  /** A larger file fails with payload_too_large. */
+  /** A larger file is payload_too_large. */
   readonly bytes: number;
-  /** The advice for a larger file. */
+  /** Advises what to do with a larger file. */
   readonly otherwise: string;
 }
 
-/** The name of the form's one field. */
+/** The name of the only field. */
 const FIELD = "file";
 
-/** Reads a multipart form with one file and no other part. */
 export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   before: async ({ event }) => {
     const { headers, method, path } = event.request;
@@ -64,7 +63,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
     event.payload = { file };
-    // Each attempt has another boundary, so the file alone identifies a repeated request.
+    // Idempotency compares the file alone: a client chooses a new form boundary for each try.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),
@@ -72,25 +71,24 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** Room for the form around its file, bytes: boundaries, and the headers of its part. */
+/** The largest size of boundaries and part headers, in bytes. */
 const FORM_BYTES = 8_192;
 
-/** Parses the form by Node's own parser. Throws validation_failed or payload_too_large. */
+/** Uses Node's form parser. Throws validation_failed or payload_too_large. */
 async function fileIn(body: Buffer, type: string, { bytes, otherwise }: Upload): Promise<Uint8Array> {
   const response = new Response(Uint8Array.from(body), { headers: { "Content-Type": type } });
   const form = await response.formData().catch(() => {
-    throw badForm("the body is not valid multipart/form-data, or it ends too early");
+    throw badForm("must be valid multipart/form-data with a final boundary");
   });
   const [part, more] = [...form];
-  if (more !== undefined) throw badForm("the form has more than one part");
-  if (part === undefined) throw badForm("the form has no file");
+  if (more !== undefined) throw badForm("must be the only part of the form");
+  if (part === undefined) throw badForm("must be in the form");
   const [name, file] = part;
-  if (name !== FIELD || typeof file === "string")
-    throw badForm(`the form's part is not a file, or its name is not ${FIELD}`);
+  if (name !== FIELD || typeof file === "string") throw badForm(`must be a file, in a field called ${FIELD}`);
   if (file.size > bytes)
     throw new ApiError("payload_too_large", `The file may hold at most ${bytes} bytes. ${otherwise}`);
-  if (file.size === 0) throw badForm("the file is empty");
-  if (body.length - file.size > FORM_BYTES) throw badForm("the form holds too much around the file");
+  if (file.size === 0) throw badForm("must not be empty");
+  if (body.length - file.size > FORM_BYTES) throw badForm("must not have so large part headers and boundaries");
   return new Uint8Array(await file.arrayBuffer());
 }
 

@@ -6,7 +6,7 @@
  */
 
 import * as z from "zod/mini";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { blockOf, type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import { explain } from "#shared/documentation.ts";

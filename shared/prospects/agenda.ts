@@ -9,8 +9,8 @@
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import type { Item, Write } from "#shared/db/item.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
+import { attachedKeys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
@@ -61,7 +61,7 @@ type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "age
 export async function readAgenda(table: Table, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
-  const item = await table.get(besideKeys.agenda(companyId, assignedToUserId, agendaUntil, id));
+  const item = await table.get(attachedKeys.agenda(companyId, assignedToUserId, agendaUntil, id));
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
@@ -88,7 +88,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
-  const key = besideKeys.agenda(companyId, assignedToUserId, until, prospectId);
+  const key = attachedKeys.agenda(companyId, assignedToUserId, until, prospectId);
   const put: Write = { put: { ...key, type: "agenda", prospectId, bytes: encoded(entries) } };
   const hasMoved = current.assignedToUserId !== assignedToUserId || current.agendaUntil !== until;
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
@@ -96,7 +96,7 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
 
 /** A deleted prospect has no agenda. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
-  return until === undefined ? [] : [{ remove: besideKeys.agenda(companyId, assignedToUserId, until, id) }];
+  return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
 
 /** Moves the agenda to the partition of a new assignee. No writes if the assignee stays or there are no appointments. */
@@ -160,7 +160,7 @@ async function readSome(
   changed: StoredAppointment | undefined,
 ): Promise<StoredAppointment[]> {
   const others = entries.filter(({ id }) => id !== changed?.id);
-  const items = await table.batchGet(others.map(({ id }) => besideKeys.appointment(companyId, prospectId, id)));
+  const items = await table.batchGet(others.map(({ id }) => attachedKeys.appointment(companyId, prospectId, id)));
   const found = items.map((item) => StoredAppointment.parse(item));
   return changed !== undefined && others.length < entries.length ? [...found, changed] : found;
 }
@@ -219,7 +219,7 @@ export async function nextAppointment(
 
 async function readAppointments(table: Table, { companyId, id }: StoredProspect): Promise<StoredAppointment[]> {
   const found: StoredAppointment[] = [];
-  for await (const item of table.query(besideKeys.appointments(companyId, id)))
+  for await (const item of table.query(attachedKeys.appointments(companyId, id)))
     found.push(StoredAppointment.parse(item));
   return found;
 }

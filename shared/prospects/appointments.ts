@@ -3,11 +3,11 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { absent, equals } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
+import { attachedKeys } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import {
@@ -64,7 +64,7 @@ export async function createAppointment(
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
-  locatorWrite(besideKeys.appointmentPlace(appointment.companyId, appointment.id), appointment.prospectId),
+  locatorWrite(attachedKeys.appointmentLocator(appointment.companyId, appointment.id), appointment.prospectId),
 ];
 
 export async function getAppointment(context: ApiContext, caller: Caller, id: number): Promise<Appointment> {
@@ -111,9 +111,9 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
     await context.table.transact([
       ...(await prospectWrites(context, prospect, { before: current, after: undefined }, nowMs)),
       { remove: keyOf(current), when: equals("version", current.version) },
-      { put: { ...besideKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone }, when: absent },
+      { put: { ...attachedKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone }, when: absent },
       { remove: entryOf(current) },
-      { remove: besideKeys.appointmentPlace(caller.companyId, id) },
+      { remove: attachedKeys.appointmentLocator(caller.companyId, id) },
     ]);
   });
 }
@@ -143,17 +143,17 @@ interface Found {
 
 async function findAppointment(context: ApiContext, caller: Caller, id: number): Promise<Found> {
   const { companyId } = caller;
-  const prospectId = await findLocator(context.table, besideKeys.appointmentPlace(companyId, id));
+  const prospectId = await findLocator(context.table, attachedKeys.appointmentLocator(companyId, id));
   if (prospectId === undefined) throw notFound("appointment");
-  const found = await findAttached(context, caller, prospectId, besideKeys.appointment(companyId, prospectId, id));
+  const found = await findAttached(context, caller, prospectId, attachedKeys.appointment(companyId, prospectId, id));
   if (found === undefined) throw notFound("appointment");
   return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
 }
 
 const keyOf = ({ companyId, prospectId, id }: StoredAppointment): Key =>
-  besideKeys.appointment(companyId, prospectId, id);
+  attachedKeys.appointment(companyId, prospectId, id);
 const entryOf = ({ companyId, startAt, id }: StoredAppointment): Key =>
-  besideKeys.calendarEntry(companyId, startAt, id);
+  attachedKeys.calendarEntry(companyId, startAt, id);
 
 function requirePossible(
   current: StoredAppointment,

@@ -4,8 +4,7 @@ import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import { keys } from "#shared/db/keys.ts";
+import { attachedKeys, keys } from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
@@ -96,7 +95,7 @@ async function readAgendas(
 ): Promise<PlacedEntry[]> {
   const found = new Map<number, PlacedEntry>();
   if (from > to) return [];
-  for await (const item of table.query(besideKeys.agendas(companyId, userId, iso(from)))) {
+  for await (const item of table.query(attachedKeys.agendas(companyId, userId, iso(from)))) {
     const { prospectId, entries } = agendaOf(item);
     for (const entry of entries) {
       if (entry.startMs >= from && entry.startMs <= to) found.set(entry.id, { ...entry, prospectId });
@@ -116,7 +115,7 @@ async function* ofAgendas(
   for (let at = 0; at < entries.length; at += BATCH) {
     const some = entries.slice(at, at + BATCH);
     const items = await table.batchGet(
-      some.map(({ id, prospectId }) => besideKeys.appointment(companyId, prospectId, id)),
+      some.map(({ id, prospectId }) => attachedKeys.appointment(companyId, prospectId, id)),
     );
     // An appointment may have moved after the agenda was read.
     yield* items
@@ -165,7 +164,7 @@ async function* readCalendar(
 ): AsyncGenerator<StoredAppointment> {
   if (range.from > range.to) return;
   for (const month of monthsOf(range)) {
-    for await (const item of table.query(besideKeys.calendar(companyId, month, iso(range.from), iso(range.to)))) {
+    for await (const item of table.query(attachedKeys.calendar(companyId, month, iso(range.from), iso(range.to)))) {
       yield StoredAppointment.parse({ ...item, type: "appointment" });
     }
   }

@@ -3,8 +3,8 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
+import { attachedKeys } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { presentNote } from "#shared/prospects/present.ts";
@@ -21,7 +21,7 @@ export async function* listNotes(context: ApiContext, caller: Caller, prospectId
     readVisibleProspect(context, caller, prospectId),
   ]);
   for await (const item of context.table.query({
-    ...besideKeys.notes(caller.companyId, prospectId),
+    ...attachedKeys.notes(caller.companyId, prospectId),
     newestFirst: true,
   })) {
     yield presentNote(StoredNote.parse(item), dictionary);
@@ -105,7 +105,12 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
   const locator = (await findNoteLocators(context.table, companyId, [id])).get(id);
   if (locator === undefined) throw notFound("note");
   const { prospectId, createdAt } = locator;
-  const found = await findAttached(context, caller, prospectId, besideKeys.note(companyId, prospectId, createdAt, id));
+  const found = await findAttached(
+    context,
+    caller,
+    prospectId,
+    attachedKeys.note(companyId, prospectId, createdAt, id),
+  );
   if (found === undefined) throw notFound("note");
   return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
 }

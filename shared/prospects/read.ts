@@ -2,10 +2,9 @@
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { all, type Condition, equals, missing, present } from "#shared/db/expression.ts";
-import type { Item, Write } from "#shared/db/item.ts";
-import { keys } from "#shared/db/keys.ts";
+import { attachedKeys, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
@@ -77,11 +76,11 @@ export async function readVisibleProspect({ table }: ApiContext, caller: Caller,
 /** A prospect with notes, appointments and status history, in one round. Throws not_found if the caller may not see it. */
 export async function readProspect(context: ApiContext, caller: Caller, id: number): Promise<ProspectDetail> {
   const { companyId } = caller;
-  const newest = { ...besideKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };
+  const newest = { ...attachedKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };
   const [prospect, notes, details, dictionary] = await Promise.all([
     readVisibleProspect(context, caller, id),
     itemsOf(context.table.query(newest)),
-    itemsOf(context.table.query(besideKeys.details(companyId, id))),
+    itemsOf(context.table.query(attachedKeys.details(companyId, id))),
     currentDictionary(context, companyId),
   ]);
   const rows = {

@@ -3,10 +3,9 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, any, below, equals, missing } from "#shared/db/expression.ts";
-import type { Item, Write } from "#shared/db/item.ts";
-import { blockOf, type Key, keys } from "#shared/db/keys.ts";
+import { attachedKeys, blockOf, type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";
@@ -32,7 +31,7 @@ export const replaceProspect = (current: StoredProspect, next: StoredProspect): 
 /** The first write fails its condition if the prospect has the maximum number of notes. */
 export const insertNote = (note: StoredNote): Write[] => [
   {
-    update: besideKeys.noteCount(note.companyId, note.prospectId),
+    update: attachedKeys.noteCount(note.companyId, note.prospectId),
     change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
     when: any(missing("notes"), below("notes", limits.notesPerProspect)),
   },
@@ -50,14 +49,14 @@ export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
-  { remove: besideKeys.notePlace(note.companyId, note.id) },
+  { remove: attachedKeys.noteLocator(note.companyId, note.id) },
   ...(note.importId === undefined
-    ? [{ update: besideKeys.noteCount(note.companyId, note.prospectId), change: { add: { notes: -1 } } }]
+    ? [{ update: attachedKeys.noteCount(note.companyId, note.prospectId), change: { add: { notes: -1 } } }]
     : []),
 ];
 
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
-  besideKeys.note(companyId, prospectId, createdAt, id);
+  attachedKeys.note(companyId, prospectId, createdAt, id);
 
 /**
  * A locator maps the id of a note or appointment to the key of its row. The stored type is `place`.
@@ -85,7 +84,7 @@ export interface NoteLocator {
 const StoredNoteLocator = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
 
 export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: StoredNote): Write => ({
-  put: { ...besideKeys.notePlace(companyId, id), type: "place", id, prospectId, createdAt },
+  put: { ...attachedKeys.noteLocator(companyId, id), type: "place", id, prospectId, createdAt },
   when: absent,
 });
 
@@ -101,7 +100,7 @@ export const packNoteLocators = (
 ): (Key & Item)[] =>
   [...Map.groupBy(notes, ({ id }) => blockOf(id))].map(([block, own]) => {
     const bytes = packed(own.map(({ id, prospectId }): z.infer<typeof PackedLocator> => [id, prospectId]));
-    return { ...besideKeys.notePlaces(companyId, block), type: "notePlaces", createdAt, bytes };
+    return { ...attachedKeys.noteLocators(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
 /** Locators by note id, from single and packed rows. The locator of a removed note is missing, or its row is. */
@@ -112,8 +111,8 @@ export async function findNoteLocators(
 ): Promise<Map<number, NoteLocator>> {
   const blocks = [...new Set(ids.map(blockOf))];
   const items = await table.batchGet([
-    ...[...new Set(ids)].map((id) => besideKeys.notePlace(companyId, id)),
-    ...blocks.map((block) => besideKeys.notePlaces(companyId, block)),
+    ...[...new Set(ids)].map((id) => attachedKeys.noteLocator(companyId, id)),
+    ...blocks.map((block) => attachedKeys.noteLocators(companyId, block)),
   ]);
   const wanted = new Set(ids);
   const locators = new Map<number, NoteLocator>();

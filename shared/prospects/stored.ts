@@ -1,7 +1,7 @@
 /** The rows of prospects, status changes, notes and appointments as the table stores them. */
 
 import * as z from "zod/mini";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { Address } from "#shared/prospects/address.ts";
 import { appointmentFields } from "#shared/prospects/schema.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";

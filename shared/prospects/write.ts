@@ -2,10 +2,10 @@
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { absent } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
+import { attachedKeys } from "#shared/db/keys.ts";
 import { ApiError, badReference, ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
@@ -175,7 +175,7 @@ function statusChange(
 
 function historyWrite({ companyId, id: prospectId }: StoredProspect, change: LastStatusChange): Write {
   const row: StoredStatusChange = { ...change, type: "history", prospectId };
-  return { put: { ...besideKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
+  return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
 }
 
 const emptyFields = {

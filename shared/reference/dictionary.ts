@@ -6,7 +6,7 @@
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/item.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";

@@ -2,8 +2,8 @@
 import { folded } from "#shared/caseless.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, equals } from "#shared/db/expression.ts";
-import type { Item, Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";

@@ -1,7 +1,7 @@
 /** Reads and writes the lead statuses of a company. Display values are unique without case. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/item.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";

@@ -1,8 +1,8 @@
 /** Rules on who may create, change and disable users. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { all, equals } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 

@@ -15,8 +15,8 @@ import {
   UserRights,
   userFields,
 } from "#shared/auth/user-schema.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { absent, any, atMost, type Condition, equals } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";

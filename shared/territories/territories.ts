@@ -5,8 +5,8 @@ import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { absent, all, any, atMost, below, equals, missing } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, badReference, ConditionFailed, notFound } from "#shared/errors.ts";
@@ -123,7 +123,7 @@ export async function getTerritory(context: ApiContext, companyId: number, id: n
 const Locator = z.object({ createdAt: Timestamp });
 
 async function readTerritory({ table }: ApiContext, companyId: number, id: number): Promise<StoredTerritory> {
-  const locator = await table.get(keys.territoryPlace(companyId, id));
+  const locator = await table.get(keys.territoryLocator(companyId, id));
   if (locator === undefined) throw notFound("territory");
   const item = await table.get(keys.territory(companyId, Locator.parse(locator).createdAt, id));
   if (item === undefined) throw notFound("territory");
@@ -157,7 +157,7 @@ export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   { put: { ...keyOf(territory), ...territory }, when: absent },
   {
     put: {
-      ...keys.territoryPlace(territory.companyId, territory.id),
+      ...keys.territoryLocator(territory.companyId, territory.id),
       ...{ type: "place", createdAt: territory.createdAt },
     },
     when: absent,
@@ -234,7 +234,7 @@ export function deleteTerritory(context: ApiContext, { companyId, userId }: Call
       countWrite(companyId, -1, -current.polygonBytes),
       { remove: keyOf(current), when: equals("version", current.version) },
       { put: { ...keys.deletedTerritory(companyId, id), ...gone, version: current.version + 1 }, when: absent },
-      { remove: keys.territoryPlace(companyId, id) },
+      { remove: keys.territoryLocator(companyId, id) },
     ]);
   });
 }

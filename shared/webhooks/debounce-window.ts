@@ -4,11 +4,11 @@
  */
 import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { type RecordPlace, windowKeys } from "#shared/db/debounce-keys.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { all, type Condition, equals, present } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { debounceKeys, type RegisteredRecord } from "#shared/db/webhook-keys.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 import { bodyText, envelope, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { readEventData } from "#shared/webhooks/event-data.ts";
@@ -98,7 +98,7 @@ async function sharedBody(table: Table, delivery: StoredDelivery): Promise<strin
 }
 
 function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
-  const window = windowKeys.window(subjectOf(delivery));
+  const window = debounceKeys.window(subjectOf(delivery));
   return optimistic(async () => {
     const item = await table.get(window);
     const open = item === undefined ? undefined : StoredWindow.parse(item);
@@ -119,7 +119,7 @@ async function closedByOther(table: Table, { companyId, webhookId, id }: StoredD
   return closed;
 }
 
-function subjectOf({ companyId, webhookId, registrationId, recordId }: StoredDelivery): RecordPlace {
+function subjectOf({ companyId, webhookId, registrationId, recordId }: StoredDelivery): RegisteredRecord {
   if (registrationId === null || recordId === undefined)
     throw new Error("a delivery has neither a body nor a debounce window");
   return { companyId, webhookId, registrationId, recordId };
@@ -130,7 +130,7 @@ async function eventsOf(table: Table, delivery: StoredDelivery): Promise<StoredW
   const { id, closed } = delivery;
   const { fromVersion = 0, toVersion = Number.MAX_SAFE_INTEGER } = closed ?? {};
   const found: StoredWindowEvent[] = [];
-  for await (const item of table.query(windowKeys.events(subjectOf(delivery), fromVersion, toVersion))) {
+  for await (const item of table.query(debounceKeys.events(subjectOf(delivery), fromVersion, toVersion))) {
     const event = StoredWindowEvent.parse(item);
     if (event.deliveryId === id) found.push(event);
   }

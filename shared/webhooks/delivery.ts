@@ -4,7 +4,7 @@ import { deflateRawSync, inflateRawSync } from "node:zlib";
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, type Key, keys } from "#shared/db/keys.ts";
 import type { QuerySpec, Table } from "#shared/db/table.ts";
 import { notFound } from "#shared/errors.ts";

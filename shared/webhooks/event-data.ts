@@ -5,8 +5,8 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import { absent } from "#shared/db/expression.ts";
-import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";

@@ -4,10 +4,10 @@
  */
 
 import * as z from "zod/mini";
-import { ledgerKeys } from "#shared/db/expected-keys.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { absent } from "#shared/db/expression.ts";
-import type { Item, Write } from "#shared/db/item.ts";
 import type { Key } from "#shared/db/keys.ts";
+import { expectedKeys } from "#shared/db/webhook-keys.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
@@ -35,14 +35,14 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
   const change = { set: { type: "matched", companyId, expiresAt }, add: { deliveries: ids } };
-  return { update: ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId), change };
+  return { update: expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), change };
 }
 
 /** The entry of a manual delivery, for the delivery's own transaction: nothing repeats its event. */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
   const { companyId, webhookId, id, eventId, createdAt, expiresAt } = delivery;
   const entry = { type: "matched", companyId, expiresAt, deliveries: new Set([`${webhookId} ${id}`]) };
-  return { put: { ...ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: absent };
+  return { put: { ...expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: absent };
 }
 
 /** The entry of an event with many matches, written before its fan-out row. Its deliveries have entries of their own. */

@@ -1,8 +1,8 @@
 /** Budget 14: attached rows of prospects (notes, past statuses, appointments) cost lists nothing, however many there are. */
 import { iso } from "#shared/clock.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
+import { attachedKeys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { readProspect } from "#shared/prospects/read.ts";
@@ -50,15 +50,15 @@ function attachedRows(companyId: number, prospectId: number, notes: number, body
   const of = { companyId, prospectId };
   return [
     ...rows(notes, (id) => ({
-      ...besideKeys.note(companyId, prospectId, at(id), id),
+      ...attachedKeys.note(companyId, prospectId, at(id), id),
       ...{ type: "note", id, ...of, body, ...dated(id) },
     })),
     ...rows(STATUSES, (version) => ({
-      ...besideKeys.history(companyId, prospectId, version),
+      ...attachedKeys.history(companyId, prospectId, version),
       ...{ type: "history", id: version, prospectId, ...change, createdAt: at(version), version },
     })),
     ...rows(APPOINTMENTS, (id) => ({
-      ...besideKeys.appointment(companyId, prospectId, id),
+      ...attachedKeys.appointment(companyId, prospectId, id),
       ...{ type: "appointment", id, ...of, ...appointment, notes: null, assignedToUserId: null },
       ...{ startAt: at(id), ...dated(id) },
     })),

@@ -10,8 +10,7 @@ import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import { blockOf, IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
+import { attachedKeys, blockOf, IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
@@ -161,7 +160,7 @@ async function writeRows(context: ApiContext, company: BenchCompany, ids: readon
       { ...keys.prospect(company.id, prospect.id), ...prospectItem(prospect) },
       ...(note === undefined
         ? []
-        : [{ ...besideKeys.note(company.id, prospect.id, note.createdAt, note.id), ...note }]),
+        : [{ ...attachedKeys.note(company.id, prospect.id, note.createdAt, note.id), ...note }]),
     ]),
   );
 }

@@ -5,10 +5,9 @@ import { noteDelta, prospectDelta } from "#shared/company-index/delta.ts";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
-import type { Write } from "#shared/db/item.ts";
-import { keys } from "#shared/db/keys.ts";
+import { attachedKeys, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
@@ -109,7 +108,7 @@ export class IndexedCompany {
   }
 
   async note(prospectId: number, id: number): Promise<StoredNote> {
-    return StoredNote.parse(await this.table.get(besideKeys.note(this.id, prospectId, now, id)));
+    return StoredNote.parse(await this.table.get(attachedKeys.note(this.id, prospectId, now, id)));
   }
 
   async #write(prospectId: number, writes: readonly Write[]): Promise<void> {

@@ -8,7 +8,7 @@ import { COMPACTION_LOCK_MS } from "#shared/company-index/repair/compaction-lock
 import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -1,9 +1,9 @@
 /** The access layer on a DynamoDB that answers in pieces, throttles, fails and loses replies. */
 import { describe, expect, test } from "vitest";
 import { optimistic } from "#shared/db/conditional-writes.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { absent, equals, present } from "#shared/db/expression.ts";
 import { leaseIds } from "#shared/db/ids.ts";
-import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";

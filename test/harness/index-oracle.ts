@@ -6,9 +6,8 @@ import { readRunOverrides, readSegments } from "#shared/company-index/pieces.ts"
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
 import { rowsOf } from "#shared/company-index/segment.ts";
 import { flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import type { Item } from "#shared/db/item.ts";
-import { keys } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { attachedKeys, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 
@@ -40,7 +39,7 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 
   async function readBlocks(): Promise<void> {
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
-      for await (const item of table.query(besideKeys.prospectsAndNotes(companyId, block))) keep(item);
+      for await (const item of table.query(attachedKeys.prospectsAndNotes(companyId, block))) keep(item);
     }
   }
   function keep(item: Item): void {

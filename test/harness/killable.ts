@@ -1,6 +1,6 @@
 /** A process that a test kills: after the call that kills it, no call of it has an effect. */
 import type { EventContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}

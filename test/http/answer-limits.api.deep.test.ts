@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { answerBytes } from "#shared/http/answer.ts";

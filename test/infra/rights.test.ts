@@ -1,7 +1,6 @@
 /** Every function has exactly the rights that the route table declares. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { families } from "#shared/db/families.ts";
-import { DUE_INDEX } from "#shared/db/keys.ts";
+import { DUE_INDEX, families } from "#shared/db/keys.ts";
 import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../infra/routes/routes.ts";
 import { at, isFields, listed, synthesized, type Template, target } from "./template.ts";

@@ -6,7 +6,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { openLinks } from "#shared/aws/links.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { BucketUnavailable } from "#shared/errors.ts";

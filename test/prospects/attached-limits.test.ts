@@ -1,8 +1,7 @@
 /** Notes, appointments and status changes: lists of prospects read none of them, their number is limited, and deleted rows are not read. */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import { keys } from "#shared/db/keys.ts";
+import { attachedKeys, keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { limits } from "#shared/limits.ts";
 import { agendaWrites } from "#shared/prospects/agenda.ts";
@@ -44,10 +43,10 @@ async function hangNotes(context: ApiContext, { caller }: Company, prospectId: n
   const { companyId } = caller;
   const dated = (i: number) => ({ createdAt: at(i), updatedAt: at(i), createdBy: null, version: 1 });
   const notes = Array.from({ length: count }, (_, i) => ({
-    ...besideKeys.note(companyId, prospectId, at(i), 900_000 + i),
+    ...attachedKeys.note(companyId, prospectId, at(i), 900_000 + i),
     ...{ type: "note", id: 900_000 + i, companyId, prospectId, body: `${i} ${body}`, ...dated(i) },
   }));
-  const counted = { ...besideKeys.noteCount(companyId, prospectId), type: "noteCount", prospectId, notes: count };
+  const counted = { ...attachedKeys.noteCount(companyId, prospectId), type: "noteCount", prospectId, notes: count };
   await context.table.batchPut([...notes, counted]);
 }
 
@@ -109,7 +108,7 @@ const conflict = { code: "conflict" };
 test("a prospect takes 5 000 notes, and another one after a deletion", async () => {
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
-  const key = besideKeys.noteCount(company.caller.companyId, id);
+  const key = attachedKeys.noteCount(company.caller.companyId, id);
   const first = await createNote(context, company.caller, id, { body: "first" });
   await context.table.write({ update: key, change: { set: { notes: limits.notesPerProspect - 2 } } });
   const made = await Promise.allSettled(

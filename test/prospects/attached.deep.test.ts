@@ -5,9 +5,8 @@
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import type { Item } from "#shared/db/item.ts";
-import { keys } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { attachedKeys, keys } from "#shared/db/keys.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import {
@@ -50,7 +49,10 @@ async function scene(caller: Caller): Promise<Scene> {
     createAppointment(context, caller, prospectId, { title: "first", startAt: JANUARY }),
   ]);
   const { companyId } = caller;
-  const places = [besideKeys.notePlace(companyId, note.id), besideKeys.appointmentPlace(companyId, appointment.id)];
+  const places = [
+    attachedKeys.noteLocator(companyId, note.id),
+    attachedKeys.appointmentLocator(companyId, appointment.id),
+  ];
   const partitions = new Set(places.map(({ pk }) => pk));
   return { caller, prospectId, noteId: note.id, appointmentId: appointment.id, places: partitions };
 }
@@ -58,7 +60,7 @@ async function scene(caller: Caller): Promise<Scene> {
 /** All rows of the prospect, with or without locators. */
 async function rowsOf({ caller: { companyId }, prospectId, places }: Scene): Promise<Item[]> {
   const { pk, sk } = keys.prospect(companyId, prospectId);
-  const months = [JANUARY, JUNE].map((startAt) => ({ pk: besideKeys.calendarEntry(companyId, startAt, 1).pk }));
+  const months = [JANUARY, JUNE].map((startAt) => ({ pk: attachedKeys.calendarEntry(companyId, startAt, 1).pk }));
   const own = ["P", "N", "NC", "D", "X"].map((kind) => ({ pk, begins: sk.replace(/^P/, kind) }));
   const queries = [...own, ...months, ...[...places].map((place) => ({ pk: place }))];
   const rows: Item[] = [];
@@ -87,14 +89,14 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
   const notes = ofType("note");
   const appointments = ofType("appointment").filter(({ deletedAt }) => deletedAt === undefined);
   const places = [
-    ...notes.map(({ id }) => besideKeys.notePlace(companyId, Number(id))),
-    ...appointments.map(({ id }) => besideKeys.appointmentPlace(companyId, Number(id))),
+    ...notes.map(({ id }) => attachedKeys.noteLocator(companyId, Number(id))),
+    ...appointments.map(({ id }) => attachedKeys.appointmentLocator(companyId, Number(id))),
   ];
   expect(ofType("place").map(keyOf).toSorted(), place).toEqual(places.map(({ pk, sk }) => `${pk} ${sk}`).toSorted());
   for (const { prospectId } of ofType("place")) expect(prospectId).toBe(at.prospectId);
   const entries = appointments.map(({ pk: _, sk: __, ...row }) => ({
     ...row,
-    ...besideKeys.calendarEntry(companyId, String(row.startAt), Number(row.id)),
+    ...attachedKeys.calendarEntry(companyId, String(row.startAt), Number(row.id)),
     type: "calendarEntry",
   }));
   const byKey = (a: Item, b: Item): number => (keyOf(a) < keyOf(b) ? -1 : 1);

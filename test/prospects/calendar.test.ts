@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import { keys } from "#shared/db/keys.ts";
+import { attachedKeys, keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
@@ -161,7 +160,7 @@ test("appointments created during a reassignment are all found by exactly one re
   expect(found.map(({ length }) => length).toSorted()).toEqual([0, 8]);
   const rows = [];
   for (const { companyId, userId } of reps) {
-    for await (const row of context.table.query(besideKeys.agendas(companyId, userId, hour(-9)))) rows.push(row);
+    for await (const row of context.table.query(attachedKeys.agendas(companyId, userId, hour(-9)))) rows.push(row);
   }
   expect(rows).toHaveLength(1);
 });
@@ -188,7 +187,7 @@ test("the time in an agenda's key never decreases, so a read in key order does n
   const { id } = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(100) });
   const places = async () => {
     const found: unknown[] = [];
-    for await (const { sk } of context.table.query(besideKeys.agendas(rep.companyId, rep.userId, hour(0))))
+    for await (const { sk } of context.table.query(attachedKeys.agendas(rep.companyId, rep.userId, hour(0))))
       found.push(sk);
     return found;
   };

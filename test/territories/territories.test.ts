@@ -108,7 +108,7 @@ test("a polygon that changes while its territory is deleted leaves exact counts 
   };
   await deleteTerritory({ ...context, table }, caller, id);
   expect(await context.table.get(keys.territoryCount(companyId))).toMatchObject({ territories: 0, polygonBytes: 0 });
-  expect(await context.table.get(keys.territoryPlace(companyId, id))).toBeUndefined();
+  expect(await context.table.get(keys.territoryLocator(companyId, id))).toBeUndefined();
 });
 
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

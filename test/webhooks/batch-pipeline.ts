@@ -1,6 +1,6 @@
 /** Runs the delivery pipeline in batches: many events of one stream batch, and many messages of one call. */
 import { setImmediate as turn } from "node:timers/promises";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { Killed, killable } from "../harness/killable.ts";
@@ -20,7 +20,7 @@ export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<
 /** Marks the receiver as quick: one slot takes a whole batch. */
 export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
   const quick = { type: "gate", companyId, webhookId, used: 0, fails: 0, slow: false };
-  await db.direct.write({ put: { ...gateKeys.gate(companyId, webhookId), ...quick } });
+  await db.direct.write({ put: { ...limiterKeys.limiter(companyId, webhookId), ...quick } });
 }
 
 /** One call of the function. Failed messages come back, all of them after a kill. Gives their number. */

@@ -5,8 +5,8 @@ import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
 import { metered } from "#shared/db/meter.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
 import { LEASE_MS } from "#shared/webhooks/drain.ts";
@@ -181,14 +181,14 @@ test("a throttled delivery whose limiter is not marked gets a drain, though a qu
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
   // Its sender died before the mark. Other senders use all slots at the moment.
-  const dueShard = keys.gatedShard(companyId, webhookId);
+  const dueShard = keys.throttledBacklogShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
   const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
     `dlv_other${i}`,
     `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
   ]);
   const gate = { type: "gate", companyId, webhookId, used: slots.length, fails: 0, slow: false };
-  const busy = { ...gateKeys.gate(companyId, webhookId), ...gate, ...Object.fromEntries(slots) };
+  const busy = { ...limiterKeys.limiter(companyId, webhookId), ...gate, ...Object.fromEntries(slots) };
   await db.direct.write({ put: busy });
   expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
   await settleFor(at, 2, drainBatches);
@@ -262,7 +262,7 @@ test("an open breaker refuses ten deliveries in four calls and without an attemp
   const openUntil = new Date(at.clock + 10_000).toISOString();
   const open = { type: "gate", companyId, webhookId, used: 0, fails: 5, slow: false, openUntil };
   await db.direct.write({
-    put: { ...gateKeys.gate(companyId, webhookId), ...open, ...backlogMark(companyId, webhookId, at.clock) },
+    put: { ...limiterKeys.limiter(companyId, webhookId), ...open, ...backlogMark(companyId, webhookId, at.clock) },
   });
   await publishIds(at, TEN);
   at.queue.push({ message: throttledDrainMessage(companyId, webhookId), at: at.clock + 10_000, isRepeat: false });

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
@@ -67,7 +67,7 @@ const waits = {
     const at = await newPipeline(db);
     const { companyId, webhookId } = at;
     const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
-    await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...failed }]);
+    await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...failed }]);
     at.answers = () => ({ status: 500 });
     await publish(at);
     for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
@@ -250,7 +250,7 @@ describe("a deleted registration", () => {
     const at = await waits["the end of a pause"]();
     await removed(at);
     await settleFor(at, 2);
-    const held = { dueShard: keys.heldShard(at.companyId, at.webhookId), state: "waiting" };
+    const held = { dueShard: keys.pausedBacklogShard(at.companyId, at.webhookId), state: "waiting" };
     expect(await deliveries(at)).toMatchObject([held, held]);
     await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
     await settleFor(at, 2);

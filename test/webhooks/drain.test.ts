@@ -2,9 +2,9 @@
 import { beforeAll, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { exists } from "#shared/db/expression.ts";
-import type { Item } from "#shared/db/item.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { drain, LEASE_MS, type Step } from "#shared/webhooks/drain.ts";
 import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -19,7 +19,7 @@ beforeAll(() => {
 async function stage() {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
-  const key = gateKeys.gate(companyId, webhookId);
+  const key = limiterKeys.limiter(companyId, webhookId);
   await db.direct.batchPut([{ ...key, type: "gate", companyId, webhookId, dueShard: "DUE#0", lookUntil: iso(START) }]);
   const message = throttledDrainMessage(companyId, webhookId);
   const backlog = { key, lease: "lookUntil", isOpen: exists("dueShard"), message } as const;

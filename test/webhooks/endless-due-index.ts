@@ -1,6 +1,6 @@
 /** Simulates a due index with any number of deliveries: its pages are made when they are read. */
 import { iso } from "#shared/clock.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { START } from "./delivery-pipeline.ts";
@@ -8,11 +8,11 @@ import { START } from "./delivery-pipeline.ts";
 /** A table with paused webhooks of one company, each with a backlog of `each` deliveries. */
 export function withKept(table: Table, companyId: number, webhooks: number, each: number): Table {
   const dueAt = iso(START);
-  const shard = keys.heldShard(companyId, 0).slice(0, -1);
+  const shard = keys.pausedBacklogShard(companyId, 0).slice(0, -1);
   return {
     ...table,
     query: async function* (spec) {
-      for (let id = 1; spec.pk === keys.pausedShard() && id <= webhooks; id++) {
+      for (let id = 1; spec.pk === keys.pausedWebhooksShard() && id <= webhooks; id++) {
         yield { ...keys.webhook(companyId, id), dueShard: spec.pk, dueAt };
       }
       for (let i = 0; spec.index !== undefined && spec.pk.startsWith(shard) && i < each; i++) {

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { EventContext } from "#shared/context.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { createAppointment, updateAppointment } from "#shared/prospects/appointments.ts";

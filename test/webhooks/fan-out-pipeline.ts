@@ -2,7 +2,7 @@
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
-import type { Item, Write } from "#shared/db/item.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";

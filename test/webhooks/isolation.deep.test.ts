@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { RECHECK_MS, RECHECKS } from "#shared/webhooks/deliver/deliver.ts";
 import { listDeliveries } from "#shared/webhooks/deliver/log.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
@@ -36,7 +36,7 @@ async function stage(timeScale = 1) {
   const senders = new Senders(db, 10, timeScale);
   staged.push(senders);
   const hook = await senders.hook();
-  const gate = () => db.direct.get(gateKeys.gate(hook.companyId, hook.webhookId));
+  const gate = () => db.direct.get(limiterKeys.limiter(hook.companyId, hook.webhookId));
   const api = contextOn(db.direct, { now: () => senders.clock });
   const states = async () => (await deliveriesOf(db, hook)).map(({ state }) => state);
   const query = { limit: 100 };
@@ -104,7 +104,7 @@ describe("the slots of a webhook", () => {
     const lost = new Date(START + 18_000).toISOString();
     const dead = { dlv_a: `${lost} 1`, dlv_b: `${lost} 2` };
     await db.direct.write({
-      update: gateKeys.gate(companyId, webhookId),
+      update: limiterKeys.limiter(companyId, webhookId),
       change: { set: { type: "gate", companyId, webhookId, ...dead }, add: { used: 2 } },
     });
     await senders.publish(hook, 1, 3);
@@ -185,7 +185,7 @@ describe("a throttled backlog", () => {
     await senders.runUntil(START + 10 * MINUTE);
     expect(senders.sent).toHaveLength(before);
     expect(new Set((await deliveriesOf(db, hook)).map(({ dueShard }) => dueShard))).toEqual(
-      new Set([keys.heldShard(hook.companyId, hook.webhookId)]),
+      new Set([keys.pausedBacklogShard(hook.companyId, hook.webhookId)]),
     );
     expect(new Set((await shown()).map(({ heldBy }) => heldBy))).toEqual(new Set(["pause"]));
     senders.answers = () => ({ ms: 10 });

@@ -1,7 +1,7 @@
 /** The limiter, its breaker and its drain, killed at each call: slots come back, probes continue, and every delivery arrives. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -29,14 +29,14 @@ const COUNT = 3;
 /** The breaker is open for 10 s, then for 20 s: the first probe fails, the second one succeeds. */
 const DOWN_MS = 25_000;
 
-const gateOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(gateKeys.gate(companyId, webhookId));
+const gateOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(limiterKeys.limiter(companyId, webhookId));
 
 /** Published events for a receiver whose next failure opens its breaker. */
 async function troubled(): Promise<Pipeline> {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const failed = { type: "gate", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
-  await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...failed }]);
+  await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...failed }]);
   at.answers = () => ({ status: at.clock < START + DOWN_MS ? 503 : 200 });
   const reads = batchReads(at.context);
   for (let id = 1; id <= COUNT; id++) {

@@ -3,10 +3,8 @@ import { beforeAll, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
-import { ledgerKeys } from "#shared/db/expected-keys.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
-import { replayKeys } from "#shared/db/replay-keys.ts";
+import { expectedKeys, limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { StoredWindowEvent } from "#shared/webhooks/debounce-window.ts";
@@ -83,7 +81,7 @@ async function stage(): Promise<Staged> {
 
 const keyOf = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(companyId, webhookId, id);
 const entryOf = ({ companyId, createdAt, eventId }: StoredDelivery) =>
-  ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId);
+  expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId);
 
 async function eventRows({ companyId, webhookId }: Pipeline) {
   const found = await db.keysOf(`C#${companyId}#D#${webhookId}#R`);
@@ -149,13 +147,13 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
   "the lease of a slot is too long": async ({ at, pressed }) => {
     const { companyId, webhookId } = at;
     const slot = { type: "gate", companyId, webhookId, used: 1, [pressed.id]: `${iso(at.clock + 10 * MINUTE)} x` };
-    await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...slot }]);
+    await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...slot }]);
     return `webhook ${webhookId}: ${pressed.id} has a slot whose lease is too long`;
   },
   "the drain of a throttled backlog has stopped": async ({ at }) => {
     const { companyId, webhookId } = at;
     const marks = { type: "gate", companyId, webhookId, dueShard: "DUE#1", dueAt: iso(at.clock) };
-    await db.direct.batchPut([{ ...gateKeys.gate(companyId, webhookId), ...marks }]);
+    await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...marks }]);
     at.clock += 16 * MINUTE;
     return `webhook ${webhookId}: its throttled backlog has not been drained for a quarter of an hour`;
   },

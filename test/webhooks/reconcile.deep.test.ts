@@ -7,10 +7,9 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
-import { ledgerKeys } from "#shared/db/expected-keys.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { expectedKeys, limiterKeys } from "#shared/db/webhook-keys.ts";
 import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
@@ -113,7 +112,7 @@ const damages: Record<string, () => Promise<string>> = {
   "the entry of an expected delivery is lost": async () => {
     const delivery = await waiting();
     const { companyId, createdAt, eventId } = delivery;
-    await db.direct.batchRemove([ledgerKeys.entry(companyId, createdAt.slice(0, 10), eventId)]);
+    await db.direct.batchRemove([expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId)]);
     return `${delivery.id} (waiting): is not among the expected deliveries`;
   },
   "a waiting delivery is not in the due index": async () => {
@@ -166,18 +165,24 @@ const damages: Record<string, () => Promise<string>> = {
   },
   "a paused delivery has a webhook that is not paused": async () => {
     const delivery = await waiting();
-    await set(delivery, { dueShard: keys.heldShard(hook.companyId, hook.webhookId) });
+    await set(delivery, { dueShard: keys.pausedBacklogShard(hook.companyId, hook.webhookId) });
     return `${delivery.id} (waiting): is paused for a webhook that is not paused`;
   },
   "a throttled delivery has a limiter without a mark": async () => {
     const delivery = await waiting();
     const { companyId, webhookId } = hook;
-    await set(delivery, { dueShard: keys.gatedShard(companyId, webhookId) });
-    await db.direct.write({ update: gateKeys.gate(companyId, webhookId), change: { remove: ["dueShard", "dueAt"] } });
+    await set(delivery, { dueShard: keys.throttledBacklogShard(companyId, webhookId) });
+    await db.direct.write({
+      update: limiterKeys.limiter(companyId, webhookId),
+      change: { remove: ["dueShard", "dueAt"] },
+    });
     return `${delivery.id} (waiting): is throttled, and its limiter is not marked`;
   },
   "a slot is counted and not in use": async () => {
-    await db.direct.write({ update: gateKeys.gate(hook.companyId, hook.webhookId), change: { add: { used: 1 } } });
+    await db.direct.write({
+      update: limiterKeys.limiter(hook.companyId, hook.webhookId),
+      change: { add: { used: 1 } },
+    });
     return `webhook ${hook.webhookId}: its limiter counts 1 slots, 0 are in use`;
   },
   "a due delivery is not sent for an hour": async () => {

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import type { ReplayRange } from "#shared/webhooks/deliver/replay.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
@@ -58,7 +58,7 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     await db.direct.batchPut(attempts);
   }
   // Without a throttled backlog.
-  await db.direct.batchRemove([gateKeys.gate(at.companyId, at.webhookId)]);
+  await db.direct.batchRemove([limiterKeys.limiter(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;
   at.calls.length = 0;

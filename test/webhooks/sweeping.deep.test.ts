@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { CAPACITY, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -51,7 +51,7 @@ test("a failed read for metrics fails no run", async () => {
   await lostIn(at);
   const { table } = at.context;
   const query: typeof table.query = (spec) => {
-    if (spec.pk === keys.pausedShard()) throw new Error("cannot be read");
+    if (spec.pk === keys.pausedWebhooksShard()) throw new Error("cannot be read");
     return table.query(spec);
   };
   await sweep({ ...at.context, table: { ...table, query } }, { assume: "messages-kept" });

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { createResolver } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";
@@ -42,7 +42,7 @@ const REASON = "a.test could not be looked up";
 const unsent: Partial<Exchange> = { status: null, error: REASON, isUnsent: true };
 
 const gateOf = ({ companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookId">) =>
-  db.direct.get(gateKeys.gate(companyId, webhookId));
+  db.direct.get(limiterKeys.limiter(companyId, webhookId));
 const api = (at: Pick<Pipeline, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
 /** The failures do not count against the receiver. */

@@ -7,7 +7,7 @@ import type { Objects } from "#shared/aws/s3.ts";
 import { iso } from "#shared/clock.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/item.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { packed } from "#shared/db/packed.ts";
 import { ApiError } from "#shared/errors.ts";
 import {

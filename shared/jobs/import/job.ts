@@ -5,7 +5,7 @@ import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
 import { addRun, completeRun, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { JobContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/item.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
 import { checkFile } from "#shared/jobs/import/check.ts";

@@ -2,10 +2,9 @@
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, equals } from "#shared/db/expression.ts";
-import type { Item, Write } from "#shared/db/item.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import { attachedKeys, type Key, keys } from "#shared/db/keys.ts";
 import type { QuerySpec, Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { type Blocks, StoredImport } from "#shared/jobs/import/schema.ts";
@@ -110,7 +109,7 @@ export async function clear(
     await Promise.all(some.map((block) => removeAll(table, keys.prospectBlock(companyId, block))));
   }
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
-  await table.batchRemove(blocksIn(noteBlocks).map((block) => besideKeys.notePlaces(companyId, block)));
+  await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
   // The pieces are numbered segments, then the run, which has no parts of its own.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);

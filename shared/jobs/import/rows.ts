@@ -2,10 +2,9 @@
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
+import type { Item } from "#shared/db/expression.ts";
 import type { Ids } from "#shared/db/ids.ts";
-import type { Item } from "#shared/db/item.ts";
-import { blockOf, type Key, keys } from "#shared/db/keys.ts";
+import { attachedKeys, blockOf, type Key, keys } from "#shared/db/keys.ts";
 import type { ImportNames } from "#shared/jobs/import/names.ts";
 import type { Blocks, Counts, StoredImport } from "#shared/jobs/import/schema.ts";
 import { addressFrom, type PackedAddress, packAddresses } from "#shared/prospects/address.ts";
@@ -86,7 +85,7 @@ export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: r
     indexed.push({ row: indexRow(prospect), notes: own.map(indexNote) });
   }
   for (const note of notes) {
-    items.push({ ...besideKeys.note(companyId, note.prospectId, note.createdAt, note.id), ...note });
+    items.push({ ...attachedKeys.note(companyId, note.prospectId, note.createdAt, note.id), ...note });
   }
   const packed = [
     ...packAddresses(companyId, String(importId), now, addresses),

@@ -5,7 +5,7 @@ import { iso } from "#shared/clock.ts";
 import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/company-index/segment.ts";
 import { cutIntoSegments, decodedRows, mergeSorted, sortedByGeohash } from "#shared/company-index/write/order.ts";
 import type { JobContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";

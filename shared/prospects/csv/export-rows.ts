@@ -5,10 +5,9 @@
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
 import type { Consistency } from "#shared/db/batch.ts";
-import type { Item } from "#shared/db/item.ts";
-import { blockOf, keys } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { attachedKeys, blockOf, keys } from "#shared/db/keys.ts";
 import type { QuerySpec, Table } from "#shared/db/table.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
@@ -136,7 +135,7 @@ async function readSome(
 
 async function readBlock(table: Table, companyId: number, block: number): Promise<Rows> {
   const spec = {
-    ...besideKeys.prospectsAndCounts(companyId, block),
+    ...attachedKeys.prospectsAndCounts(companyId, block),
     fields: blockFields,
     consistency: "eventual",
   } as const;
@@ -162,7 +161,7 @@ function noteReads(companyId: number, ids: readonly number[], hasMany: (id: numb
   let run: number[] = [];
   const close = (): void => {
     const [first, last] = [run[0], run.at(-1)];
-    if (first !== undefined) reads.push(besideKeys.notes(companyId, first, last));
+    if (first !== undefined) reads.push(attachedKeys.notes(companyId, first, last));
     run = [];
   };
   for (const id of ids) {
@@ -178,7 +177,7 @@ function noteReads(companyId: number, ids: readonly number[], hasMany: (id: numb
 }
 
 const newestOf = (companyId: number, id: number): QuerySpec => ({
-  ...besideKeys.notes(companyId, id),
+  ...attachedKeys.notes(companyId, id),
   newestFirst: true,
   limit: 1,
 });

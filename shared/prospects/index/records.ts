@@ -1,9 +1,8 @@
 /** Reads the rows that the company index is built from, block by block, so that memory does not grow with the company. */
 import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
-import { besideKeys } from "#shared/db/attached-keys.ts";
-import type { Item } from "#shared/db/item.ts";
-import { type Key, keys } from "#shared/db/keys.ts";
+import type { Item } from "#shared/db/expression.ts";
+import { attachedKeys, type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { findNoteLocators } from "#shared/prospects/rows.ts";
@@ -43,7 +42,7 @@ async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRec
 
 async function readBlock(table: Table, companyId: number, block: number): Promise<SomeRecords> {
   const items: Item[] = [];
-  for await (const item of table.query(besideKeys.prospectsAndNotes(companyId, block))) items.push(item);
+  for await (const item of table.query(attachedKeys.prospectsAndNotes(companyId, block))) items.push(item);
   return recordsIn(items);
 }
 
@@ -51,13 +50,13 @@ async function readSome(
   table: Table,
   companyId: number,
   prospectIds: readonly number[],
-  notePlaces: readonly NoteRef[],
+  noteLocators: readonly NoteRef[],
 ): Promise<SomeRecords> {
-  const noteIds = notePlaces.map(({ noteId }) => noteId);
+  const noteIds = noteLocators.map(({ noteId }) => noteId);
   const spots = noteIds.length === 0 ? [] : await findNoteLocators(table, companyId, noteIds);
   const wanted = [
     ...prospectIds.map((id) => keys.prospect(companyId, id)),
-    ...[...spots].map(([id, { prospectId, createdAt }]) => besideKeys.note(companyId, prospectId, createdAt, id)),
+    ...[...spots].map(([id, { prospectId, createdAt }]) => attachedKeys.note(companyId, prospectId, createdAt, id)),
   ];
   return recordsIn(await table.batchGet(distinct(wanted)));
 }

@@ -121,7 +121,7 @@ async function compareAgain(
   companyId: number,
   mismatches: Mismatches,
 ): Promise<NextComparison> {
-  const read = () => records.readSome(companyId, mismatches.prospectIds(), mismatches.notePlaces());
+  const read = () => records.readSome(companyId, mismatches.prospectIds(), mismatches.noteLocators());
   const before = rowsIn(await read());
   const index = new IndexedRecords(mismatches);
   const inspection = await inspectIndex(table, companyId, index);
@@ -190,7 +190,7 @@ export class Mismatches {
     return this.prospects.size + this.notes.size;
   }
 
-  notePlaces(): NoteRef[] {
+  noteLocators(): NoteRef[] {
     return [...this.notes].map(([noteId, prospectId]) => ({ prospectId, noteId }));
   }
 

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { limits } from "#shared/limits.ts";

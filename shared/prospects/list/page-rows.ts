@@ -1,7 +1,7 @@
 /** Reads the rows of one page of prospects. For each block of ids, takes the cheaper way: one Query of the span, or single rows. */
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { blockOf, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";

@@ -6,10 +6,10 @@
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { log } from "#shared/log.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";
 import { addToPausedBacklog } from "#shared/webhooks/deliver/paused-backlog.ts";
@@ -58,7 +58,7 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     batch.flatMap(({ message }) => [
       deliveryKey(message),
       keys.webhook(...webhookOf(message)),
-      gateKeys.gate(...webhookOf(message)),
+      limiterKeys.limiter(...webhookOf(message)),
     ]),
   );
   const asked = batch.flatMap((received) => askedBy(items, received, outcome));
@@ -100,7 +100,7 @@ async function toWebhook(
   const [first] = deliveries;
   if (first === undefined) return;
   const webhook = StoredWebhook.parse(items.get(textOf(keys.webhook(...webhookOf(first)))));
-  const limiter = items.get(textOf(gateKeys.gate(...webhookOf(first))));
+  const limiter = items.get(textOf(limiterKeys.limiter(...webhookOf(first))));
   if (webhook.status === "paused") {
     await allEnded(deliveries.map((delivery) => addToPausedBacklog(context, delivery)));
   } else {
@@ -240,7 +240,7 @@ async function refuse(
   const dueAt = iso(context.clock.now() + SOON_MS);
   // A delivery of the throttled backlog needs no message, but its sender may have died before it marked the limiter.
   const inBacklog = deliveries.filter(
-    ({ companyId, webhookId, dueShard }) => dueShard === keys.gatedShard(companyId, webhookId),
+    ({ companyId, webhookId, dueShard }) => dueShard === keys.throttledBacklogShard(companyId, webhookId),
   );
   await addToThrottledBacklog(context, inBacklog, { kind: "full" }, limiter);
   const own = deliveries.filter(({ id, dueShard }) => dueShard === keys.dueShard(id));

@@ -2,8 +2,8 @@
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { bodySoFar } from "#shared/webhooks/debounce-window.ts";
 import {
@@ -95,7 +95,7 @@ interface LimiterState {
 }
 
 async function limiterState({ table, clock }: ApiContext, companyId: number, webhookId: number): Promise<LimiterState> {
-  const { pk, sk } = gateKeys.gate(companyId, webhookId);
+  const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());
   // A Query, because the functions of the log may do nothing else with these rows.
   for await (const item of table.query({ pk, begins: sk })) {
@@ -130,7 +130,7 @@ function heldByOf(
   { companyId, webhookId, dueShard }: StoredDelivery,
   { openUntil, isBreaker }: LimiterState,
 ): Delivery["heldBy"] {
-  if (dueShard === keys.heldShard(companyId, webhookId)) return "pause";
-  if (dueShard !== keys.gatedShard(companyId, webhookId)) return null;
+  if (dueShard === keys.pausedBacklogShard(companyId, webhookId)) return "pause";
+  if (dueShard !== keys.throttledBacklogShard(companyId, webhookId)) return null;
   return openUntil !== undefined && isBreaker ? "breaker" : "limit";
 }

@@ -18,7 +18,7 @@ export function pauseWebhook(context: ApiContext, companyId: number, id: number)
     const rows = await readWebhook(context, companyId, id);
     if (rows.webhook.status === "paused") return maskedWebhook(rows);
     const now = iso(context.clock.now());
-    const set = { status: "paused", updatedAt: now, dueShard: keys.pausedShard(), dueAt: now } as const;
+    const set = { status: "paused", updatedAt: now, dueShard: keys.pausedWebhooksShard(), dueAt: now } as const;
     return changed(context, rows, { set, remove: [] });
   });
 }
@@ -58,7 +58,7 @@ async function changed(
  */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId } = delivery;
-  const set = { dueShard: keys.heldShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
+  const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
   if ((await updateIf(context, whilePending(delivery, { set }))) === undefined) return;
   const item = await context.table.get(keys.webhook(companyId, webhookId));
   // The next message of a deleted webhook's delivery cancels it.
@@ -73,7 +73,7 @@ async function resumeDelivery(context: EventContext, delivery: StoredDelivery, d
   const resumed = await updateIf(context, {
     update: keys.delivery(companyId, webhookId, id),
     change: { set: { dueShard: keys.dueShard(id), dueAt: iso(dueAtMs) }, remove: ["sweptAt"] },
-    when: all(equals("state", "waiting"), equals("dueShard", keys.heldShard(companyId, webhookId))),
+    when: all(equals("state", "waiting"), equals("dueShard", keys.pausedBacklogShard(companyId, webhookId))),
   });
   if (resumed === undefined) return;
   const delaySeconds = delaySecondsUntil(dueAtMs, context.clock.now());
@@ -91,7 +91,7 @@ export function drainPausedBacklog(context: EventContext, { companyId, webhookId
   } as const;
   return drain(context, backlog, async (row, startMs) => {
     const { updatedAt } = StoredWebhook.parse(row);
-    const page = await oldestIn(context.table, [keys.heldShard(companyId, webhookId)]);
+    const page = await oldestIn(context.table, [keys.pausedBacklogShard(companyId, webhookId)]);
     if (page === undefined && startMs - Date.parse(updatedAt) > INDEX_LAG_MS) {
       return { end: { remove: ["dueShard", "dueAt"] }, when: isActive };
     }

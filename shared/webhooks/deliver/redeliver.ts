@@ -5,7 +5,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { all, equals, present } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { Queued } from "#shared/webhooks/delivery-schema.ts";
@@ -39,7 +39,7 @@ export function redeliver(
       throw new ApiError("conflict", "The registration of this delivery no longer exists.");
     }
     const now = iso(context.clock.now());
-    const limiter = await context.table.get(gateKeys.gate(companyId, webhookId));
+    const limiter = await context.table.get(limiterKeys.limiter(companyId, webhookId));
     if (slotsIn(limiter ?? {}).some((slot) => slot.ids.includes(deliveryId) && slot.until > now)) {
       throw new ApiError("conflict", "This delivery is being sent at the moment.");
     }

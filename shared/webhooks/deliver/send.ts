@@ -244,7 +244,7 @@ async function noteHealth(
   const now = context.clock.now();
   const failingMs = failingSince === undefined ? 0 : now - Date.parse(failingSince);
   if (exchange.status === GONE || failingMs * context.timeScale >= limits.failingMs) {
-    const paused = { status: "paused", updatedAt: iso(now), dueShard: keys.pausedShard(), dueAt: iso(now) };
+    const paused = { status: "paused", updatedAt: iso(now), dueShard: keys.pausedWebhooksShard(), dueAt: iso(now) };
     await change({ set: paused }, equals("status", "active"));
     log.warn("webhook paused", { companyId, webhookId: id, status: exchange.status, failingMs });
   } else if (failingSince === undefined) {

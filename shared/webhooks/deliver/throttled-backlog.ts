@@ -4,7 +4,7 @@ import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { equals, exists } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { attemptDeliveries } from "#shared/webhooks/deliver/deliver.ts";
 import { addToPausedBacklog } from "#shared/webhooks/deliver/paused-backlog.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -25,7 +25,7 @@ export function drainThrottledBacklog(
   { companyId, webhookId }: ThrottledDrainMessage,
 ): Promise<void> {
   const backlog = {
-    key: gateKeys.gate(companyId, webhookId),
+    key: limiterKeys.limiter(companyId, webhookId),
     lease: "lookUntil",
     isOpen: exists("dueShard"),
     message: throttledDrainMessage(companyId, webhookId),
@@ -41,8 +41,8 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   if (status === "active" && openUntil !== undefined && openUntil > iso(startMs)) {
     return { nextMs: Date.parse(openUntil) };
   }
-  const shards = [keys.gatedShard(companyId, webhookId)];
-  if (status === "deleted") shards.push(keys.heldShard(companyId, webhookId));
+  const shards = [keys.throttledBacklogShard(companyId, webhookId)];
+  if (status === "deleted") shards.push(keys.pausedBacklogShard(companyId, webhookId));
   const page = await oldestIn(context.table, shards);
   if (page === undefined) return closeAfterLag(context, limiter);
   // The due index lags behind these deliveries.

@@ -4,11 +4,11 @@
  */
 import { iso } from "#shared/clock.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { type RecordPlace, windowKeys } from "#shared/db/debounce-keys.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { absent } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { debounceKeys, type RegisteredRecord } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import {
@@ -43,7 +43,7 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
     const open = item === undefined ? undefined : StoredWindow.parse(item);
     const step = stepOf(windowKey, match, timeScale, open);
     try {
-      const eventKey = windowKeys.event(subjectOf(match), event.version, event.event);
+      const eventKey = debounceKeys.event(subjectOf(match), event.version, event.event);
       await table.transact([{ put: { ...eventKey, ...step.row }, when: absent }, ...step.writes]);
       return step.opened;
     } catch (error) {
@@ -63,7 +63,7 @@ export async function wasPublishedWithOtherDelay(table: Table, match: Match): Pr
   const since = delayChangedAt === undefined ? 0 : Date.parse(delayChangedAt) + CLOCK_SKEW_MS;
   if (Date.parse(event.createdAt) > since) return false;
   const ownDelivery = keys.delivery(companyId, webhookId, ownId(match));
-  const inWindow = windowKeys.event(subjectOf(match), event.version, event.event);
+  const inWindow = debounceKeys.event(subjectOf(match), event.version, event.event);
   return (await table.get(delayMinutes > 0 ? ownDelivery : inWindow)) !== undefined;
 }
 
@@ -133,7 +133,7 @@ function windowDelivery(match: Match, dueAt: string): StoredDelivery {
 }
 
 /** The record as the registration sees it: each pair of the two has windows of its own. */
-const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RecordPlace => ({
+const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RegisteredRecord => ({
   companyId,
   webhookId,
   registrationId: id,
@@ -141,7 +141,7 @@ const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id
 });
 
 /** The key of the window that the event joins or opens. */
-export const windowKeyOf = (match: Match): Key => windowKeys.window(subjectOf(match));
+export const windowKeyOf = (match: Match): Key => debounceKeys.window(subjectOf(match));
 
 /** The id of the delivery that the event opens, or would have without a window. */
 const ownId = ({ event, subscriber }: Match): string => deliveryId(event.id, subscriber.id, event.createdAt);

@@ -7,13 +7,12 @@ import * as z from "zod/mini";
 import { bothEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import { ledgerKeys } from "#shared/db/expected-keys.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { absent, any, atMost, type Change, type Condition, equals, missing, present } from "#shared/db/expression.ts";
-import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
-import type { Item } from "#shared/db/item.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
+import { expectedKeys, fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { eventDataExpiry, keepEventData } from "#shared/webhooks/event-data.ts";
@@ -70,7 +69,10 @@ export async function startFanOut(
   const count = subscribers.length;
   const expiresAt = eventDataExpiry(createdAt, now);
   const entry = { type: "fanOut", companyId, eventId, createdAt, count, expiresAt };
-  const writeEntry = putIfAbsent(table, { ...ledgerKeys.fanOut(companyId, createdAt.slice(0, 10), eventId), ...entry });
+  const writeEntry = putIfAbsent(table, {
+    ...expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId),
+    ...entry,
+  });
   // Both are written before the fan-out row: an entry that is not done and has no fan-out row shows a loss.
   const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
   if (existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined) return false;
@@ -207,7 +209,7 @@ const keyOf = ({ companyId, createdAt, eventId }: StoredFanOut): Key =>
 /** A former owner of the lease may have finished the event before. */
 async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
   const { companyId, createdAt, eventId } = fanOut;
-  const entry = ledgerKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);
+  const entry = expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);
   try {
     await table.transact([
       { remove: keyOf(fanOut), when: present },

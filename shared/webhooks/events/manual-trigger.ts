@@ -5,10 +5,10 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { windowKeys } from "#shared/db/debounce-keys.ts";
+import type { Write } from "#shared/db/expression.ts";
 import { absent, any, atMost, missing, present } from "#shared/db/expression.ts";
-import type { Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
+import { debounceKeys } from "#shared/db/webhook-keys.ts";
 import { ApiError, failedAt, notFound } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
@@ -123,7 +123,10 @@ async function commitTrigger(
   // Deleting a webhook removes its registrations in the same transaction.
   const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [
-    { put: { ...windowKeys.press({ companyId, webhookId, registrationId, recordId }), ...trigger }, when: isFirst },
+    {
+      put: { ...debounceKeys.manualTrigger({ companyId, webhookId, registrationId, recordId }), ...trigger },
+      when: isFirst,
+    },
     { put: deliveryItem(delivery), when: absent },
     expectedPut(delivery),
     isRegistered,

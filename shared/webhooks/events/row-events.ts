@@ -1,6 +1,6 @@
 /** Derives events from changed rows: the stream gives a row before and after a write, and this file says what happened. */
 import * as z from "zod/mini";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";

@@ -9,10 +9,10 @@ import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { updateEach } from "#shared/db/conditional-writes.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { all, any, atMost, below, type Condition, equals, exists, missing } from "#shared/db/expression.ts";
-import type { Item } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
@@ -55,7 +55,7 @@ export const newLimiter = (companyId: number, webhookId: number): Item => ({ typ
 
 /** The limiter's row, or that of a limiter that has not been used. */
 export const readLimiter = async ({ table }: EventContext, companyId: number, webhookId: number): Promise<Item> =>
-  (await table.get(gateKeys.gate(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
+  (await table.get(limiterKeys.limiter(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
 
 /** Shares of all senders for one receiver: while it is quick, and while it is slow, failing or unknown. */
 const QUICK_SHARE = 0.8;
@@ -103,7 +103,11 @@ export async function acquireSlot(context: EventContext, claim: SlotClaim): Prom
     const slot = `${iso(now + LEASE_MS)} ${randomBytes(6).toString("base64url")}`;
     const own = Object.fromEntries(ids.map((id) => [id, slot]));
     const change = { set: { type: "gate", companyId, webhookId, ...own }, add: { used: 1 } };
-    const update = { update: gateKeys.gate(companyId, webhookId), change, when: isFree(ids, now, context.senders) };
+    const update = {
+      update: limiterKeys.limiter(companyId, webhookId),
+      change,
+      when: isFree(ids, now, context.senders),
+    };
     const refusing = await refusingRow(context, update);
     if (refusing === undefined || slotsIn(refusing).some((held) => held.slot === slot))
       return { kind: "acquired", slot };
@@ -205,7 +209,7 @@ export async function releaseSlot(
   if (row === undefined || failed === 0) return;
   const { fails, openings, openUntil, unsent } = StoredLimiter.parse(row);
   const { companyId, webhookId } = claim;
-  const key = gateKeys.gate(companyId, webhookId);
+  const key = limiterKeys.limiter(companyId, webhookId);
   if (unsent > 0) {
     await updateIf(context, { update: key, change: { remove: ["openUntil", "unsent"] }, when: exists("unsent") });
   }
@@ -228,7 +232,7 @@ export async function releaseUnsent(context: EventContext, claim: SlotClaim, slo
   if (openUntil > iso(now)) return openUntil;
   const until = openEnd(context, now, unsent);
   const change = { set: { openUntil: until }, add: { unsent: 1 } };
-  await updateIf(context, { update: gateKeys.gate(companyId, webhookId), change, when: isNotOpen(now) });
+  await updateIf(context, { update: limiterKeys.limiter(companyId, webhookId), change, when: isNotOpen(now) });
   return until;
 }
 
@@ -246,7 +250,7 @@ export function freeSlot(
 ): Promise<Item | undefined> {
   const { set = {}, add = {}, remove = [] } = change;
   return updateIf(context, {
-    update: gateKeys.gate(companyId, webhookId),
+    update: limiterKeys.limiter(companyId, webhookId),
     change: { set, add: { ...add, used: -1 }, remove: [...remove, ...ids] },
     // One attribute decides for all: they are written and removed together.
     when: equals(ids[0] ?? "", slot),
@@ -285,7 +289,7 @@ export async function addToThrottledBacklog(
   if (first === undefined) return;
   const { companyId, webhookId } = first;
   const isMarked = await mark(context, limiter);
-  const backlog = keys.gatedShard(companyId, webhookId);
+  const backlog = keys.throttledBacklogShard(companyId, webhookId);
   const change = { set: { dueShard: backlog, updatedAt: iso(context.clock.now()) }, remove: ["sweptAt"] };
   const added = deliveries.filter(({ dueShard }) => dueShard !== backlog);
   await updateEach(
@@ -305,7 +309,7 @@ async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);
   if (dueShard !== undefined && emptySince === undefined) return false;
   const marked = await updateIf(context, {
-    update: gateKeys.gate(companyId, webhookId),
+    update: limiterKeys.limiter(companyId, webhookId),
     change: { set: backlogMark(companyId, webhookId, context.clock.now()), remove: ["emptySince"] },
     when: any(missing("dueShard"), exists("emptySince")),
   });

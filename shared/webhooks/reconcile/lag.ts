@@ -2,11 +2,10 @@
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
-import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { fanOutKeys, limiterKeys } from "#shared/db/webhook-keys.ts";
 import { log } from "#shared/log.ts";
 
 export const DueEntry = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
@@ -60,7 +59,7 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
       if (++cachedCount > CACHED_ENTRIES) cache = undefined;
       cache?.get(shard)?.push(item);
       const entry = DueEntry.parse(item);
-      const limiter = gateKeys.gateAt(entry);
+      const limiter = limiterKeys.limiterAt(entry);
       if (limiter !== undefined) throttled.push(limiter);
       if (fanOutKeys.companyAt(entry) !== undefined) fanOuts++;
       if (isDelivery(entry)) addTo(deliveries, entry);
@@ -119,10 +118,10 @@ async function* backlogShards(
   { table }: EventContext,
   throttled: Overdue["throttled"],
 ): AsyncGenerator<string, void, undefined> {
-  for (const { companyId, id } of throttled) yield keys.gatedShard(companyId, id);
-  for await (const item of table.query({ pk: keys.pausedShard(), index: "due" })) {
+  for (const { companyId, id } of throttled) yield keys.throttledBacklogShard(companyId, id);
+  for await (const item of table.query({ pk: keys.pausedWebhooksShard(), index: "due" })) {
     const webhook = keys.webhookAt(DueEntry.parse(item));
-    if (webhook !== undefined) yield keys.heldShard(webhook.companyId, webhook.id);
+    if (webhook !== undefined) yield keys.pausedBacklogShard(webhook.companyId, webhook.id);
   }
 }
 

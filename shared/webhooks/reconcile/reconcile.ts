@@ -3,9 +3,9 @@
  * their rows, attempts, debounce windows, due entries and limiters, and names each fault.
  */
 import type { AppContext } from "#shared/context.ts";
-import { ledgerKeys } from "#shared/db/expected-keys.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { expectedKeys } from "#shared/db/webhook-keys.ts";
 import { limits } from "#shared/limits.ts";
 import { attemptsOf, effectiveState } from "#shared/webhooks/delivery.ts";
 import { ExpectedEntry, ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
@@ -123,8 +123,8 @@ async function reconcileWebhook(
     counts[shown]++;
     counts.attempts += made.length;
     if (!expected.has(id)) counts.matched++;
-    if (shown === "waiting" && dueShard === keys.heldShard(companyId, webhookId)) counts.paused++;
-    if (shown === "waiting" && dueShard === keys.gatedShard(companyId, webhookId)) counts.throttled++;
+    if (shown === "waiting" && dueShard === keys.pausedBacklogShard(companyId, webhookId)) counts.paused++;
+    if (shown === "waiting" && dueShard === keys.throttledBacklogShard(companyId, webhookId)) counts.throttled++;
     faults.push(...deliveryFaults(delivery, made, entries.get(id) ?? [], expected.has(id), state));
   }
   for (const fault of await windowFaults(table, state)) faults.push(fault);
@@ -151,7 +151,7 @@ async function readExpected(table: Table, companyId: number, now: number): Promi
   }
   await Promise.all(
     days.map(async (day) => {
-      for await (const item of table.query(ledgerKeys.day(companyId, day))) {
+      for await (const item of table.query(expectedKeys.day(companyId, day))) {
         if (item.type === "fanOut") {
           const fanOut = ExpectedFanOut.parse(item);
           fanOuts.set(fanOut.eventId, fanOut);

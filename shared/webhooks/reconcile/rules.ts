@@ -1,9 +1,8 @@
 /** The rules of reconciliation: state, attempts, body, due entry, limiter, debounce window and fan-out of each delivery agree. */
 import * as z from "zod/mini";
-import { windowKeys } from "#shared/db/debounce-keys.ts";
-import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { debounceKeys, fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { StoredWindow } from "#shared/webhooks/debounce-window.ts";
 import type { Attempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { LEASE_MS } from "#shared/webhooks/drain.ts";
@@ -131,13 +130,13 @@ function waitingFaults(
       return registrationId === null || registered.has(registrationId)
         ? ["has been due for a quarter of an hour"]
         : ["waits for a deleted registration"];
-    case keys.heldShard(companyId, webhookId):
+    case keys.pausedBacklogShard(companyId, webhookId):
       // The drain of the throttled backlog cancels the deliveries of a deleted webhook.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
         : ["is paused for a webhook that is not paused"];
-    case keys.gatedShard(companyId, webhookId):
+    case keys.throttledBacklogShard(companyId, webhookId):
       return limiter?.dueShard === undefined ? ["is throttled, and its limiter is not marked"] : [];
     default:
       return ["is in an unknown partition of the due index"];
@@ -168,7 +167,10 @@ async function readWindows(table: Table, { companyId, webhookId }: WebhookState)
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
   const shards = Array.from({ length: DELIVERY_SHARDS }, async (_, shard) => {
-    for await (const item of table.query({ ...windowKeys.shard(companyId, webhookId, shard), fields: windowFields })) {
+    for await (const item of table.query({
+      ...debounceKeys.shard(companyId, webhookId, shard),
+      fields: windowFields,
+    })) {
       if (item.type === "windowEvent") {
         const { deliveryId } = WindowEvent.parse(item);
         joined.set(deliveryId, (joined.get(deliveryId) ?? 0) + 1);

@@ -5,10 +5,8 @@ import { delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { all, any, below, equals, missing } from "#shared/db/expression.ts";
-import { fanOutKeys } from "#shared/db/fan-out-keys.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
-import { replayKeys } from "#shared/db/replay-keys.ts";
+import { fanOutKeys, limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import {
@@ -168,6 +166,6 @@ function stepMessage(key: Key): QueueMessage | undefined {
   if (fannedOut !== undefined) return fanOutMessage(fannedOut);
   const replayed = replayKeys.replayAt(key);
   if (replayed !== undefined) return replayMessage(replayed.companyId, replayed.webhookId);
-  const limiter = gateKeys.gateAt(key);
+  const limiter = limiterKeys.limiterAt(key);
   return limiter === undefined ? undefined : throttledDrainMessage(limiter.companyId, limiter.id);
 }

@@ -1,9 +1,8 @@
 /** Reads every row that belongs to one webhook's deliveries, for reconciliation. */
-import type { Item } from "#shared/db/item.ts";
+import type { Item } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
-import { replayKeys } from "#shared/db/replay-keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
 import { StoredReplay } from "#shared/webhooks/deliver/replay.ts";
 import { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { type Slot, StoredLimiter, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
@@ -37,7 +36,7 @@ export async function readDue(table: Table, companyId: number): Promise<Map<numb
 }
 
 async function addBacklogs(table: Table, companyId: number, webhookId: number, entries: DueEntries): Promise<void> {
-  for (const pk of [keys.heldShard(companyId, webhookId), keys.gatedShard(companyId, webhookId)]) {
+  for (const pk of [keys.pausedBacklogShard(companyId, webhookId), keys.throttledBacklogShard(companyId, webhookId)]) {
     for await (const item of table.query({ pk, index: "due" })) addEntry(entries, item);
   }
 }
@@ -78,7 +77,7 @@ export async function readWebhookState(
   now: number,
 ): Promise<WebhookState> {
   const [limiter, replay] = await Promise.all([
-    table.get(gateKeys.gate(companyId, webhookId)),
+    table.get(limiterKeys.limiter(companyId, webhookId)),
     table.get(replayKeys.replay(companyId, webhookId)),
     addBacklogs(table, companyId, webhookId, due),
   ]);

@@ -2,11 +2,11 @@
 import * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, all, equals, present } from "#shared/db/expression.ts";
-import type { Item, Write } from "#shared/db/item.ts";
 import { keys } from "#shared/db/keys.ts";
-import { gateKeys } from "#shared/db/limiter-keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { backlogMark } from "#shared/webhooks/limiter/backlog-mark.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
@@ -88,7 +88,7 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
       { remove: keys.webhook(companyId, id), when: unchanged },
       registrationsChange(companyId, context.clock.now(), -1),
       ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id), when: present })),
-      { update: gateKeys.gate(companyId, id), change: { set: backlogMark(companyId, id, context.clock.now()) } },
+      { update: limiterKeys.limiter(companyId, id), change: { set: backlogMark(companyId, id, context.clock.now()) } },
     ];
     await context.table.transact(writes);
   });

@@ -1,0 +1,111 @@
+/** The keys of webhook delivery: limiters, debounce windows, fan-outs, expected deliveries, replays and data keys. */
+import { type Key, padded, shardOf } from "#shared/db/keys.ts";
+
+/** Keys of concurrency limiters. */
+export const limiterKeys = {
+  /** How many deliveries of a webhook are in flight, and is its breaker open? */
+  limiter: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
+  /** Which webhook has the limiter with this key? */
+  limiterAt: ({ pk }: Key): { companyId: number; id: number } | undefined => {
+    const [, companyId, id] = /^C#(\d+)#D#(\d+)#G$/.exec(pk) ?? [];
+    return companyId === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
+  },
+} as const;
+
+/** A record for one registration of a webhook. Each pair has a debounce window of its own. */
+export interface RegisteredRecord {
+  readonly companyId: number;
+  readonly webhookId: number;
+  readonly registrationId: number;
+  readonly recordId: number;
+}
+
+const debouncePartition = (companyId: number, webhookId: number, shard: number): string =>
+  `C#${companyId}#D#${webhookId}#R${shard}`;
+const debounceKey = (kind: string, { companyId, webhookId, registrationId, recordId }: RegisteredRecord): Key => ({
+  pk: debouncePartition(companyId, webhookId, shardOf(`${registrationId}#${recordId}`)),
+  sk: `${kind}#${padded(registrationId)}#${padded(recordId)}`,
+});
+
+/** Keys of debounce windows, of the events in them, and of manual triggers. */
+export const debounceKeys = {
+  /** Which delivery gets the next event of a record, for a registration with a delay? No row: the event opens a window. */
+  window: (record: RegisteredRecord): Key => debounceKey("W", record),
+  /** An event in a window. A repeated publication writes the same row. */
+  event: (record: RegisteredRecord, version: number, event: string): Key => {
+    const { pk, sk } = debounceKey("V", record);
+    return { pk, sk: `${sk}#${padded(version)}#${event}` };
+  },
+  /** The events from one version of the record to another, both included, in order. */
+  events: (record: RegisteredRecord, from: number, to: number) => {
+    const { pk, sk } = debounceKey("V", record);
+    // `$` follows `#`, so the range includes every event of the last version.
+    return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
+  },
+  /** One of the webhook's partitions of such rows. */
+  shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
+    pk: debouncePartition(companyId, webhookId, shard),
+  }),
+  /** Which delivery did the last manual trigger for a record make, and when? */
+  manualTrigger: (record: RegisteredRecord): Key => debounceKey("M", record),
+} as const;
+
+const fanOutPartition = (companyId: number): string => `C#${companyId}#D#F`;
+
+/** Keys of fan-outs: events with many deliveries that the queue makes later, and the event data that deliveries share. */
+export const fanOutKeys = {
+  /** Which events still have deliveries to make? Oldest first. */
+  waiting: (companyId: number): { pk: string; begins: string } => ({ pk: fanOutPartition(companyId), begins: "E#" }),
+  fanOut: (companyId: number, createdAt: string, eventId: string): Key => ({
+    pk: fanOutPartition(companyId),
+    sk: `E#${createdAt}#${eventId}`,
+  }),
+  /** Which function makes them now, and how far is the oldest event? */
+  progress: (companyId: number): Key => ({ pk: fanOutPartition(companyId), sk: "PROGRESS" }),
+  /** Which company has the event with this key? */
+  companyAt: ({ pk, sk }: Key): number | undefined => {
+    const [, companyId] = /^C#(\d+)#D#F$/.exec(pk) ?? [];
+    return companyId === undefined || !sk.startsWith("E#") ? undefined : Number(companyId);
+  },
+  /** What is the data of an event whose deliveries do not hold it themselves? */
+  eventData: (companyId: number, eventId: string): Key => ({ pk: `C#${companyId}#D#E#${eventId}`, sk: "DATA" }),
+} as const;
+
+const dayPartition = (companyId: number, day: string): string => `C#${companyId}#D#L#${day}`;
+
+/** Keys of expected deliveries, which the reconciliation compares with the made ones. */
+export const expectedKeys = {
+  /** Which deliveries must the service make for an event? One partition for each day, UTC. */
+  entry: (companyId: number, day: string, eventId: string): Key => ({
+    pk: dayPartition(companyId, day),
+    sk: `E#${eventId}`,
+  }),
+  /** Does the event have a fan-out, and is it complete? In the partition of its day. */
+  fanOut: (companyId: number, day: string, eventId: string): Key => ({
+    pk: dayPartition(companyId, day),
+    sk: `F#${eventId}`,
+  }),
+  day: (companyId: number, day: string): { pk: string } => ({ pk: dayPartition(companyId, day) }),
+} as const;
+
+/** Keys of replays, and of the deliveries that they read. */
+export const replayKeys = {
+  /** The current or last replay of a webhook. */
+  replay: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#REPLAY`, sk: "REPLAY" }),
+  /** Which webhook has the replay with this key? */
+  replayAt: ({ pk }: Key): { companyId: number; webhookId: number } | undefined => {
+    const [, companyId, webhookId] = /^C#(\d+)#D#(\d+)#REPLAY$/.exec(pk) ?? [];
+    return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
+  },
+  /** The deliveries in a partition whose ids begin with `first` to `last`, or those after a delivery and its attempts. */
+  between: (after: string | undefined, first: string, last: string) => ({
+    from: after === undefined ? `D#${first}` : `D#${after}#~`,
+    upTo: `D#${last}~`,
+  }),
+} as const;
+
+/** Key of a company's data key. */
+export const secretKeys = {
+  /** Which data key encrypts the secrets of the company's webhooks? In a partition that few functions may read. */
+  dataKey: (companyId: number): Key => ({ pk: `C#${companyId}#WK`, sk: "KEY" }),
+} as const;
