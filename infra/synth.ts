@@ -63,7 +63,11 @@ export async function synthesize(
     // CloudFormation's own rules take 1.5 s to load. The command line and a test apply them; a local start does not.
     builtinCloudFormationValidation: false,
     // The CDK would copy the bundles for an upload, which never happens from here.
-    context: { "aws:cdk:disable-asset-staging": true },
+    context: {
+      "aws:cdk:disable-asset-staging": true,
+      // The report prints warnings about a deployment, which do not concern a local start.
+      "@aws-cdk/core:annotationsInValidationReport": false,
+    },
   });
   const { data, service } = createStacks(app, config, bundles);
   app.synth();

@@ -73,6 +73,8 @@ test("SIGKILL ends the DynamoDB server too; the next start uses the directory; S
   const ended = start([]);
   const url = await ended.ready;
   expect(ended.output().match(/^ready /gm)).toHaveLength(1);
+  // No warning of the synthesis comes before the URLs.
+  expect(ended.output()).toMatch(/^API /);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   ended.child.kill("SIGTERM");
   expect(await ended.code).toBe(0);
