@@ -280,8 +280,8 @@ describe("a row written before encryption", () => {
       const [printed] = await Promise.all([text(child.stdout), once(child, "exit")]);
       return printed;
     };
-    expect(await run()).toBe(`company ${companyId}: 1 webhooks, secrets of 1 encrypted now\n`);
-    expect(await run()).toBe(`company ${companyId}: 1 webhooks, secrets of 0 encrypted now\n`);
+    expect(await run()).toBe(`company ${companyId}: 1 webhooks, secrets of 1 encrypted\n`);
+    expect(await run()).toBe(`company ${companyId}: 1 webhooks, secrets of 0 encrypted\n`);
     outputs.closeAllConnections();
     outputs.close();
     expect(await allOf(companyId)).not.toContain(OLD);
