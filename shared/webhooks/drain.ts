@@ -42,7 +42,7 @@ export interface Backlog {
 }
 
 export type Step =
-  /** Goes on at this time. `position` is stored first, so that the next step finds it. */
+  /** Continues at this time. `position` is stored first, so that the next step finds it. */
   | { readonly nextMs: number; readonly position?: Change }
   /** The backlog is empty: stores `end`. If `when` does not hold any more, the next step follows at once. */
   | { readonly end: Change; readonly when: Condition };

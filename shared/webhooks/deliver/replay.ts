@@ -25,7 +25,7 @@ const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
 const MS_PER_DAY = 86_400_000;
 
-/** A day stands for its last instant. */
+/** A day means its last instant. */
 const EndInput = z.pipe(
   IsoTime,
   z.pipe(
