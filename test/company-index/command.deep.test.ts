@@ -67,7 +67,7 @@ test("the command verifies and rebuilds; it exits with 1 for faults, and with 2 
   expect(faulty.stdout).toMatch(/, [1-9]\d* faults\n$/);
   expect([wrong.code, unknown.code, nobody.code]).toEqual([2, 2, 2]);
   expect(wrong.stderr).toContain("usage: npm run index -- verify|rebuild --company N");
-  expect(unknown.stderr).toContain("there is no company 999999999");
+  expect(unknown.stderr).toContain("has no company 999999999");
 
   const mended = "8 prospects, 1 notes, 1 segments, replaced 2 runs; 0 newer runs stay\n";
   expect(await run("rebuild", "--company", N)).toMatchObject({ stdout: `company ${N}: ${mended}`, code: 0 });
