@@ -1,4 +1,4 @@
-/** The house rules that a machine can see: which way imports go, what a file begins with, names that say nothing. */
+/** The rules of the code base that a test can check: directions of imports, first lines, file names and lengths, links. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -102,21 +102,21 @@ test("no circle of files", () => {
   ).toBeUndefined();
 });
 
-test("functions reach the table through a domain, never by themselves", () => {
+test("functions use the table through a domain module only", () => {
   const wrong = sources("functions").filter((file) => imports(file).some((target) => target.startsWith("shared/db/")));
   expect(wrong).toEqual([]);
 });
 
-test("every file begins with a sentence on its purpose", () => {
+test("every file begins with a comment on its purpose", () => {
   expect(all.filter((file) => !/^(?:#!.*\n)?\/\*\*/.test(read(file)))).toEqual([]);
 });
 
-test("no file has a name that says nothing", () => {
+test("no file has a generic name", () => {
   const empty = /^(?:utils?|helpers?|common|types|index|misc)\.ts$/;
   expect(all.filter((file) => empty.test(basename(file)))).toEqual([]);
 });
 
-test("nothing connects, reads the environment or waits while a function is imported", () => {
+test("importing a function opens no connection, reads no environment variable and waits for nothing", () => {
   const wrong = sources("functions").filter((file) => /process\.env|await import|new \w+Client/.test(read(file)));
   expect(wrong).toEqual([]);
 });
@@ -131,7 +131,7 @@ const documents = [
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((file) => join("docs", file)),
 ];
 
-test("every link of a document leads to a file", () => {
+test("every link of a document has a target", () => {
   const broken = documents
     .filter((file) => file.endsWith(".md") && !file.includes("node_modules"))
     .flatMap((file) =>

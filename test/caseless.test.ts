@@ -1,4 +1,4 @@
-/** Law: texts compare alike however their letters are written, and what must be unique fits a key. */
+/** Law: texts compare equal in any case and composition of their letters, and unique values fit a key. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -18,7 +18,7 @@ const writings = (text: string): string[] => [
   caseless(text),
 ];
 
-test("every letter of Unicode, with a mark behind it or without", () => {
+test("every letter of Unicode, with and without a combining mark", () => {
   const marks = ["\u0300", "\u0308", "\u0327", "\u0323"];
   // In capitals a mark behind an iota subscript would stand on the iota: nobody writes that.
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
@@ -43,7 +43,7 @@ test.each([
   expect(folded(a) === folded(b)).toBe(same);
 });
 
-test("names are the same exactly where texts are", () => {
+test("names are equal exactly if their texts are", () => {
   const text = fc.string({ unit: fc.constantFrom(..."aAσςΣßSs", "\u1e9e", "\u0301", "é"), maxLength: 4 });
   fc.assert(
     fc.property(text, text, (a, b) => {
@@ -53,7 +53,7 @@ test("names are the same exactly where texts are", () => {
   );
 });
 
-test("a display value fits the key that makes it unique, whatever becomes of its symbols", () => {
+test("every display value fits its uniqueness key after normalisation", () => {
   const symbols = letters.filter((letter) => Buffer.byteLength(folded(letter)) > 4);
   expect(symbols.length).toBeGreaterThan(10);
   for (const symbol of symbols) {

@@ -1,4 +1,4 @@
-/** What the gateway's authorizer and the functions say to each other, and which headers reach the authorizer at all. */
+/** The caller's context between authorizer and functions, and the pattern by which the gateway checks the Authorization header. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -16,7 +16,7 @@ const caller = fc.record({
 });
 
 describe("the caller's context", () => {
-  test("is text that is never empty, and gives the same caller", () => {
+  test("encodes as text without empty fields, and decodes to the same caller", () => {
     fc.assert(
       fc.property(caller, (given) => {
         const context = z.encode(CallerContext, given);
@@ -87,13 +87,13 @@ describe("the pattern that the gateway checks", () => {
     expect(bearerToken(header)).toBeUndefined();
   });
 
-  test("leaves the length to the authorizer, which reads no token above 8 192 characters", () => {
+  test("allows any length; the authorizer rejects tokens above 8 192 characters", () => {
     const token = (length: number): string => `a.b.${"c".repeat(length - 4)}`;
     expect(bearerToken(`Bearer ${token(8_192)}`)).toBe(token(8_192));
     expect(bearerToken(`Bearer ${token(8_193)}`)).toBeUndefined();
   });
 
-  test("takes time in proportion to the header, whatever that is", () => {
+  test("takes time linear in the length of any header", () => {
     // A pattern that tries again from each place of a megabyte would not come to an end here.
     for (const part of ["a", "Bearer ", "a.", ".", " "])
       expect(pattern.test(`Bearer ${part.repeat(200_000)}`)).toBe(false);

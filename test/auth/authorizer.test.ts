@@ -1,4 +1,4 @@
-/** The authorizer of the whole service: which functions a request costs, and what a caller sees while nobody can be looked up. */
+/** The authorizer in the whole service: the functions that a request starts, and the answers while the table fails. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { LogLine } from "../../infra/local/options.ts";
@@ -52,7 +52,7 @@ const call = async (method: string, path: string, authorization?: string): Promi
 
 const unsigned = (): string => `${token.split(".").slice(0, 2).join(".")}.`;
 
-test("a missing or malformed token costs no function, on any route", async () => {
+test("a missing or malformed token starts no function, on any route", async () => {
   const called = await calledBy(async () => {
     for (const { method, path } of guarded) {
       for (const header of [
@@ -76,7 +76,7 @@ const LogEntry = z.object({
   message: z.looseObject({ event: z.optional(z.string()), stackTrace: z.optional(z.array(z.string())) }),
 });
 
-test("a refused token is logged with its reason and without a stack", async () => {
+test("a rejected token is logged with its reason and without a stack", async () => {
   lines.length = 0;
   const forged = `${token.slice(0, -8)}AAAAAAAA`;
   expect((await call("GET", "/api/me", `Bearer ${forged}`)).status).toBe(401);
@@ -90,7 +90,7 @@ test("a refused token is logged with its reason and without a stack", async () =
   ]);
 });
 
-test("a token is looked up once for all methods, and the function reads no row for that", async () => {
+test("one look-up serves all methods, and the functions read no row for the caller", async () => {
   const called = await calledBy(async () => {
     const answers = [
       await call("GET", "/api/me", `Bearer ${token}`),
@@ -105,7 +105,7 @@ test("a token is looked up once for all methods, and the function reads no row f
   expect(called).toEqual({ authorize: 1, me: 1, "territories/list": 1 });
 });
 
-test("a forged token costs the authorizer alone, each time", async () => {
+test("a forged token starts only the authorizer, each time", async () => {
   const forged = `Bearer ${token.slice(0, -4)}AAAA`;
   const called = await calledBy(async () => {
     for (let i = 0; i < 3; i++) expect((await call("GET", "/api/me", forged)).status).toBe(401);
@@ -113,7 +113,7 @@ test("a forged token costs the authorizer alone, each time", async () => {
   expect(called).toEqual({ authorize: 3 });
 });
 
-test("who cannot be looked up is told to come again, is not signed out, and is in once the table answers", async () => {
+test("a failed look-up gives a server error, not 401, and succeeds once the table answers", async () => {
   db.plan((operation) => (operation === "GetItem" ? serverError : pass));
   const answer = await call("GET", "/api/prospects", `Bearer ${token}`);
   const told = ["content-type", "retry-after", "www-authenticate", "access-control-allow-origin"];

@@ -1,4 +1,4 @@
-/** A user's rights are looked up by one read, as they are at the moment: the gateway's authorizer keeps none of its own. */
+/** Each look-up reads a user's current rights by one read, and caches none. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
@@ -17,7 +17,7 @@ const db = faultyDynamoDb();
 
 const callerOf = ({ companyId, id, role }: StoredUser): Caller => ({ companyId, userId: id, role, permissions: [] });
 
-test("each look-up gives the rights of its moment: whoever is disabled is refused, and let in again once enabled", async () => {
+test("each look-up gives the current rights: a disabled user is rejected, and accepted again once enabled", async () => {
   const context = contextOn(db.table);
   const owner = { email: "owner@x.test", firstName: "A", lastName: "B", sub: "subject-1" };
   const { company, owner: made } = await createCompany(context, { name: "X", owner });
@@ -38,7 +38,7 @@ test("each look-up gives the rights of its moment: whoever is disabled is refuse
   expect(await lookUpCaller(context, "subject-1")).toEqual(caller);
 });
 
-test("a user whose rights stand in the user's own row alone signs in by them, until the next change of them", async () => {
+test("a user with rights in the user's own row alone signs in by them, until their next change", async () => {
   const context = contextOn(db.table);
   const owner = { email: "owner@old.test", firstName: "A", lastName: "B", sub: "subject-old" };
   const { owner: made } = await createCompany(context, { name: "Old", owner });

@@ -1,4 +1,4 @@
-/** The subject of a new user over HTTP: named where the issuer is not the deployment's own, as it is on this machine. */
+/** The subject of a new user over HTTP: the inviter names it with an external issuer, as the local one is. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { clientOf } from "../harness/client.ts";
@@ -14,7 +14,7 @@ const newUser = (more: object) => ({
   ...more,
 });
 
-test("is one that nobody else in the service has, and is never shown", async () => {
+test("a subject belongs to one user of the service, and no answer shows it", async () => {
   const sub = `auth0|${uniqueName()}`;
   const input = newUser({ sub });
   const answer = await as.admin("POST", "/api/users", input);

@@ -1,4 +1,4 @@
-/** How often the issuer is asked for its keys, and what its faults look like to a caller. */
+/** The requests for the issuer's keys, and the answers to a caller while the issuer fails. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -60,14 +60,14 @@ function bearer(iss: string, kid = "k"): string {
 
 const settings = (issuer: string, jwksUri: string | undefined): Issuer => ({ issuer, audience: ["app"], jwksUri });
 
-test("a cold sign-in is one fetch where the deployment knows the address of the keys; further ones are none", async () => {
+test("a cold sign-in makes one request if the address of the keys is configured; later sign-ins make none", async () => {
   const running = await startIssuer();
   const verify = subjectOf(settings(running.issuer, `${running.issuer}${JWKS}`));
   for (let i = 0; i < 3; i++) expect(await verify(bearer(running.issuer))).toBe("somebody");
   expect(running.asked).toEqual([JWKS]);
 });
 
-test("without the address the discovery document is asked for it, once", async () => {
+test("without a configured address the verifier reads the discovery document, once", async () => {
   const running = await startIssuer();
   const verify = subjectOf(settings(running.issuer, undefined));
   for (let i = 0; i < 3; i++) expect(await verify(bearer(running.issuer))).toBe("somebody");
@@ -92,7 +92,7 @@ test.each([
   },
 );
 
-test("unknown keys do not make it ask the issuer again and again", async () => {
+test("tokens with unknown keys do not cause repeated requests to the issuer", async () => {
   const running = await startIssuer();
   const verify = subjectOf(settings(running.issuer, `${running.issuer}${JWKS}`));
   await verify(bearer(running.issuer));

@@ -1,4 +1,4 @@
-/** Bad tokens, all of them 401 on every route, and no key fetched from anywhere that a token names. */
+/** Bad tokens give 401 on every route, and no request to an address that a token names. */
 import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -153,7 +153,7 @@ function forged(make: (() => string | undefined) | undefined): { value: string |
   }
 }
 
-test("the forge works: what it makes without a fault is accepted", async ({ skip }) => {
+test("the forge makes valid tokens: one without a fault is accepted", async ({ skip }) => {
   skip(forge.privateKey === undefined, NO_KEY);
   const answer = await send("GET", "/api/me", { headers: { Authorization: `Bearer ${withClaims({})}` } });
   bodyOf(answer, 200, z.unknown());
@@ -204,7 +204,7 @@ test("the scheme is compared without case, and blanks may follow it", async ({ s
   }
 });
 
-test("two Authorization headers are refused, good as each may be", async () => {
+test("two Authorization headers are rejected, even if each is valid", async () => {
   const { hostname, port } = new URL(baseUrl());
   const line = `Authorization: Bearer ${forge.token}\r\n`;
   for (const lines of [line + line, `${line}authorization: Bearer x\r\n`]) {
@@ -216,6 +216,6 @@ test("two Authorization headers are refused, good as each may be", async () => {
   }
 });
 
-test("a good token goes on working beside all the bad ones", async () => {
+test("a valid token still works between bad ones", async () => {
   dataOf(await as.rep.GET("/api/me"));
 });

@@ -1,4 +1,4 @@
-/** What the user pool is asked, by the requests that reach it. */
+/** The requests that invitations send to a Cognito user pool. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
@@ -53,7 +53,7 @@ async function askPool<T extends object>(
 
 const invited = (identities: IdentityProvider) => identities.invite("a@x.test");
 
-test("a new user is made with the address verified", async () => {
+test("a new user is created with a verified address", async () => {
   const { bodies, ...rest } = await askPool(undefined, invited);
   expect(rest).toEqual({ sub, asked: ["AdminCreateUser"] });
   const UserAttributes = [
@@ -63,7 +63,7 @@ test("a new user is made with the address verified", async () => {
   expect(bodies).toEqual([{ UserPoolId: "pool-1", Username: "a@x.test", UserAttributes }]);
 });
 
-test("a user whom an earlier try made keeps the subject and is invited again", async () => {
+test("a user of an earlier attempt keeps the subject and gets another invitation", async () => {
   const again = await askPool("FORCE_CHANGE_PASSWORD", invited);
   expect(again.sub).toBe(sub);
   expect(again.asked).toEqual(["AdminCreateUser", "AdminGetUser", "AdminCreateUser RESEND"]);

@@ -1,4 +1,4 @@
-/** The AWS clients of the service: which faults they retry, that each call ends, and how errors of S3 are told apart. */
+/** The AWS clients of the service: the faults that they retry, the limits of each call, and the classes of S3 errors. */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
@@ -95,7 +95,7 @@ test.each<[string, Answer]>([
   expect(isTransient(error)).toBe(true);
 });
 
-test("a refused condition is not sent again, and is no passing fault", async () => {
+test("a failed condition is not retried and is not temporary", async () => {
   const { endpoint, bodies } = await listen(fault(400, "ConditionalCheckFailedException"));
   const error: unknown = await dynamoClient(settings(endpoint))
     .send(put)
@@ -118,12 +118,12 @@ describe("each attempt ends where", () => {
   });
 });
 
-test("a service on IPv6 is reached", async () => {
+test("a client reaches a service on IPv6", async () => {
   const { endpoint } = await listen(ok, "::1");
   expect(await dynamoClient(settings(endpoint)).send(get)).toMatchObject({ Item: { pk: "a" } });
 });
 
-test("a connection is kept between calls", async () => {
+test("a client keeps its connection between calls", async () => {
   const { endpoint, connections } = await listen(ok);
   const client = dynamoClient(settings(endpoint));
   for (let i = 0; i < 20; i++) await client.send(get);
@@ -183,7 +183,7 @@ describe("errors of S3", () => {
     await expect(bucket.put("a", Buffer.from("x"), "text/plain")).rejects.toMatchObject({ name: "BucketUnavailable" });
   });
 
-  test("a HEAD that is refused with 403 is not taken for a missing file", async () => {
+  test("a HEAD that fails with 403 does not mean a missing file", async () => {
     vi.stubEnv("BUCKET_NAME", "files");
     const { endpoint } = await listen((response) => response.writeHead(403).end());
     await expect(bucketAt(endpoint).info("a")).rejects.toMatchObject({ name: "BucketUnavailable" });

@@ -1,4 +1,4 @@
-/** The access layer on a DynamoDB that answers in pieces, throttles, fails and loses replies. */
+/** The client of the table against a DynamoDB that answers batches in part, throttles, fails and loses replies. */
 import { describe, expect, test } from "vitest";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -32,7 +32,7 @@ describe("reading", () => {
     expect(await all(db.table.query({ pk, begins: "001" }))).toEqual(rows.slice(10));
   });
 
-  test("a batch get that is answered in part is asked again for the rest", async () => {
+  test("a batch get asks again for unprocessed keys", async () => {
     const pk = partition();
     const rows = Array.from({ length: 230 }, (_, n) => row(pk, n));
     await db.direct.batchPut(rows);
@@ -41,13 +41,13 @@ describe("reading", () => {
     expect(found.toSorted((a, b) => Number(a.n) - Number(b.n))).toEqual(rows);
   });
 
-  test("a batch that makes no progress at all ends as busy", async () => {
+  test("a batch without progress fails with TableBusy", async () => {
     db.plan(() => ({ kind: "part", share: 0 }));
     await expect(db.table.batchGet([row(partition(), 1)])).rejects.toBeInstanceOf(TableBusy);
     expect(db.calls.length).toBeGreaterThan(3);
   });
 
-  test("throttling and a server error are ridden out", async () => {
+  test("throttling and a server error are retried", async () => {
     const pk = partition();
     await db.direct.batchPut([row(pk, 1)]);
     db.plan((_, number) => (number === 1 ? throttle : number === 2 ? serverError : pass));
@@ -57,7 +57,7 @@ describe("reading", () => {
 });
 
 describe("writing", () => {
-  test("a batch put that is taken in part is sent again for the rest", async () => {
+  test("a batch put sends unprocessed items again", async () => {
     const pk = partition();
     const rows = Array.from({ length: 60 }, (_, n) => row(pk, n));
     db.plan((_, number) => (number < 8 ? { kind: "part", share: 0.4 } : pass));
@@ -65,7 +65,7 @@ describe("writing", () => {
     expect(await all(db.direct.query({ pk }))).toEqual(rows);
   });
 
-  test("a conditional put whose reply is lost is known as done", async () => {
+  test("a conditional put recognises its own write after a lost reply", async () => {
     const put = row(partition(), 1);
     db.plan((_, number) => (number === 1 ? { kind: "lose reply" } : pass));
     await db.table.write({ put, when: absent });
@@ -90,7 +90,7 @@ describe("writing", () => {
     expect(await db.direct.get(key)).toMatchObject({ n: 2 });
   });
 
-  test("a failed condition says which write failed and what stands there; nothing is half-written", async () => {
+  test("a failed condition names the write and the item under its key, and nothing is half-written", async () => {
     const pk = partition();
     await db.direct.write({ put: row(pk, 1) });
     const failure = db.table.transact([
@@ -101,7 +101,7 @@ describe("writing", () => {
     expect(await db.direct.get(row(pk, 2))).toBeUndefined();
   });
 
-  test("conflicts that go on end as busy, those that pass are ridden out", async () => {
+  test("lasting conflicts fail with TableBusy, and temporary ones are retried", async () => {
     const cancelled = {
       kind: "error",
       code: "TransactionCanceledException",
@@ -115,7 +115,7 @@ describe("writing", () => {
     await expect(db.table.transact([{ put }])).rejects.toBeInstanceOf(TableBusy);
   });
 
-  test("fifty writers of one record by optimistic writes lose none", async () => {
+  test("fifty optimistic writers of one record lose no update", async () => {
     const key = row(partition(), 0);
     await db.direct.write({ put: key });
     const increment = () =>
@@ -129,7 +129,7 @@ describe("writing", () => {
 });
 
 describe("ids", () => {
-  test("four processes that each take fifty at once never take the same, replies lost or not", async () => {
+  test("four processes that each take fifty ids at once never take the same id, even with lost replies", async () => {
     db.plan((_, number) => (number <= 6 ? { kind: "lose reply" } : pass));
     const processes = Array.from({ length: 4 }, () => leaseIds(db.table));
     const taken = await Promise.all(
@@ -143,7 +143,7 @@ describe("ids", () => {
     expect(taken.every((id) => Number.isSafeInteger(id) && id > 0)).toBe(true);
   });
 
-  test("a company's ranges hold every prospect id it was given, and no other company's", async () => {
+  test("a company's ranges hold all its prospect ids and no other company's", async () => {
     const ids = leaseIds(db.table);
     const taken = [await ids.nextProspect(41), ...(await ids.takeProspects(41, 300)), await ids.nextProspect(41)];
     const foreign = await ids.nextProspect(42);

@@ -18,7 +18,7 @@ test.each([
   expect(refusedCalls).toBeGreaterThan(0);
 });
 
-test("a batch whose table takes nothing any more ends as busy when its time is over", async () => {
+test("a batch fails with TableBusy at its deadline if the table throttles every write", async () => {
   const throttled = await startThrottledDynamoDb(db.directEndpoint, 1, 0);
   try {
     const end = Date.now() + 4_000;

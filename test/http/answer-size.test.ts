@@ -1,4 +1,4 @@
-/** An answer that Lambda does not carry: known before its effect is committed, and nothing is written. */
+/** An endpoint rejects an answer larger than Lambda's limit before its transaction commits. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -19,7 +19,7 @@ const fits = (body: string): boolean => {
   }
 };
 
-test("what fits is what the whole JSON of the function's answer says, escapes and headers included", () => {
+test("the limit counts the whole JSON of the function's answer, with escapes and headers", () => {
   const unit = fc.constantFrom("x", '"', "\\", "\u0001", "é", "漢", "😀");
   const around = fc.integer({ min: -5_000, max: 100_000 });
   fc.assert(
@@ -36,7 +36,7 @@ test("what fits is what the whole JSON of the function's answer says, escapes an
   );
 });
 
-test("an effect is not committed with an answer that could not be given", async () => {
+test("no effect is committed if its answer exceeds the limit", async () => {
   const context = rejectingLargeAnswers(contextOn(db.direct));
   const row = { ...keys.company(1), type: "company", name: "X" };
   const writes = [{ put: row }];

@@ -16,7 +16,7 @@ beforeAll(async () => {
 const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
 const event = () => proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
 
-test("a batch that the table never takes is given up before the answer, and calls the table no more", async () => {
+test("an endpoint stops a batch that the table keeps throttling before it answers, and calls the table no more", async () => {
   const throttled = await startThrottledDynamoDb(db.directEndpoint, 1, 0);
   const end = Date.now() + 3_400;
   const handler = endpoint(contract, () => tableOn(throttled, 1).batchPut([{ pk: "throttled", sk: "1" }]));

@@ -1,4 +1,4 @@
-/** Every endpoint commits nothing, and answers nothing, that Lambda would not carry. */
+/** Every endpoint rejects answers larger than Lambda's limit, before the commit and before the answer. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
@@ -11,7 +11,7 @@ beforeAll(() => {
   process.env.TABLE_NAME = "t";
 });
 
-test("an effect whose answer is too large is refused before the table is called", async () => {
+test("an effect with a too large answer fails before any call of the table", async () => {
   const errors: unknown[] = [];
   const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
   const handler = endpoint(contract, async ({ context }) => {
@@ -30,7 +30,7 @@ test("an effect whose answer is too large is refused before the table is called"
   expect(errors).toMatchObject([{ code: "internal", message: "the answer is too large" }]);
 });
 
-test("an answer that is too large is a problem body", async () => {
+test("a too large answer becomes a problem body", async () => {
   const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.string() } as const;
   const answers = async (length: number) => {
     const handler = endpoint(contract, async () => "x".repeat(length));

@@ -1,4 +1,4 @@
-/** docs/build-an-app.md is true: its shell and TypeScript blocks run, and give what its JSON blocks show. */
+/** Runs docs/build-an-app.md: its shell and TypeScript blocks give the output that its JSON blocks show. */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ function expected(shown: unknown): unknown {
 
 const folder = join(root, "docs/client/build");
 
-test("the shell blocks in one shell give what the JSON blocks show, and run the TypeScript blocks", async ({
+test("the shell blocks run in one shell, run the TypeScript blocks, and give the output of the JSON blocks", async ({
   skip,
 }) => {
   await run("curl", ["--version"]).catch(() => skip("curl is not installed"));
@@ -84,7 +84,7 @@ test("the shell blocks in one shell give what the JSON blocks show, and run the 
   expect(printed).toContain("/emailAddress: ");
 });
 
-test("a compiler that writes JavaScript takes the TypeScript blocks", async () => {
+test("a compiler that emits JavaScript accepts the TypeScript blocks", async () => {
   const files = ["api.ts", "client.ts"];
   const compiled = join(folder, "compiled");
   mkdirSync(compiled, { recursive: true });
@@ -103,7 +103,7 @@ test("a compiler that writes JavaScript takes the TypeScript blocks", async () =
   expect(readFileSync(join(compiled, "day.js"), "utf8")).toContain('from "./client.js"');
 });
 
-test("the guide has no block that nobody runs", () => {
+test("these tests run every block of the guide", () => {
   expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(["sh", "json", "ts"]));
   expect(guide.match(/^```/gm)).toHaveLength(2 * blocks.length);
 });

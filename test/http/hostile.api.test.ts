@@ -1,4 +1,4 @@
-/** Hostile input: for every endpoint generated bodies, queries and paths, hundreds of them in the wide tier. Never a 5xx, always a documented problem. */
+/** Hostile input: generated bodies, queries and paths for every endpoint never cause a 5xx, and always a documented answer. */
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Method } from "../../infra/routes/route.ts";
@@ -188,7 +188,7 @@ describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
 });
 
 describe("paths and verbs", () => {
-  test("unknown routes are 404, wrong verbs 405 with Allow", async () => {
+  test("an unknown route gives 404, a wrong method 405 with Allow", async () => {
     for (const path of [
       "/",
       "/api",
@@ -203,7 +203,7 @@ describe("paths and verbs", () => {
     problemOf(await send("DELETE", "/api/prospects"), 405, "method_not_allowed");
   });
 
-  test("a wrong verb is 405 with Allow on every path, whatever the media type and the body", async () => {
+  test("a wrong method gives 405 with Allow on every path, for any media type and body", async () => {
     const types = [
       undefined,
       "",
@@ -232,7 +232,7 @@ describe("paths and verbs", () => {
     }
   });
 
-  test("a page of an allowed origin can read what is wrong with its verb", async () => {
+  test("a page of an allowed origin can read the 405 answer", async () => {
     const answer = await send("PUT", "/api/me", { headers: { Origin: "https://app.example.com" } });
     problemOf(answer, 405, "method_not_allowed");
     expect(answer.headers.get("access-control-allow-origin")).toBe("https://app.example.com");
@@ -262,14 +262,14 @@ describe("bodies", () => {
       body,
     });
 
-  test("over 1 MB is 413, also at 5 MB and 11 MB", async () => {
+  test("bodies of more than 1 MB, 5 MB and 11 MB give 413", async () => {
     for (const size of [1_000_001, 5_000_000, 11_000_000]) {
       problemOf(await post(`"${"x".repeat(size - 2)}"`), 413, "payload_too_large");
     }
     problemOf(await post(`"${"x".repeat(999_998)}"`), 400, "validation_failed");
   });
 
-  test("not JSON by name is 415, not JSON by syntax is 400", async () => {
+  test("another media type gives 415, invalid JSON 400", async () => {
     for (const type of ["text/plain", "application/problem+json", "application/jsonp"]) {
       problemOf(await post("{}", { "Content-Type": type }), 415, "unsupported_media_type");
     }

@@ -1,4 +1,4 @@
-/** `Idempotency-Key`: one effect and one answer, however often and however parallel a request is repeated. */
+/** `Idempotency-Key` over HTTP: repeated and concurrent requests have one effect and one answer. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type Answer, at, send, tokenOf } from "../harness/client.ts";
@@ -23,7 +23,7 @@ const named = async (name: string): Promise<number> => {
   return items.filter((item) => item.name === name).length;
 };
 
-test("a repeated create answers the first answer, word for word, and creates nothing", async () => {
+test("a repeated create returns the first answer byte for byte and creates no record", async () => {
   const [key, name] = [uniqueName(), uniqueName()];
   const first = await post(as.admin.email, "/api/prospects", key, { name });
   const again = await post(as.admin.email, "/api/prospects", `"${key}"`, { name });
@@ -33,7 +33,7 @@ test("a repeated create answers the first answer, word for word, and creates not
   expect(await named(name)).toBe(1);
 });
 
-test("twenty at once have one effect; each gets the same answer or is told to wait", async () => {
+test("twenty concurrent requests have one effect; each gets the same answer or a 409 with Retry-After", async () => {
   const [key, name] = [uniqueName(), uniqueName()];
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => post(as.admin.email, "/api/prospects", key, { name })),
@@ -48,7 +48,7 @@ test("twenty at once have one effect; each gets the same answer or is told to wa
   expect(await named(name)).toBe(1);
 });
 
-test("the secret of a webhook comes again with the replay, and only with it", async () => {
+test("the replay repeats the webhook's secret, and no other answer does", async () => {
   const body = { name: uniqueName(), url: "https://example.com/" };
   const key = uniqueName();
   const Made = z.object({ id: z.number(), secretKey: z.string() });
@@ -57,7 +57,7 @@ test("the secret of a webhook comes again with the replay, and only with it", as
   await as.admin.DELETE("/api/webhooks/{id}", at(first.id));
 });
 
-describe("a key belongs to one caller, one route and one request", () => {
+describe("a key is scoped to one caller, one route and one request", () => {
   test("another body or path is a mismatch; another caller or route is another key", async () => {
     const key = uniqueName();
     bodyOf(await post(as.admin.email, "/api/prospects", key, { name: "a" }), 201, Identified);
@@ -72,7 +72,7 @@ describe("a key belongs to one caller, one route and one request", () => {
     expect([status.status, isReplay(status)]).toEqual([201, false]);
   });
 
-  test("a request that failed holds no key: it can be mended and sent again", async () => {
+  test("a failed request releases its key, so that the client can correct and repeat it", async () => {
     const key = uniqueName();
     problemOf(await post(as.admin.email, "/api/prospects", key, { lat: 91 }), 400, "validation_failed");
     problemOf(await post(as.admin.email, "/api/prospects", key, { addressId: 1 }), 400, "validation_failed");

@@ -1,4 +1,4 @@
-/** A POST under an idempotency key on a DynamoDB that fails at each of its calls: the client's retries converge on one record and one answer. */
+/** A POST with an idempotency key while DynamoDB fails at each call: the client's retries converge on one record and one answer. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -66,7 +66,7 @@ test.each(Object.keys(faults))("%s, for good, at each call in turn: one record, 
   }
 });
 
-test("a repetition of a run that was killed waits as long again as the run has taken, until it is taken over", async () => {
+test("a repetition of a killed run waits as long as the run has taken so far, until it takes over the key", async () => {
   const start = Date.now();
   let now = start;
   const { context, caller } = await company({ now: () => now });

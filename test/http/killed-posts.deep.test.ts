@@ -1,4 +1,4 @@
-/** A POST whose function is killed while it runs: a repetition under the same key waits as long as it is told to, and there is one effect. */
+/** A killed POST: a repetition with the same key gets 409 with Retry-After until the first run counts as dead. */
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
@@ -42,7 +42,7 @@ const Transaction = z.object({
   TransactItems: z.array(z.object({ Update: z.optional(z.object({ Key: z.object({ pk: Text, sk: Text }) })) })),
 });
 
-test("is answered 409 with Retry-After", async () => {
+test("the repetition of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
   // Claims are single writes; the effect comes with the answer in one transaction, which never ends.
   const reached = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Answers beyond the 6 MB of a buffered one come whole: territories of many points, prospects with a long past. */
+/** Streamed answers larger than 6 MB arrive complete: territories of many points, prospects with many appointments. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -18,7 +18,7 @@ async function inLanes<T>(count: number, work: (index: number) => Promise<T>): P
   return results;
 }
 
-test("the territories of a company, newest first, each with its polygon as it was sent", async () => {
+test("the list of territories, newest first, each with its exact polygon", async () => {
   const Territory = z.object({ id: z.number(), createdAt: z.string(), polygon: z.array(z.array(z.number())) });
   const ring = (n: number) => Array.from({ length: 5_000 }, (_, i) => [-104 - (i + n) / 7e15, 39 + (i + n) / 9e15]);
   const made = await inLanes(32, async (n) => {
@@ -36,7 +36,7 @@ test("the territories of a company, newest first, each with its polygon as it wa
   expect(territories.map(({ id }) => id)).toEqual(sorted.map(({ id }) => id));
 });
 
-test("a prospect with all its appointments", async () => {
+test("the detail of a prospect with all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
   // As JSON each of these takes six bytes.
   const notes = "\u0001".repeat(10_000);

@@ -109,7 +109,7 @@ describe("a deleted record is gone from every read and write at once", () => {
     problemOf(await as.owner("DELETE", path), 404, "not_found");
   });
 
-  test("what is deactivated instead stays where it is named and is given to nobody", async () => {
+  test("a deactivated record stays in records that refer to it, and no new record can refer to it", async () => {
     const value = uniqueName();
     const status = await made("/api/statuses", { value });
     const id = await made("/api/prospects", { currentStatusId: status });
@@ -125,7 +125,7 @@ describe("pages visit each record once", () => {
   const COUNT = 23;
   const sizes = [1, 2, 5, 7, COUNT - 1, COUNT, COUNT + 1, 500];
 
-  test("of prospects, whatever the page size, in the order of the whole list", async () => {
+  test("prospects, for every page size, in the order of the whole list", async () => {
     const client = as.otherOwner;
     for (let i = 0; i < COUNT; i++) await made("/api/prospects", { name: `${i}` }, client);
     const Page = z.object({ items: z.array(Identified), total: z.number() });
@@ -145,7 +145,7 @@ describe("pages visit each record once", () => {
     }
   });
 
-  test("of addresses, whatever the limit, over several blocks of ids", async () => {
+  test("addresses, for every limit, over several id blocks", async () => {
     const client = as.otherOwner;
     const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
     // Each function that makes addresses takes a block of ids of its own.

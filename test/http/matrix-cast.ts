@@ -1,4 +1,4 @@
-/** Who plays in the role matrix: a company with a user of each kind, another company, and records of both. */
+/** The callers of the role matrix: a company with a user of each role, another company, and records of both. */
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";

@@ -1,4 +1,4 @@
-/** Where a body names another record by its id, and what kind of record that is. */
+/** The body fields that refer to another record by id, and the kind of that record. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import type { Records } from "./matrix-stage.ts";

@@ -1,4 +1,4 @@
-/** Records for the role matrix, each text and id of which is marked, so that it is known wherever it turns up. */
+/** Records for the role matrix. Each text and id carries a mark, so that the tests recognise it in any answer. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type Answer, send, tokenOf } from "../harness/client.ts";

@@ -1,4 +1,4 @@
-/** The role matrix as a table: which status each kind of caller gets for each route of the interface. */
+/** The role matrix as a table: the status of each route for each kind of caller. */
 
 import { randomUUID } from "node:crypto";
 import { csvForm } from "../harness/csv-form.ts";

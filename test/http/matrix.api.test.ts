@@ -1,4 +1,4 @@
-/** The role matrix: every route for every kind of caller; nobody is shown anything that is not theirs, nor that it exists. */
+/** The role matrix: every route for every kind of caller. No answer reveals the existence of a record that the caller may not see. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
@@ -99,7 +99,7 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
   }
 }
 
-test("a link to upload a file is shown to the user who began the import, and to nobody else", async () => {
+test("only the user who began an import gets its upload link", async () => {
   const Job = z.object({ id: z.number(), state: z.string(), upload: z.nullable(z.object({ url: z.string() })) });
   const makers = ["owner", "admin", "manager"] as const;
   for (const maker of makers) {
@@ -119,7 +119,7 @@ test("a link to upload a file is shown to the user who began the import, and to 
   }
 });
 
-test("a registration is found below its own webhook only", async () => {
+test("a registration exists below its own webhook only", async () => {
   const row = { method: "DELETE", path: "/api/webhooks/{id}/registrations/{registrationId}" };
   const { webhooks, registrations } = kept.mine;
   const mixed = [
@@ -132,7 +132,7 @@ test("a registration is found below its own webhook only", async () => {
   expect(await sameProblem(requests)).toBe(404);
 });
 
-test("every id in a body is known here", () => {
+test("the matrix knows every id field of a body", () => {
   expect(references.map(({ method, path, field }) => `${method} ${path} ${field}`).toSorted()).toEqual(
     documentedReferences().toSorted(),
   );
@@ -159,7 +159,7 @@ test.each(
   },
 );
 
-test("filters by what is not the caller's find what filters by nothing find", async () => {
+test("a filter by another company's record finds the same as a filter by a missing record", async () => {
   const found = async (caller: CallerName, path: string): Promise<string> => {
     const answer = await call(caller, "GET", path);
     expect(answer.status).toBe(200);

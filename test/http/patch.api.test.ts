@@ -1,4 +1,4 @@
-/** Law: a PATCH merges. After any sequence of bodies a record is what the bodies, laid one over the other, say. */
+/** Law: PATCH merges. After any sequence of bodies, the record equals the merge of all bodies in order. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -1,4 +1,4 @@
-/** Whatever a tenant calls an event, chooses as a secret or has saved as a URL: the request goes out, and can be verified. */
+/** The service sends a verifiable request for every event name, secret and stored URL of a tenant. */
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -69,7 +69,7 @@ const paths = fc.oneof(
   fc.constantFrom("?a=b c", "#x", "\\..\\", "//", "?%"),
 );
 
-test("any that may be saved", async () => {
+test("every value that may be saved", async () => {
   await fc.assert(
     fc.asyncProperty(
       events,
@@ -97,7 +97,7 @@ test("any that may be saved", async () => {
   );
 });
 
-test("an event's name is a header's value that gives the name back, and those of the catalogue are as they were", () => {
+test("an event name survives its encoding as a header value, and the catalogue's names need none", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 128 }), (name) => {
       expect(headerValue(name)).toMatch(/^[\x21-\x7e]*$/);

@@ -1,4 +1,4 @@
-/** Streamed bodies come whole at any size, with any encoding and any reader, or break off visibly. */
+/** A streamed body arrives complete at any size, encoding and reading speed, or the connection visibly breaks. */
 import { Writable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
@@ -33,7 +33,7 @@ function* pins(count = COUNT) {
 }
 const text = ({ chunks }: HttpStream): string => Buffer.concat(chunks).toString();
 
-test("100 000 pins come out whole, plain and gzipped", async () => {
+test("100 000 pins arrive complete, plain and gzipped", async () => {
   const expected = JSON.stringify([...pins()]);
   expect(expected.length).toBeGreaterThan(6_000_000);
   for (const headers of [{}, { "Content-Encoding": "gzip" }]) {
@@ -51,7 +51,7 @@ test.each([0, 1, 2])("%i items are an array", async (count) => {
   expect(JSON.parse(text(stream))).toEqual([...pins(count)]);
 });
 
-test("a fault midway destroys the stream and is thrown; what has come is no JSON", async () => {
+test("a fault midway destroys the stream and is thrown; the received part is not valid JSON", async () => {
   async function* breaking() {
     yield* pins(5_000);
     throw new Error("the table went away");
@@ -65,6 +65,6 @@ test("a fault midway destroys the stream and is thrown; what has come is no JSON
   expect(() => JSON.parse(text(stream))).toThrow();
 });
 
-test("a fault before the first piece is thrown before anything is written", async () => {
+test("a fault before the first piece is thrown before any byte is written", async () => {
   await expect(begun(jsonArray(MapPin, [{ ...pin(1), statusColor: "red" }]))).rejects.toThrow("contract");
 });
