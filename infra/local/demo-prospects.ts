@@ -7,22 +7,14 @@ import { attachedKeys, type Key, keys } from "#shared/db/keys.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import { addressFrom } from "#shared/prospects/address.ts";
 import { newAddressWrite } from "#shared/prospects/addresses.ts";
-import {
-  type AgendaEntry,
-  agendaAfter,
-  agendaUntil,
-  agendaWrites,
-  nothingUpcoming,
-  upcomingFields,
-} from "#shared/prospects/agenda.ts";
+import { type AgendaEntry, agendaAfter, agendaUntil, agendaWrites, upcomingFields } from "#shared/prospects/agenda.ts";
 import { newAppointmentWrites } from "#shared/prospects/appointments.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
-import { statusSummary } from "#shared/prospects/present.ts";
 import { noteLocatorWrite } from "#shared/prospects/rows.ts";
 import type { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
-import { type LastStatusChange, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
-import type { StoredStatus } from "#shared/reference/schema.ts";
+import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { type City, firstNames, lastNames, noteTexts, suburbs } from "./demo-data.ts";
+import { pick, rounded, type SyntheticCompany, syntheticNote, syntheticProspect } from "./synthetic-prospect.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -31,13 +23,8 @@ const NEWEST = Date.UTC(2026, 4, 29, 18);
 /** Rows of an import fire no events, so the demo rows look like rows of one. */
 const IMPORT_ID = "demo";
 
-export interface DemoCompany {
-  readonly id: number;
+export interface DemoCompany extends SyntheticCompany {
   readonly city: City;
-  readonly statuses: readonly StoredStatus[];
-  readonly tagIds: readonly number[];
-  readonly repIds: readonly number[];
-  readonly ownerId: number;
 }
 
 type Row = Key & Item;
@@ -88,11 +75,9 @@ async function demoProspect(
   const createdAt = iso(NEWEST - index * 4 * HOUR_MS - Math.floor(random() * HOUR_MS));
   const suburb = random() < 0.33 ? pick(suburbs[city.name] ?? [], random) : undefined;
   const status = random() < 0.9 ? pick(company.statuses, random) : undefined;
-  const assigned = random() < 0.7 ? pick(company.repIds, random) : undefined;
-  return {
-    type: "prospect",
+  const assignedToUserId = random() < 0.7 ? pick(company.repIds, random) : null;
+  return syntheticProspect(company, {
     id,
-    companyId: company.id,
     name: `${first} ${last}`,
     phoneNumber: `(${300 + Math.floor(random() * 600)}) 555-${String(Math.floor(random() * 10_000)).padStart(4, "0")}`,
     secondaryPhoneNumber: null,
@@ -106,23 +91,14 @@ async function demoProspect(
       state: city.state,
       zip: pick(city.zips, random) ?? "",
     }),
-    statusId: status?.id ?? null,
-    lastStatusChange: status === undefined ? null : firstStatus(await context.ids.next(), company, status, createdAt),
-    assignedToUserId: assigned ?? null,
-    assignedByUserId: assigned === undefined ? null : company.ownerId,
+    status,
+    changeId: status === undefined ? 0 : await context.ids.next(),
+    assignedToUserId,
     tagIds: company.tagIds.filter(() => random() < 0.15),
-    ...nothingUpcoming,
     source: "demo",
-    sourceId: null,
-    sourceCreatedAt: null,
-    customFieldData: null,
     createdAt,
-    updatedAt: createdAt,
-    createdBy: company.ownerId,
-    updatedBy: company.ownerId,
-    version: 1,
     importId: IMPORT_ID,
-  };
+  });
 }
 
 function addressRow({ companyId, createdAt, id }: StoredProspect, address: Address): Row {
@@ -133,39 +109,17 @@ function addressRow({ companyId, createdAt, id }: StoredProspect, address: Addre
 
 const putsOf = (writes: readonly Write[]): Row[] => writes.flatMap((write) => ("put" in write ? [write.put] : []));
 
-const firstStatus = (
-  id: number,
-  { ownerId }: DemoCompany,
-  status: StoredStatus,
-  createdAt: string,
-): LastStatusChange => ({
-  id,
-  status: statusSummary(status),
-  previousStatus: null,
-  changedBy: ownerId,
-  source: "demo",
-  createdAt,
-  version: 1,
-});
-
 async function demoNote(
   context: ApiContext,
   company: DemoCompany,
   prospect: StoredProspect,
   random: () => number,
 ): Promise<StoredNote> {
-  return {
-    type: "note",
+  return syntheticNote(prospect, {
     id: await context.ids.next(),
-    companyId: company.id,
-    prospectId: prospect.id,
     body: pick(noteTexts, random),
-    createdAt: prospect.createdAt,
-    updatedAt: prospect.createdAt,
     createdBy: prospect.assignedToUserId ?? company.ownerId,
-    version: 1,
-    importId: IMPORT_ID,
-  };
+  });
 }
 
 const noteRows = (note: StoredNote): Row[] => [
@@ -204,12 +158,3 @@ async function demoAppointment(
     importId: IMPORT_ID,
   };
 }
-
-function pick<T>(from: readonly T[], random: () => number): T {
-  const picked = from[Math.floor(random() * from.length)];
-  if (picked === undefined) throw new Error("nothing to pick from");
-  return picked;
-}
-
-/** About a tenth of a metre. */
-export const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;

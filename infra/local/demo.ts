@@ -15,7 +15,8 @@ import { newUserWrites } from "#shared/reference/user.ts";
 import { newTerritoryWrites, packed, type StoredTerritory } from "#shared/territories/territories.ts";
 import { documentsAt } from "./clients.ts";
 import { type City, denver, phoenix, randomSequence } from "./demo-data.ts";
-import { type DemoCompany, demoRows, rounded } from "./demo-prospects.ts";
+import { type DemoCompany, demoRows } from "./demo-prospects.ts";
+import { rounded } from "./synthetic-prospect.ts";
 
 export interface DemoTarget {
   readonly TableName: string;

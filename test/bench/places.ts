@@ -1,4 +1,5 @@
 /** Where the invented prospects live: cities of several states, of unlike size, dense in the middle and thin at the edges. */
+import { rounded } from "../../infra/local/synthetic-prospect.ts";
 
 export interface City {
   readonly name: string;
@@ -54,8 +55,6 @@ export function houseIn({ lat, lng }: City, random: () => number): { lat: number
   const angle = 2 * Math.PI * random();
   return { lat: rounded(lat + radius * Math.sin(angle)), lng: rounded(lng + radius * Math.cos(angle)) };
 }
-
-const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;
 
 /** 0.2 degrees each way around the middle of a city. */
 export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>

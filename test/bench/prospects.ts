@@ -1,18 +1,12 @@
-/** Invented prospects, each made from its number alone: the same in every run, and in any order. */
+/** The invented prospects of the benches. Each follows from its number alone, so every run has the same prospects. */
 import { iso } from "#shared/clock.ts";
-import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
-import type { StoredStatus } from "#shared/reference/schema.ts";
-import { firstNames, lastNames, randomSequence } from "../../infra/local/demo-data.ts";
+import { firstNames, lastNames, noteTexts, randomSequence } from "../../infra/local/demo-data.ts";
+import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from "../../infra/local/synthetic-prospect.ts";
 import { type City, cityAt, houseIn } from "./places.ts";
 
-export interface BenchCompany {
-  readonly id: number;
-  readonly ownerId: number;
-  readonly statuses: readonly StoredStatus[];
-  readonly repIds: readonly number[];
-  readonly tagIds: readonly number[];
-  /** Id of the first prospect; the others follow without a gap. */
+export interface BenchCompany extends SyntheticCompany {
+  /** The id of the first prospect. The ids of all prospects are consecutive. */
   readonly firstId: number;
   readonly count: number;
 }
@@ -44,55 +38,26 @@ export function makeProspect(company: BenchCompany, at: number): Made {
   const house = random() < 0.97 ? houseIn(city, random) : { lat: null, lng: null };
   const status = random() < 0.9 ? pick(company.statuses, random) : undefined;
   const assignedToUserId = random() < 0.8 ? pick(company.repIds, random) : null;
-  const change = { id: bases.change + at, changedBy: company.ownerId, source: "import", createdAt, version: 1 };
-  const prospect: StoredProspect = {
-    type: "prospect",
+  const prospect = syntheticProspect(company, {
     id: company.firstId + at,
-    companyId: company.id,
     name: `${first} ${last}`,
     phoneNumber: phone(random),
     secondaryPhoneNumber: random() < 0.1 ? phone(random) : null,
     emailAddress: random() < 0.6 ? `${first}.${last}${at % 1_000}@example.com`.toLowerCase() : null,
     ...house,
     address: { id: bases.address + at, ...addressIn(city, random) },
-    statusId: status?.id ?? null,
-    lastStatusChange:
-      status === undefined
-        ? null
-        : { ...change, status: { id: status.id, value: status.value, color: status.color }, previousStatus: null },
+    status,
+    changeId: bases.change + at,
     assignedToUserId,
-    assignedByUserId: assignedToUserId === null ? null : company.ownerId,
     tagIds: company.tagIds.filter(() => random() < 0.12),
-    ...nothingUpcoming,
     source: "import",
-    sourceId: null,
-    sourceCreatedAt: null,
-    customFieldData: null,
     createdAt,
-    updatedAt: createdAt,
-    createdBy: company.ownerId,
-    updatedBy: company.ownerId,
-    version: 1,
     importId: IMPORT_ID,
-  };
-  return { prospect, note: random() < 0.35 ? noteOn(prospect, at, random) : undefined };
-}
-
-function noteOn({ id: prospectId, companyId, createdAt, createdBy }: StoredProspect, at: number, random: () => number) {
-  const body = `${pick(remarks, random)} ${pick(remarks, random)}`;
-  const note: StoredNote = {
-    type: "note",
-    id: bases.note + at,
-    companyId,
-    prospectId,
-    body,
-    createdAt,
-    updatedAt: createdAt,
-    createdBy,
-    version: 1,
-    importId: IMPORT_ID,
-  };
-  return note;
+  });
+  const body = (): string => `${pick(remarks, random)} ${pick(remarks, random)}`;
+  const createdBy = company.ownerId;
+  const note = random() < 0.35 ? syntheticNote(prospect, { id: bases.note + at, body: body(), createdBy }) : undefined;
+  return { prospect, note };
 }
 
 function addressIn({ name, state, zip }: City, random: () => number) {
@@ -126,20 +91,9 @@ const streets = [
 ] as const;
 
 const remarks = [
-  "Roof is about 15 years old, interested in an inspection.",
-  "Dog in the yard, ring the side door.",
-  "Asked to come back after 6 pm.",
-  "Neighbour had hail damage repaired last year.",
-  "Owner is travelling until the end of the month.",
-  "Wants a written quote before the next visit.",
+  ...noteTexts,
   "Rents; the landlord lives two streets down.",
   "Has solar panels already, asks about a battery.",
   "Gutters are loose on the north side.",
   "Speaks Spanish, call the daughter first.",
 ] as const;
-
-function pick<T>(from: readonly T[], random: () => number): T {
-  const picked = from[Math.floor(random() * from.length)];
-  if (picked === undefined) throw new Error("nothing to pick from");
-  return picked;
-}

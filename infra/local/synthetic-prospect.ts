@@ -1,0 +1,81 @@
+/** The stored rows of invented prospects and notes, for the demo companies, `--seed` and the benches. */
+import { nothingUpcoming } from "#shared/prospects/agenda.ts";
+import { statusSummary } from "#shared/prospects/present.ts";
+import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import type { StoredStatus } from "#shared/reference/schema.ts";
+
+export interface SyntheticCompany {
+  readonly id: number;
+  readonly ownerId: number;
+  readonly statuses: readonly StoredStatus[];
+  readonly repIds: readonly number[];
+  readonly tagIds: readonly number[];
+}
+
+type ChosenFields =
+  | "id"
+  | "name"
+  | "phoneNumber"
+  | "secondaryPhoneNumber"
+  | "emailAddress"
+  | "lat"
+  | "lng"
+  | "address"
+  | "assignedToUserId"
+  | "tagIds"
+  | "createdAt"
+  | "importId";
+
+export interface Chosen extends Pick<StoredProspect, ChosenFields> {
+  readonly source: string;
+  readonly status: StoredStatus | undefined;
+  /** The id of the status change. */
+  readonly changeId: number;
+}
+
+/** A prospect of the first version, as an import creates it. */
+export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, chosen: Chosen): StoredProspect {
+  const { status, changeId, ...fields } = chosen;
+  const { source, createdAt, assignedToUserId } = fields;
+  const change = { id: changeId, changedBy: ownerId, source, createdAt, version: 1 };
+  return {
+    type: "prospect",
+    companyId,
+    ...fields,
+    statusId: status?.id ?? null,
+    lastStatusChange: status === undefined ? null : { ...change, status: statusSummary(status), previousStatus: null },
+    assignedByUserId: assignedToUserId === null ? null : ownerId,
+    ...nothingUpcoming,
+    sourceId: null,
+    sourceCreatedAt: null,
+    customFieldData: null,
+    updatedAt: createdAt,
+    createdBy: ownerId,
+    updatedBy: ownerId,
+    version: 1,
+  };
+}
+
+/** A note as old as its prospect, of the same import. */
+export const syntheticNote = (
+  { id: prospectId, companyId, createdAt, importId }: StoredProspect,
+  chosen: Pick<StoredNote, "id" | "body" | "createdBy">,
+): StoredNote => ({
+  type: "note",
+  companyId,
+  prospectId,
+  ...chosen,
+  createdAt,
+  updatedAt: createdAt,
+  version: 1,
+  importId,
+});
+
+export function pick<T>(from: readonly T[], random: () => number): T {
+  const picked = from[Math.floor(random() * from.length)];
+  if (picked === undefined) throw new Error("nothing to pick from");
+  return picked;
+}
+
+/** About a tenth of a metre. */
+export const rounded = (degrees: number): number => Math.round(degrees * 1e6) / 1e6;
