@@ -1,9 +1,9 @@
-/** What work takes: time on the wall and on the processors, as the middle of several runs, since others use the machine too. */
+/** Measures wall time and processor time, as the median of several runs: other processes use the machine too. */
 
 export interface Taken {
   /** Milliseconds. */
   readonly wallMs: number;
-  /** Of all threads of this process, user and system. Milliseconds. */
+  /** Milliseconds of all threads of this process, user and system time. */
   readonly cpuMs: number;
 }
 
@@ -23,7 +23,7 @@ export async function medianOf(runs: number, work: () => unknown): Promise<Taken
   return middle(await repeated(runs, () => taken(work)));
 }
 
-/** Of works that take turns, so that what else goes on falls on all of them. */
+/** Measures several kinds of work in turns, so that other load of the machine affects all of them equally. */
 export async function interleaved<Name extends string>(
   runs: number,
   works: Readonly<Record<Name, () => unknown>>,

@@ -1,4 +1,4 @@
-/** A table that also tells which keys were asked for one by one: which segments a read has loaded. */
+/** A table that records the keys of its reads, and so the segments that a read loads. */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 

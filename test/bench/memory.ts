@@ -1,4 +1,4 @@
-/** Memory of a warm reader with everything loaded, texts included, measured in a process that does nothing else. */
+/** Memory of a warm reader with everything loaded, texts included, measured in a separate process. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -8,7 +8,7 @@ import { listQuery } from "./lists.ts";
 import type { Stage } from "./stage.ts";
 
 const Memory = z.object({ restingBytes: z.number(), peakBytes: z.number() });
-/** As much as Lambda calls a megabyte. */
+/** Lambda's megabyte. */
 const MB = 2 ** 20;
 
 /** A function of 1 024 MB lets its heap grow no further. */

@@ -1,4 +1,4 @@
-/** Where the invented prospects live: cities of several states, of unlike size, dense in the middle and thin at the edges. */
+/** The locations of the invented prospects: cities of different sizes in several states, dense in the centre and sparse at the edges. */
 import { rounded } from "../../infra/local/synthetic-prospect.ts";
 
 export interface City {
@@ -8,7 +8,7 @@ export interface City {
   readonly zip: string;
   readonly lat: number;
   readonly lng: number;
-  /** Of all prospects. */
+  /** The city's share of all prospects. */
   readonly share: number;
 }
 
@@ -31,10 +31,10 @@ export const cities: readonly City[] = [
   { name: "Wichita", state: "KS", zip: "672", lat: 37.687, lng: -97.33, share: 0.02 },
 ];
 
-/** Standard deviation of houses around a city's middle, in degrees: some 12 km. */
+/** Standard deviation of houses around a city's centre, in degrees: about 12 km. */
 const SPREAD = 0.11;
 
-/** The city that stands at this part, from 0 up to 1, of all prospects. */
+/** The city at this fraction of all prospects, from 0 up to 1. */
 export function cityAt(part: number): City {
   let rest = part;
   for (const city of cities) {
@@ -50,18 +50,18 @@ function missingCity(): never {
 
 /** Degrees to six decimals, about a tenth of a metre, as phones give them. */
 export function houseIn({ lat, lng }: City, random: () => number): { lat: number; lng: number } {
-  // Box and Muller: two numbers without preference make a point of a bell curve.
+  // Box-Muller: two uniform numbers give a point of a normal distribution.
   const radius = SPREAD * Math.sqrt(-2 * Math.log(1 - random()));
   const angle = 2 * Math.PI * random();
   return { lat: rounded(lat + radius * Math.sin(angle)), lng: rounded(lng + radius * Math.cos(angle)) };
 }
 
-/** 0.2 degrees each way around the middle of a city. */
+/** A bbox of 0.2 degrees around the centre of a city. */
 export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
   [lng - 0.1, lat - 0.1, lng + 0.1, lat + 0.1].map((degrees) => degrees.toFixed(3)).join();
 
-/** As large, and where the city thins out to the east. */
+/** A bbox of the same size at the sparse eastern edge of the city. */
 export const outskirtsOf = ({ lat, lng }: City): string => bboxOf({ lat, lng: lng + 0.25 });
 
-/** Of the largest city. */
+/** The bbox of the largest city. */
 export const cityBbox = "-105.09,39.639,-104.89,39.839";

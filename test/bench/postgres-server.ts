@@ -1,4 +1,4 @@
-/** A Postgres of its own, in a directory that is gone afterwards, reached by a socket in it. */
+/** Starts a Postgres server in a temporary directory, with a socket in that directory. */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ export interface Postgres {
   stop(): void;
 }
 
-/** As a server of this size would be set up; nothing is kept, so nothing is synced. */
+/** Suitable settings for a server of this size. The data is temporary, so nothing is synced. */
 const settings = [
   "shared_buffers=512MB",
   "work_mem=64MB",
@@ -30,7 +30,7 @@ const settings = [
   "listen_addresses=",
 ];
 
-/** Undefined where none is installed. */
+/** Undefined if Postgres is not installed. */
 export async function startPostgres(): Promise<Postgres | undefined> {
   const [initdb, server, psql] = ["initdb", "postgres", "psql"].map(binary);
   if (initdb === undefined || server === undefined || psql === undefined) return undefined;
@@ -49,7 +49,7 @@ export async function startPostgres(): Promise<Postgres | undefined> {
     spawnSync("sleep", ["1"]);
     rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
   };
-  // Nobody else would end it.
+  // Ends the server together with this process.
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => {
       stop();
@@ -91,7 +91,7 @@ function binary(name: string): string | undefined {
   return places.map((place) => join(place, name)).find((file) => existsSync(file));
 }
 
-/** Postgres refuses to run as root: it then runs as the user that Debian makes for it, or as nobody. */
+/** Postgres refuses to run as root. It then runs as Debian's user `postgres`, or as `nobody`. */
 function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const user of ["postgres", "nobody"]) {

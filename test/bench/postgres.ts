@@ -1,4 +1,4 @@
-/** The same rows and the same questions in Postgres, with the indexes that one would give it: count and page in both. */
+/** The same rows and queries in Postgres with suitable indexes: count and page in both. */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -23,7 +23,7 @@ export interface Comparison {
 
 const RUNS = 9;
 
-/** Throws where the two do not find the same. */
+/** Throws if the two results differ. */
 export async function compare(postgres: Postgres, stage: Stage): Promise<Comparison[]> {
   await load(postgres, stage.company);
   const comparisons: Comparison[] = [];
@@ -113,7 +113,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The first one brings pages into memory.
+  // The first run loads pages into memory.
   return median(times.slice(1));
 }
 

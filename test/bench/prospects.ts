@@ -19,13 +19,13 @@ export interface Made {
 /** Three years of work. */
 const FIRST_CREATED = Date.UTC(2023, 4, 1);
 const LAST_CREATED = Date.UTC(2026, 4, 1);
-/** What came with an import fires no events. */
+/** Imported rows fire no events. */
 const IMPORT_ID = "bench";
-/** One prospect in so many has this name: a search for it finds few. */
+/** One prospect in 5 000 has the rare name. */
 const RARE_ONE_IN = 5_000;
 export const RARE_NAME = "Zdanowicz";
 
-/** Ids of what hangs on prospects: as long as real ones. */
+/** First ids of addresses, status changes and notes, as long as real ids. */
 const bases = { address: 10_000_000, change: 20_000_000, note: 30_000_000 } as const;
 
 /** `at` counts from 0, and later ones are created later. The newest are alike in companies of any size. */

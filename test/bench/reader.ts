@@ -1,4 +1,4 @@
-/** A process of its own that reads as a warm function does, and tells how much memory that takes. */
+/** Reads like a warm function in a separate process, and reports its memory. */
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
@@ -8,9 +8,9 @@ import { openBenchTable } from "./table.ts";
 const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(), now: z.int() });
 
 export interface ReaderMemory {
-  /** Resident, when all is loaded and rubbish is collected. */
+  /** Resident memory after loading and garbage collection. */
   readonly restingBytes: number;
-  /** The most that was resident at any time. */
+  /** The peak of the resident memory. */
   readonly peakBytes: number;
   readonly sentBytes: number;
 }

@@ -1,4 +1,4 @@
-/** What was measured, as tables that read as well in a terminal as in docs/benchmarks.md. */
+/** Prints the measurements as tables, for the terminal and for docs/benchmarks.md. */
 import { cpus, totalmem } from "node:os";
 import { type Budget, inDigits, isHeld } from "./budget.ts";
 import type { Comparison } from "./postgres.ts";
@@ -9,9 +9,9 @@ import type { WebhookFigures } from "./webhooks.ts";
 export interface Measured {
   readonly budgets: readonly Budget[];
   readonly times: readonly ListTimes[];
-  /** Undefined, or empty, where a part was not asked for. */
+  /** Undefined or empty for a part that the options leave out. */
   readonly webhooks: WebhookFigures | undefined;
-  /** Undefined where Postgres was not asked for; a text says why it could not be. */
+  /** Undefined without `--postgres`. A text gives the reason why Postgres did not start. */
   readonly postgres: { readonly version: string; readonly comparisons: readonly Comparison[] } | string | undefined;
 }
 

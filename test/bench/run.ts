@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: measures every budget at 10 k and 100 k prospects; `--large` at 1 M too, `--postgres` beside Postgres, `--write`
- * into the docs. `--index`, `--csv`, `--webhooks` leave out the parts that are not named. Ends with 1 where a budget is not held.
+ * `npm run bench`: measures every budget at 10 k and 100 k prospects. `--large` adds 1 M, `--postgres` compares with Postgres,
+ * `--write` writes docs/benchmarks.md. `--index`, `--csv` and `--webhooks` select parts. Exits with 1 if a budget is exceeded.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A company of any number of prospects: the index of all of them, and the rows that are going to be read. */
+/** A company of any number of prospects: the index of all of them, and only those rows that the bench reads. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -26,19 +26,19 @@ import type { BenchTable } from "./table.ts";
 
 const REPS = 40;
 const TAGS = ["Hail Damage", "Referral", "Insurance", "Solar", "Battery"] as const;
-/** Rows of one import: what is in memory at once. */
+/** Rows of one import, all in memory at once. */
 const IMPORT_ROWS = 100_000;
 
 export interface Stage {
   readonly company: BenchCompany;
-  /** Sees the whole company. */
+  /** A caller who sees the whole company. */
   readonly caller: Caller;
   /** The subject of the caller's tokens. */
   readonly sub: string;
   readonly context: ApiContext;
-  /** Moves on when told to. */
+  /** A clock that the bench advances. */
   readonly clock: Clock & { ms: number };
-  /** Knows nothing yet: a function that has just started. */
+  /** A function that has just started, with empty caches. */
   cold(): ApiContext;
   /** Writes the rows that such a page reads, with all that lies between them. */
   fill(query: ListQuery): Promise<void>;
@@ -105,7 +105,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   };
 }
 
-/** One import after the other, and then the merge that follows on the next flush. */
+/** Runs the imports one after the other, then the merge of the next flush. */
 async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);

@@ -1,4 +1,4 @@
-/** Budget 11: sizes of the bundles, and starts of a process with one against starts with an empty handler. */
+/** Budget 11: sizes of the bundles, and start times relative to an empty handler. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -63,7 +63,7 @@ export async function startBudgets(): Promise<Budget[]> {
   }
 }
 
-/** A process from its beginning to its end, which comes as soon as the handler is there. */
+/** The whole time of a process that ends once its handler is loaded. */
 function start(file: string): void {
   const script = `await import(${JSON.stringify(pathToFileURL(file).href)}); process.exit(0);`;
   const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {

@@ -8,12 +8,12 @@ import { createTable, patient, TABLE } from "../harness/faulty-dynamodb.ts";
 
 export interface BenchTable {
   readonly endpoint: string;
-  /** Each a reader of its own, with nothing in memory. */
+  /** Each call gives a reader with empty caches. */
   open(): Table;
   stop(): Promise<void>;
 }
 
-/** A service that has given away a million ids: those to come are equally long. */
+/** Starts after a million ids, so that all ids have equal length. */
 const BLOCKS_IN_USE = 8_000;
 
 export async function startBenchTable(): Promise<BenchTable> {

@@ -1,4 +1,4 @@
-/** How long lists take, cold and warm, and what a pin costs: times of this machine, worth something beside each other only. */
+/** Times of lists, cold and warm, and of pins. They depend on the machine, so only their ratios are comparable. */
 import { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -14,11 +14,11 @@ export interface ListTimes {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** A function that has just started: everything it needs is loaded from the table. */
+  /** A function that has just started loads all that it needs from the table. */
   readonly cold: Taken;
   /** The whole call. */
   readonly warm: Taken;
-  /** Exact total and the ids of the page, in memory: what Postgres is compared with. */
+  /** The exact total and the ids of the page, in memory. This compares with Postgres. */
   readonly index: Taken;
 }
 
@@ -60,7 +60,7 @@ export async function pinTimes({ context, caller, company }: Stage): Promise<Bud
     text: async () => [...(await pinsOf())],
     gzip: () => pipeline(Readable.from(texts), newGzip(), nowhere()),
   });
-  // In a small company, what each request costs weighs too much.
+  // In a small company the fixed cost of a request dominates.
   const most = company.count < 100_000 ? null : 1;
   return [...runs].map(([name, { cpuMs }]) => ({
     number: 8,

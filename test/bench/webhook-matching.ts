@@ -1,4 +1,4 @@
-/** What it costs to find out who wants an event: processor time for each event, with ever more registrations. */
+/** Processor time for matching an event, by the number of registrations. */
 
 import { limits } from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
@@ -10,7 +10,7 @@ import { medianOf } from "./clock.ts";
 
 const EVENTS = 100;
 const RUNS = 9;
-/** The last is all that a company may have: 40 webhooks with 50 registrations each. */
+/** The last is the maximum of a company: 40 webhooks with 50 registrations each. */
 const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
 const AT = "2026-05-02T00:00:00.000Z";
 

@@ -1,4 +1,4 @@
-/** How long an event is on its way from its commit to the receiver, through the whole local service, beside a bare loop of posts. */
+/** The time from an event's commit to its arrival at the receiver, through the whole local service, compared with a bare loop of posts. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
@@ -41,7 +41,7 @@ const RATES = [
 ] as const;
 const PATIENCE_MS = 300_000;
 
-/** Events that are nobody's measurement: all functions have been started by then, and most of their code has been compiled. */
+/** Warm-up events, not measured. They start all functions and compile most of their code. */
 const WARM_UP = { events: 4_000, perSecond: 400 };
 /** Of one call of the table, as an import commits them: what makes the load takes its share of the machine, too. */
 const COMMITS_EVERY_MS = 10;
@@ -76,7 +76,7 @@ interface Receiver {
 
 const Told = z.object({ data: z.object({ prospect: z.object({ id: z.number() }) }) });
 
-/** Answers at once, and knows what arrived when. */
+/** Answers at once, and records the arrival times. */
 async function startReceiver(): Promise<Receiver> {
   const arrivals = new Map<number, PromiseWithResolvers<number>>();
   const at = (id: number): PromiseWithResolvers<number> => {
@@ -105,7 +105,7 @@ async function startReceiver(): Promise<Receiver> {
   return { url, sample: () => sample, arrival: (id) => at(id).promise, close: () => server.close() };
 }
 
-/** As `npm start` runs it, with nothing kept on disk. */
+/** The service as `npm start` runs it, in memory. */
 async function startService(): Promise<{ url: string; stop(): Promise<void> }> {
   const start = join(import.meta.dirname, "../../infra/local/start.ts");
   const child = spawn(process.execPath, [start, "--memory"], {

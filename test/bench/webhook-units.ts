@@ -1,4 +1,4 @@
-/** What one delivered event costs of the table: from the committed row to the settled delivery, with a receiver that takes it. */
+/** The table units of one delivered event, from the committed row to the settled delivery, with a receiver that accepts it. */
 
 import { metered } from "#shared/db/meter.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";

@@ -1,4 +1,4 @@
-/** The webhooks' part of the bench: units of a delivered event, the price of matching, times beside a bare loop. */
+/** The webhook part of the bench: units of a delivered event, time of matching, and times compared with a bare loop. */
 import { startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import type { Budget } from "./budget.ts";
 import { matchingCosts } from "./webhook-matching.ts";

@@ -1,4 +1,4 @@
-/** The tests' client of the interface: it refuses every response that the OpenAPI document does not describe. */
+/** The tests' API client: it rejects every response that the OpenAPI document does not describe. */
 import { readFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";

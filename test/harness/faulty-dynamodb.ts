@@ -38,10 +38,10 @@ export const conflict: Fault = { kind: "error", code: "TransactionConflictExcept
 export interface FaultyDynamoDb {
   readonly endpoint: string;
   readonly table: Table;
-  /** A second, untroubled way to the same table: it also waits as long as it takes on a busy machine. */
+  /** The same table without faults, with long time-outs for a busy machine. */
   readonly direct: Table;
   readonly directEndpoint: string;
-  /** Operations that came in, in order, since the plan was set. */
+  /** The operations since the last plan, in order. */
   readonly calls: string[];
   plan(next: FaultPlan): void;
   /** Every key of the table that begins so. */
@@ -51,7 +51,7 @@ export interface FaultyDynamoDb {
 
 export const TABLE = "Canvassing";
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-/** For many calls at once on a machine that does other things besides. */
+/** Time-outs for many calls at once on a busy machine. */
 export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
 

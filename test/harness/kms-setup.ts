@@ -1,4 +1,4 @@
-/** Runs before the test files of a worker. */
+/** Starts the test KMS before the test files of a worker. */
 import { useTestKms } from "./kms.ts";
 
 await useTestKms();

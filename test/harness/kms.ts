@@ -1,4 +1,4 @@
-/** A key service for tests that make webhooks without the rest of the local service: one for each worker, found by the environment. */
+/** A KMS for tests that create webhooks without the local service: one for each worker, found through the environment. */
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { startKms } from "../../infra/local/kms.ts";
 import { keyArn, REGION } from "../../infra/local/names.ts";

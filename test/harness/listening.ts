@@ -1,4 +1,4 @@
-/** Receivers on loopback that behave as a test tells them, and are gone after it. */
+/** Receivers on loopback with the behaviour that a test gives them. They close after the test. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";

@@ -1,4 +1,4 @@
-/** An event as API Gateway hands it to a function, with the context of Lambda. */
+/** An event of API Gateway for a function, with Lambda's context. */
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import * as z from "zod/mini";
 

@@ -1,4 +1,4 @@
-/** A webhook receiver on loopback for the tests: keeps what comes and answers as it is told. */
+/** A webhook receiver on loopback: it records each request and answers as the test says. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";

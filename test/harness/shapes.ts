@@ -1,4 +1,4 @@
-/** What the tests take out of answers, which the client has already held against the document. */
+/** Reads values from answers. The client has already validated the answers against the OpenAPI document. */
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { Answer } from "./client.ts";

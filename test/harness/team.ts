@@ -1,4 +1,4 @@
-/** Two companies of a test file's own, so that files can run side by side on one local service. */
+/** Two companies for one test file, so that test files can share a local service. */
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
