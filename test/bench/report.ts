@@ -30,21 +30,21 @@ const webhookReport = ({ budgets, times }: WebhookFigures): string =>
 
 const TIMES = `## Times
 
-Milliseconds, the middle of several runs, of one function at a time. *Cold*: nothing is in memory and all that the list needs is
-loaded from the table; *CPU* is the part of it that a function spends, the rest is the local DynamoDB server. *Warm*: the whole call. *In
-memory*: exact total and the ids of the page.`;
+Milliseconds, the median of several runs, of one function at a time. *Cold*: all caches are empty, and the list loads its data
+from the table. *CPU*: the function's processor time; the local DynamoDB server takes the rest. *Warm*: the whole call. *In
+memory*: the exact total and the ids of the page.`;
 
 const WEBHOOKS = "## Webhooks";
 
-const DELIVERIES = `Milliseconds from the commit of a row to the arrival of its event, through the whole local service: its servers, functions and
-the receiver share the processors of this machine. *Bare*: a loop that posts the same bytes at the same rate, one after the other,
-on a connection that stays open, and does nothing else. *Ratio*: of what arrives in a second, ours to bare.`;
+const DELIVERIES = `Milliseconds from the commit of a row to the arrival of its event, through the whole local service. Its servers, its functions and
+the receiver share the processors of this machine. *Bare*: a loop that only posts the same bytes at the same rate, one after the
+other, on one open connection. *Ratio*: events a second of the service, divided by those of the bare loop.`;
 
 const POSTGRES = `## Beside Postgres
 
-The same rows in Postgres on the same machine in the same run, in memory, with btree, GiST, GIN and pg_trgm indexes, no writes going on:
-\`count(*)\` and the ids of the page, against the exact total and the ids of the page here. Both find the same rows in the same order:
-that is asserted. Milliseconds. *Ratio*: how many times longer Postgres takes.`;
+The same rows in Postgres on the same machine in the same run, in memory, with btree, GiST, GIN and pg_trgm indexes and no concurrent writes:
+\`count(*)\` and the ids of the page, compared with the exact total and the ids of the page here. The bench asserts that both find the
+same rows in the same order. Milliseconds. *Ratio*: Postgres's time divided by ours.`;
 
 function machine(postgres: Measured["postgres"]): string {
   const [cpu] = cpus();

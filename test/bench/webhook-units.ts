@@ -43,8 +43,8 @@ export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   });
   return [
     line("delivered event, write units", 8, sums.publish + sums.send),
-    line("of them for the delivery and its place in the queue of what is due", null, sums.publish),
-    line("of them for its place at the gate, attempt and result", null, sums.send),
+    line("of them for the delivery and its entry in the due index", null, sums.publish),
+    line("of them for its limiter slot, attempt and result", null, sums.send),
     line("delivered event, read units of the sender", null, sums.reads),
     line("requests to the table, beside a send, a receive and a delete of the queue", null, sums.requests),
     line("bytes of its body", null, bytes),
