@@ -184,8 +184,12 @@ test.each([
   [["--seed", "many"], {}, "--seed: the value is not valid"],
   [[], { PORT: "http" }, "PORT: the value is not valid"],
   [[], { HOST: "" }, "HOST: the value is not valid"],
-  [[], { ALLOWED_ORIGINS: "https://a.test, app" }, "ALLOWED_ORIGINS: app is no origin such as https://app.example.com"],
-  [[], { ALLOWED_ORIGINS: "https://a.test/" }, "ALLOWED_ORIGINS: https://a.test/ is no origin"],
+  [
+    [],
+    { ALLOWED_ORIGINS: "https://a.test, app" },
+    "ALLOWED_ORIGINS: app is not an origin such as https://app.example.com",
+  ],
+  [[], { ALLOWED_ORIGINS: "https://a.test/" }, "ALLOWED_ORIGINS: https://a.test/ is not an origin"],
   [[], { LOCAL_TIME_SCALE: "0" }, "LOCAL_TIME_SCALE: the value is not valid"],
 ])("%j %j is refused in one line", async (args, env, message) => {
   const { code, output } = start(args, env);
