@@ -6,14 +6,14 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 
 const db = faultyDynamoDb();
-let running: LocalService | undefined;
-afterAll(async () => {
-  await running?.stop();
-});
+const running: LocalService[] = [];
+afterAll(() => Promise.all(running.map((service) => service.stop())));
 
 const start = async (demo: boolean): Promise<LocalService> => {
-  running = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo, dynamoDbEndpoint: db.endpoint });
-  return running;
+  const options = { port: 0, webhookUrlPolicy: "local", timeScale: 1, demo, dynamoDbEndpoint: db.endpoint } as const;
+  const service = await startLocal(options);
+  running.push(service);
+  return service;
 };
 
 async function post(service: LocalService, path: string, body: object): Promise<Response> {
@@ -44,6 +44,8 @@ const Transaction = z.object({
 
 test("the repetition of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
+  // Started before the claims, because a claim lasts 30 seconds and a start takes many of them on a busy machine.
+  const second = await start(false);
   // Claims are single writes; the effect comes with the answer in one transaction, which never ends.
   const reached = Promise.withResolvers<void>();
   // A call that is given up is made again: a run is known by the row of its claim.
@@ -62,13 +64,16 @@ test("the repetition of each killed POST gets 409 with Retry-After", async () =>
   await cutOff;
   db.plan(() => pass);
 
-  const second = await start(false);
-  for (const [path, body] of posts) {
-    const answer = await post(second, path, body);
-    const Told = z.object({ code: z.string() });
-    const told = z.parse(Told, await answer.json());
-    expect([path, answer.status, told.code]).toEqual([path, 409, "conflict"]);
-    expect(Number(answer.headers.get("retry-after")), path).toBeGreaterThanOrEqual(1);
-    expect(Number(answer.headers.get("retry-after")), path).toBeLessThanOrEqual(15);
+  const answers = await Promise.all(
+    posts.map(async ([path, body]) => {
+      const answer = await post(second, path, body);
+      const problem = z.parse(z.looseObject({ code: z.optional(z.string()) }), await answer.json());
+      return { path, status: answer.status, code: problem.code, retryAfter: Number(answer.headers.get("retry-after")) };
+    }),
+  );
+  for (const { path, status, code, retryAfter } of answers) {
+    expect([path, status, code]).toEqual([path, 409, "conflict"]);
+    expect(retryAfter, path).toBeGreaterThanOrEqual(1);
+    expect(retryAfter, path).toBeLessThanOrEqual(15);
   }
 });
