@@ -1,9 +1,9 @@
-/** Answers a request whose method its path does not have, whatever the media type of its body: 405 with the methods that there are. */
+/** Answers 405 with a list of the allowed methods if a path does not have the method of the request. The body may have any media type. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { refusingMethods } from "#shared/http/method-not-allowed.ts";
 
-/** The bundler puts the methods of each path beside the function. */
+/** The build puts the methods of each path next to the function. */
 const Methods = z.record(z.string(), z.array(z.string()));
 const methods = new URL("methods.json", import.meta.url);
 

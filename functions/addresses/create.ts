@@ -1,4 +1,4 @@
-/** POST /api/addresses: a new address. */
+/** POST /api/addresses: creates an address. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Address, NewAddress } from "#shared/prospects/address.ts";

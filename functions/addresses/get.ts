@@ -1,4 +1,4 @@
-/** GET /api/addresses/{id}: one address. */
+/** GET /api/addresses/{id}: reads one address. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

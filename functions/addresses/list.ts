@@ -1,4 +1,4 @@
-/** GET /api/addresses: the company's addresses. */
+/** GET /api/addresses: lists the company's addresses. */
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/streaming.ts";
 import { limits } from "#shared/limits.ts";

@@ -1,4 +1,4 @@
-/** POST /api/prospects/{id}/appointments: a new appointment with a prospect. */
+/** POST /api/prospects/{id}/appointments: creates an appointment with a prospect. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

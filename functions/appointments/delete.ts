@@ -1,4 +1,4 @@
-/** DELETE /api/appointments/{id}: hides an appointment from every read. */
+/** DELETE /api/appointments/{id}: deletes an appointment. Its row stays, but no read returns it. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";

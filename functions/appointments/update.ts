@@ -1,4 +1,4 @@
-/** PATCH /api/appointments/{id}: changes the fields that are sent. */
+/** PATCH /api/appointments/{id}: changes the fields of an appointment that the request contains. */
 
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

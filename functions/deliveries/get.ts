@@ -1,4 +1,4 @@
-/** GET /api/webhooks/{id}/deliveries/{deliveryId}: one delivery with its body and attempts. */
+/** GET /api/webhooks/{id}/deliveries/{deliveryId}: reads one delivery with its body and attempts. */
 import { DeliveryPath } from "#shared/http/paths.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";

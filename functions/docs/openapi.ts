@@ -1,4 +1,4 @@
-/** GET /openapi.json: the OpenAPI document, with the address and the settings of this deployment. */
+/** GET /openapi.json: returns the OpenAPI document with the address and the settings of this deployment. */
 import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";

@@ -1,9 +1,9 @@
-/** GET /docs: the API reference as one page, which loads files of this service only. */
+/** GET /docs: returns the API reference as one page, which loads no file from another host. */
 import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";
 
-/** The build puts page and policy next to the function. */
+/** The build puts the page and its content security policy next to the function. */
 const Page = z.object({ html: z.string(), contentSecurityPolicy: z.string() });
 const page = new URL("page.json", import.meta.url);
 

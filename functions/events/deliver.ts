@@ -1,4 +1,4 @@
-/** The delivery queue -> attempts, steps of drains, and parts of fan-outs. */
+/** Consumes the delivery queue. A message asks for the attempt of a delivery, a step of a drain, or a part of a fan-out. */
 import { queueConsumer } from "#shared/queue-consumer.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { eventContext } from "#shared/webhooks/context.ts";

@@ -1,4 +1,7 @@
-/** Publishes the table's stream: changes -> events -> deliveries, in order. It stops at the first record that fails, so none is skipped. */
+/**
+ * Reads the table's stream and turns changes into events and events into deliveries, in the order of the stream. The function stops at the
+ * first record that fails, so that no record is skipped.
+ */
 
 import { eventContext } from "#shared/webhooks/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";

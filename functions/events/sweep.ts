@@ -1,4 +1,4 @@
-/** Replaces the lost messages of due deliveries, imports and exports, every minute. */
+/** Runs every minute and sends new messages for due deliveries, imports and exports whose messages were lost. */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { sweepJobs } from "#shared/jobs/lease.ts";

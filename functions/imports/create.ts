@@ -1,4 +1,4 @@
-/** POST /api/prospects/imports: begins an import and gives the link to upload its file. */
+/** POST /api/prospects/imports: begins an import and returns the link for the upload of its file. */
 
 import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";

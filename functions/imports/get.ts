@@ -1,4 +1,4 @@
-/** GET /api/prospects/imports/{id}: the progress and result of an import. */
+/** GET /api/prospects/imports/{id}: returns the progress and the result of an import. */
 
 import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";

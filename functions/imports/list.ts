@@ -1,4 +1,4 @@
-/** GET /api/prospects/imports: the imports of the company. */
+/** GET /api/prospects/imports: lists the imports of the company. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { listImports } from "#shared/jobs/import/requests.ts";
 import { ImportPage, ImportQuery } from "#shared/jobs/import/schema.ts";

@@ -1,4 +1,4 @@
-/** Handler of the table stream: moves delta entries of the company index into segments. */
+/** Reads the table's stream and moves delta entries of the company index into segments. */
 import { flushStream } from "#shared/company-index/write/flush.ts";
 import { apiContext } from "#shared/context.ts";
 

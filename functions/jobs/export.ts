@@ -1,4 +1,4 @@
-/** Consumes the queue of exports: one run of an export for each message. */
+/** Consumes the queue of exports. Each message starts one run of an export. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
 import { ExportMessage, runExport } from "#shared/jobs/export/job.ts";
 

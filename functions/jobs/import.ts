@@ -1,4 +1,4 @@
-/** Consumes the queue of imports: one run of an import for each job that a message names. */
+/** Consumes the queue of imports. Each job that a message names gets one run. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
 import { ImportMessage, runImport } from "#shared/jobs/import/job.ts";
 

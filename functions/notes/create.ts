@@ -1,4 +1,4 @@
-/** POST /api/prospects/{id}/notes: a new note on a prospect. */
+/** POST /api/prospects/{id}/notes: creates a note on a prospect. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { limits } from "#shared/limits.ts";

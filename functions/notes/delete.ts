@@ -1,4 +1,4 @@
-/** DELETE /api/notes/{id}: removes a note. */
+/** DELETE /api/notes/{id}: deletes a note. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteNote } from "#shared/prospects/notes.ts";

@@ -1,4 +1,4 @@
-/** GET /api/notes/{id}: one note. */
+/** GET /api/notes/{id}: reads one note. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { getNote } from "#shared/prospects/notes.ts";

@@ -1,4 +1,4 @@
-/** GET /api/prospects/{id}/notes: all notes of a prospect. */
+/** GET /api/prospects/{id}/notes: lists all notes of a prospect. */
 import * as z from "zod/mini";
 import { IdPath } from "#shared/http/paths.ts";
 import { streamItems } from "#shared/http/streaming.ts";

@@ -1,4 +1,4 @@
-/** POST /api/prospects: a new prospect. */
+/** POST /api/prospects: creates a prospect. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { NewProspect, Prospect } from "#shared/prospects/schema.ts";
 import { createProspect } from "#shared/prospects/write.ts";

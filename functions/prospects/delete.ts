@@ -1,4 +1,4 @@
-/** DELETE /api/prospects/{id}: hides the prospect from every read. */
+/** DELETE /api/prospects/{id}: deletes a prospect. Its row stays, but no read returns it. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteProspect } from "#shared/prospects/write.ts";

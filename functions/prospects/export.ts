@@ -1,4 +1,4 @@
-/** GET /api/prospects/export: streams all prospects that the filters match as a CSV file. */
+/** GET /api/prospects/export: streams all prospects that match the filters as a CSV file. */
 import * as z from "zod/mini";
 import { streamFile } from "#shared/http/streaming.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";

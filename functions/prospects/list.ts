@@ -1,4 +1,4 @@
-/** GET /api/prospects: lists prospects by filters, newest first, in pages with an exact total. */
+/** GET /api/prospects: lists the prospects that match the filters, newest first, in pages with an exact total. */
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 

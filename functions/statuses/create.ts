@@ -1,4 +1,4 @@
-/** POST /api/statuses: a new lead status. */
+/** POST /api/statuses: creates a lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
 import { NewStatus, Status } from "#shared/reference/schema.ts";

@@ -1,4 +1,4 @@
-/** GET /api/statuses/{id}: one lead status. */
+/** GET /api/statuses/{id}: reads one lead status. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Status } from "#shared/reference/schema.ts";

@@ -1,4 +1,4 @@
-/** GET /api/statuses: the company's lead statuses. */
+/** GET /api/statuses: lists the company's lead statuses. */
 
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";

@@ -1,4 +1,4 @@
-/** POST /api/tags: a new tag. */
+/** POST /api/tags: creates a tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
 import { NewTag, Tag } from "#shared/reference/schema.ts";

@@ -1,4 +1,4 @@
-/** GET /api/tags/{id}: one tag. */
+/** GET /api/tags/{id}: reads one tag. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Tag } from "#shared/reference/schema.ts";

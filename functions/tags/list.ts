@@ -1,4 +1,4 @@
-/** GET /api/tags: the company's tags. */
+/** GET /api/tags: lists the company's tags. */
 
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";

@@ -1,4 +1,4 @@
-/** POST /api/territories: a new territory. */
+/** POST /api/territories: creates a territory. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { limits } from "#shared/limits.ts";
 import { createTerritory, NewTerritory, Territory } from "#shared/territories/territories.ts";

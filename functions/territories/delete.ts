@@ -1,4 +1,4 @@
-/** DELETE /api/territories/{id}: hides the territory from every read. */
+/** DELETE /api/territories/{id}: deletes a territory. Its row stays, but no read returns it. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteTerritory } from "#shared/territories/territories.ts";

@@ -1,4 +1,4 @@
-/** GET /api/territories/{id}: one territory. */
+/** GET /api/territories/{id}: reads one territory. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { getTerritory, Territory } from "#shared/territories/territories.ts";

@@ -1,4 +1,4 @@
-/** GET /api/territories: the company's territories. */
+/** GET /api/territories: lists the company's territories. */
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/streaming.ts";
 import { listTerritories, Territory } from "#shared/territories/territories.ts";

@@ -1,4 +1,4 @@
-/** GET /api/users/{id}: one user of the company. */
+/** GET /api/users/{id}: reads one user of the company. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { presentUser } from "#shared/reference/invite.ts";

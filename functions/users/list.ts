@@ -1,4 +1,4 @@
-/** GET /api/users: the company's users. */
+/** GET /api/users: lists the company's users. */
 import * as z from "zod/mini";
 import { streamItems } from "#shared/http/streaming.ts";
 import { presentUser } from "#shared/reference/invite.ts";

@@ -1,4 +1,4 @@
-/** POST /api/webhooks/{id}/pause: stops the deliveries of a webhook and keeps them. */
+/** POST /api/webhooks/{id}/pause: pauses a webhook. Its deliveries wait until the webhook is resumed. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";

@@ -1,4 +1,4 @@
-/** The queue consumer of import and export jobs: one run for each job that a message names. */
+/** Consumes the queues of import and export jobs. Each message names one or more jobs, and each of these jobs gets one run. */
 import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -10,12 +10,12 @@ import { openTable } from "#shared/db/table.ts";
 import { LeaseLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
-/** No client waits for an answer, so a throttled write is retried for up to 15 seconds. */
+/** DynamoDB calls are tried this many times, for up to 15 seconds. The retries may be slow, because no client waits for an answer. */
 const ATTEMPTS = 5;
 
 let opened: JobContext | undefined;
 
-/** Opens nothing before the first message. */
+/** Creates the context at the first message, so that loading this module makes no AWS client. */
 function jobContext(): JobContext {
   opened ??= {
     ...contextOn(openTable(setting("TABLE_NAME"), dynamoClient({ attempts: ATTEMPTS }))),
@@ -27,7 +27,7 @@ function jobContext(): JobContext {
 
 type Run = (context: JobContext, key: JobId, remainingMs: () => number) => Promise<void>;
 
-/** `messages` parses a message into the keys of its jobs, usually one. */
+/** `messages` parses a message into the keys of the jobs that it names. Most messages name one job. */
 export const jobConsumer = (
   kind: JobMessage["kind"],
   messages: z.ZodMiniType<JobId[]>,
@@ -41,7 +41,7 @@ export const jobConsumer = (
     (receiptHandle, seconds) => jobContext().jobs.returnIn(kind, receiptHandle, seconds),
   );
 
-/** A lost lease settles the message: another run has the job, or has ended it. */
+/** A run that lost its lease has processed its message, because another run has the job or has ended the job. */
 async function unlessLost(work: Promise<void>): Promise<void> {
   try {
     await work;

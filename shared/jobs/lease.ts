@@ -8,16 +8,21 @@ import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, isTransient } from "#shared/errors.ts";
 
-/** A lease that is not renewed expires after this time. Every single call of a run takes less. */
+/**
+ * A lease that is not renewed expires after this time. Each single call of a run takes less time, so a live run can always renew its
+ * lease.
+ */
 export const LEASE_MS = 120_000;
-/** The default interval of heartbeats: clients see progress, and the writes cost little beside those of the rows. */
+/**
+ * The default interval of heartbeats. It is short enough to show clients progress, and its writes are few compared with those of the rows.
+ */
 const HEARTBEAT_MS = 3_000;
-/** A run hands over when it has less time left than this. */
+/** A run hands over to another run when less than this time remains before the timeout of the function. */
 const RESERVE_MS = 60_000;
-/** A job fails after so many runs in a row that died, or failed by an error of our own code, without progress. */
+/** A job fails after this many consecutive runs that died, or failed by an error of our own code, without progress. */
 export const MAX_FRUITLESS_RUNS = 10;
 
-/** Another run has written the job's row, or the job is over. */
+/** The run has lost its lease, because another run has written the row of the job or the job has ended. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
@@ -28,20 +33,20 @@ interface Row {
 
 type Update = Extract<Write, { update: Key }>;
 
-/** Ends the job: no sweep finds it any more. The condition is that no other run has written the row. */
+/** The write that ends a job. The sweep does not find the job afterwards. The write fails if another run has written the row. */
 export const ending = (key: Key, { version }: Row, set: Item, nowMs: number): Update => ({
   update: key,
   change: { set: { ...set, updatedAt: iso(nowMs) }, remove: ["dueShard", "dueAt"], add: { version: 1 } },
   when: equals("version", version),
 });
 
-/** Counts the runs without progress after this error. A transient error of AWS does not count. */
+/** Returns the number of runs without progress after this error. A transient error of AWS does not count as a run. */
 export const fruitlessRuns = (runs: number, error: unknown): number =>
   isTransient(error) ? Math.max(0, runs - 1) : runs;
 
 /**
- * The lease of a run. `S` is the row. Each write demands that no other run has written the row, and renews the lease. The row's
- * attribute `runsUntil` is the end of the lease; `dueAt` is when the sweep looks at the row.
+ * The lease of a run. `S` is the row of the job. Each write renews the lease and fails if another run has written the row. The attribute
+ * `runsUntil` is the end of the lease, and `dueAt` is the time when the sweep looks at the row.
  */
 export class JobLease<S extends Row> {
   readonly #table: Table;
@@ -71,29 +76,29 @@ export class JobLease<S extends Row> {
     return this.#stored;
   }
 
-  /** Whether this run should hand over before work that takes `forMs`. */
+  /** Whether this run should hand over before work that takes `forMs` milliseconds. */
   isLate(forMs = 0): boolean {
     return this.#remainingMs() < RESERVE_MS + forMs;
   }
 
-  /** Throws LeaseLost. */
+  /** Writes the attributes and renews the lease. Throws LeaseLost. */
   async save(set: Partial<S> & Item): Promise<void> {
     const until = this.#clock.now() + LEASE_MS;
     await this.#write({ ...set, runsUntil: until, dueShard: keys.jobShard, dueAt: iso(until) });
   }
 
-  /** Saves unless the lease was renewed within `everyMs`. Throws LeaseLost. */
+  /** Does nothing if the lease was renewed within `everyMs` milliseconds, and saves otherwise. Throws LeaseLost. */
   async heartbeat(set: Partial<S> & Item, everyMs = HEARTBEAT_MS): Promise<void> {
     if (this.#clock.now() - this.#renewedAt >= everyMs) await this.save(set);
   }
 
-  /** Gives the lease up and makes the job due at once. Throws LeaseLost. */
+  /** Ends the lease and makes the job due now. Throws LeaseLost. */
   async release(set: Partial<S> & Item): Promise<void> {
     const now = this.#clock.now();
     await this.#write({ ...set, runsUntil: now, dueShard: keys.jobShard, dueAt: iso(now) });
   }
 
-  /** Throws LeaseLost. */
+  /** Writes the attributes and ends the job. Throws LeaseLost. */
   async end(set: Partial<S> & Item): Promise<void> {
     await this.#send(ending(this.#key, this.#stored, set, this.#clock.now()));
   }
@@ -114,9 +119,9 @@ export class JobLease<S extends Row> {
   }
 }
 
-/** The job's own message may still be in the queue. */
+/** The sweep skips jobs that became due within this time, because the job's own message may still be in the queue. */
 const GRACE_MS = 15_000;
-/** The sweep leaves a job alone for this time after it sent a message. */
+/** After the sweep has sent a message, it skips the job for this time. */
 const RESEND_MS = 5 * 60_000;
 
 const DueRow = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
@@ -129,7 +134,7 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
     const { pk, sk, dueAt } = DueRow.parse(item);
     const job = keys.jobAt({ pk, sk });
     if (job === undefined) continue;
-    // The condition fails if another sweep has sent the message, or a run has begun meanwhile.
+    // The condition fails if another sweep has sent the message, or if a run has begun since the query.
     const postponed = { set: { dueAt: iso(now + RESEND_MS) } };
     try {
       await table.write({ update: { pk, sk }, change: postponed, when: equals("dueAt", dueAt) });

@@ -3,26 +3,26 @@
 export const importKeys = {
   /** The file of an import within one request. */
   sent: (companyId: number, id: number): string => `imports/${companyId}/${id}.csv`,
-  /** The file that a client uploads. S3 notifies the import queue of keys with this prefix. */
+  /** The file that a client uploads. S3 sends a notification to the import queue for each new key with this prefix. */
   uploaded: (companyId: number, id: number): string => `uploads/${companyId}/${id}.csv`,
-  /** The inverse of `uploaded`; undefined for any other key. */
+  /** Returns the ids in a key of `uploaded`, or undefined for any other key. */
   uploadAt: (key: string): { companyId: number; id: number } | undefined => {
     const [, companyId, id] = /^uploads\/([1-9]\d{0,15})\/([1-9]\d{0,15})\.csv$/.exec(key) ?? [];
     return id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
   },
-  /** The names of the company when the import began. */
+  /** The statuses, users and tags of the company at the time when the import began. */
   names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
   /** One chunk of sorted index rows. */
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
-  /** Errors up to this row that are not yet in a part of the report. */
+  /** The errors up to this row that are not yet in a part of the report. */
   faults: (companyId: number, id: number, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
   /** The report of all errors, as CSV. */
   report: (companyId: number, id: number): string => `imports/${companyId}/${id}/errors.csv`,
 } as const;
 
 export const exportKeys = {
-  /** The file to download. */
+  /** The exported file that users download. */
   file: (companyId: number, id: number): string => `exports/${companyId}/${id}.csv`,
-  /** The selected prospects in their order. */
+  /** The ids of the selected prospects in the order of the file. */
   order: (companyId: number, id: number): string => `exports/${companyId}/${id}.order`,
 } as const;

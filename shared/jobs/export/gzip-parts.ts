@@ -1,14 +1,14 @@
 /**
- * Compresses a gzip file in parts that different runs can make. Each part is compressed on its own, but the parts together form
- * one gzip member, because some readers ignore a second one. See RFC 1951 and RFC 1952.
+ * Compresses a gzip file in parts that different runs can make. Each part is compressed separately, but all parts form one gzip member,
+ * because some programs read only the first member of a file. See RFC 1951 and RFC 1952.
  */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
-/** An empty last block. */
+/** An empty deflate block that is marked as the last one. */
 const end = Buffer.from([3, 0]);
 
-/** The checksum and length of the text of all parts so far. */
+/** The checksum and the length of the uncompressed text of all parts so far. */
 export interface GzipState {
   readonly crc: number;
   readonly textBytes: number;
@@ -21,7 +21,7 @@ export class GzipPart {
   readonly #chunks: Buffer[] = [];
   #crc: number;
   #textBytes: number;
-  /** The compressed bytes so far. The compressor buffers more, which `finish` adds. */
+  /** The number of compressed bytes so far. The compressor buffers more bytes, which `finish` adds. */
   bytes = 0;
 
   constructor({ crc, textBytes }: GzipState) {
@@ -44,7 +44,10 @@ export class GzipPart {
     });
   }
 
-  /** Returns the bytes of the part. A full flush ends at a whole byte, and the next part refers back to nothing before it. */
+  /**
+   * Returns the bytes of the part. They end with a full flush, so the part ends at a whole byte and the next part refers to no earlier
+   * text.
+   */
   async finish(isLast: boolean): Promise<Buffer> {
     await new Promise<void>((resolve) => this.#deflate.flush(constants.Z_FULL_FLUSH, resolve));
     this.#deflate.destroy();

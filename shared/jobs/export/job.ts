@@ -21,10 +21,13 @@ import {
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 
-/** The messages of the export queue: from the request, from a run that hands over, and from the sweep. */
+/** A message of the export queue. Messages come from the request, from a run that hands over, and from the sweep. */
 export const ExportMessage = oneJob("export");
 
-/** A part is full at this size. S3 demands 5 MB, and the compressor adds what it has buffered. */
+/**
+ * A part of the file is full at this size. S3 demands 5 MB for each part but the last, and the compressor adds the bytes that it has
+ * buffered.
+ */
 const PART_BYTES = 5_300_000;
 
 const headers: FileHeaders = {
@@ -33,7 +36,7 @@ const headers: FileHeaders = {
   contentDisposition: 'attachment; filename="prospects.csv"',
 };
 
-/** Safe to repeat, to kill at any point and to run twice at once. Throws LeaseLost. */
+/** Runs an export job. The run may be repeated, killed at any point, or run twice at the same time. Throws LeaseLost. */
 export async function runExport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -57,20 +60,20 @@ export async function runExport(
     await work(context, lease, caller, partBytes);
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
-    // Released, so that the next run does not wait until the lease expires.
+    // Release the lease, so that the next run does not wait until the lease expires.
     await lease.release({ runs: fruitlessRuns(lease.stored.runs, error) }).catch(() => undefined);
     throw error;
   }
 }
 
-/** The user's present rights; undefined if the user may no longer see what the export holds. */
+/** Returns the user with the rights that the user has now, or undefined if the user may no longer see the prospects of the export. */
 async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Caller | undefined> {
   const { companyId, createdBy, assignee } = stored;
   const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // A user who may see more by now still gets the prospects of the request.
+  // If the user may see more prospects now than at the time of the request, the export still holds only the prospects of the request.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -88,7 +91,7 @@ async function work(context: JobContext, lease: Lease, caller: Caller, partBytes
   await context.jobs.send({ kind: "export", companyId: caller.companyId, id: lease.stored.id });
 }
 
-/** The first run selects the prospects and stores their order; later runs read it. */
+/** The first run selects the prospects and stores their order in the bucket. Later runs read the stored order. */
 async function select(context: JobContext, lease: Lease, caller: Caller): Promise<Selection> {
   const { companyId, id, total, filter } = lease.stored;
   const key = exportKeys.order(companyId, id);
@@ -155,7 +158,7 @@ async function putPart(
   return { upload, tags: [...tags, tag], ...part.state, fileBytes: fileBytes + bytes.length };
 }
 
-/** Ends the job, then removes the stored order. The bucket's lifecycle rule removes an order that stays. */
+/** Ends the job, then removes the stored order. If the removal fails, the bucket's lifecycle rule removes the order later. */
 async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExport>): Promise<void> {
   const { companyId, id } = lease.stored;
   await lease.end(set);
@@ -165,8 +168,8 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 }
 
 /**
- * The bucket lacks the multipart upload or the order. Completes the export if an earlier run completed the file and died;
- * otherwise starts over.
+ * Handles a missing multipart upload or a missing order. If an earlier run completed the file and died before it ended the job, this
+ * completes the export. Otherwise the export starts again.
  */
 async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
   const { companyId, id, total, parts } = lease.stored;

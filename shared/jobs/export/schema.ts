@@ -1,4 +1,4 @@
-/** The shapes of exports into a file: the interface's and the table's. */
+/** The schemas of exports into a file, for the API and for the table. */
 
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
@@ -41,7 +41,7 @@ export type Export = z.infer<typeof Export>;
 
 const Parameter = z.optional(z.string().check(z.maxLength(limits.queryParameter)));
 
-/** The filters of the list as query texts. The table stores them as they were sent, and the first run parses them. */
+/** The filters of the prospect list as query texts. The table stores the texts as they were sent, and the first run parses them. */
 export const NewExport = named(
   "NewExport",
   z.object({
@@ -64,12 +64,12 @@ export type NewExport = z.infer<typeof NewExport>;
   example: { status: "New,Go Back", dateFrom: "2026-06-01" },
 }));
 
-/** The parts of the file that are in the bucket, with the state of its gzip stream after them. */
+/** The parts of the file that are in the bucket, with the state of the gzip stream after the last of these parts. */
 const Parts = z.object({
   /** The id of the multipart upload. */
   upload: z.string(),
   tags: z.array(z.string()),
-  /** The checksum and length of the uncompressed text so far. A gzip file ends with them. */
+  /** The checksum and the length of the uncompressed text so far. A gzip file ends with both. */
   crc: z.number(),
   textBytes: z.number(),
   fileBytes: z.int(),
@@ -83,13 +83,13 @@ export const StoredExport = z.object({
   state,
   filter: z.record(z.string(), z.string()),
   createdBy: Id,
-  /** The file holds prospects of this assignee only; null: of the whole company. */
+  /** The id of the assignee whose prospects the file holds. Null means the prospects of the whole company. */
   assignee: z.nullable(Id),
-  /** Null until the first run has selected the prospects. */
+  /** The number of selected prospects. It is null until the first run has selected them. */
   total: z.nullable(z.int()),
-  /** Prospects in finished parts. A new run continues after them. */
+  /** The number of prospects in finished parts. A new run continues after these prospects. */
   processed: z.int(),
-  /** Prospects read so far, for the progress of clients. Some may not be in a part yet. */
+  /** The number of prospects read so far, which clients see as progress. Some of these prospects may not be in a part yet. */
   read: z.optional(z.int()),
   parts: z.nullable(Parts),
   failure: z.optional(z.string()),
@@ -98,7 +98,7 @@ export const StoredExport = z.object({
   version: z.int(),
   /** The end of the lease, in milliseconds since the epoch. */
   runsUntil: z.int(),
-  /** Runs since the last progress. */
+  /** The number of runs since the last progress. */
   runs: z.int(),
 });
 export type StoredExport = z.infer<typeof StoredExport>;

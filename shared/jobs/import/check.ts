@@ -1,4 +1,4 @@
-/** The check of an uploaded file, before anything is written: finds every error, counts the records, and writes the error report. */
+/** Checks an uploaded file before any row is written. The check finds every error, counts the records, and writes the error report. */
 import * as z from "zod/mini";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
@@ -24,7 +24,7 @@ export async function checkFile(
   const tags = new NewTags(dictionary, job.progress.newTags);
   const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
   const shown = unpacked(z.array(RowFault), lease.stored.errors);
-  // Counts continue at the checkpoint. Those of the row may be ahead of it, because heartbeats update them.
+  // Continue the counts of the checkpoint. The counts in the table row may be higher, because heartbeats update them between checkpoints.
   let { done, row, skipped } = job.progress;
   let processed = done.prospect + skipped;
   const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
@@ -64,14 +64,14 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** A CSV file of all errors. It is written in parts, because their number is not bounded by memory. */
+/** A CSV file of all errors. The report is uploaded in parts, because all errors together may not fit into memory. */
 class ErrorReport {
   readonly #objects: Objects;
   readonly #job: JobId;
   readonly #key: string;
   #upload: string | null;
   readonly #tags: string[];
-  /** The text of the next part. */
+  /** The lines of the next part. */
   #pending: string[] = [];
   #bytes = 0;
 
@@ -83,7 +83,7 @@ class ErrorReport {
     this.#tags = [...tags];
   }
 
-  /** Continues a report that `pause` interrupted. */
+  /** Opens a report, or continues a report that `pause` has stored. */
   static async open(objects: Objects, job: JobId, state: ReportState | null): Promise<ErrorReport> {
     const report = new ErrorReport(objects, job, state ?? { upload: null, tags: [] });
     if (state === null) report.#push(csvText([["row", "message"]]));
@@ -97,7 +97,7 @@ class ErrorReport {
     if (this.#bytes >= PART_BYTES) await this.#putPart();
   }
 
-  /** Stores the pending text, so that another run can continue after this row. */
+  /** Stores the lines that are not yet in a part, so that another run can continue the report after this row. */
   async pause(row: number): Promise<ReportState> {
     const { companyId, id } = this.#job;
     const rest = importKeys.faults(companyId, id, row);

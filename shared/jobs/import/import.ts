@@ -1,6 +1,6 @@
 /**
- * Imports a file within one request. Its rows are written under ids that no reader looks at. One transaction then moves the head of
- * the company index, completes the import and unmarks the ids, so that all rows become visible at once.
+ * Imports a file within one request. The rows of the file are written under ids that are marked, and reads skip marked ids. Then one
+ * transaction moves the head of the company index, completes the import and removes the marks, so that all rows become visible together.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
@@ -30,16 +30,16 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 
-/** The bucket keeps a copy of the file. */
+/** An import within one request stores a copy of the file in the bucket. */
 export type ImportContext = ApiContext & { readonly objects: Pick<Objects, "put"> };
 
 export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
-  /** Only checks the file. */
+  /** True checks the file and writes nothing. */
   readonly dryRun?: boolean | undefined;
 }
 
-/** Throws payload_too_large or validation_failed before it writes anything. */
+/** Imports the file. Throws payload_too_large or validation_failed before anything is written. */
 export async function importFile(
   context: ImportContext,
   caller: Caller,
@@ -55,11 +55,11 @@ export async function importFile(
 export interface ReadFile {
   readonly drafts: readonly Draft[];
   readonly faults: readonly RowFault[];
-  /** The tags that the company lacks. */
+  /** The tags that the file names and the company lacks. */
   readonly newTags: readonly string[];
 }
 
-/** Throws payload_too_large for too many rows, and validation_failed for a file that is not CSV. */
+/** Reads the whole file. Throws payload_too_large if the file has too many rows, and validation_failed if the file is not CSV. */
 export async function readFile(bytes: Uint8Array, dictionary: Dictionary, mapping?: Mapping): Promise<ReadFile> {
   const tags = new NewTags(dictionary);
   const drafts: Draft[] = [];
@@ -120,7 +120,7 @@ async function writeFile(
     const commit = (move: Write) => context.commit([move, ...completion(stored, {}, context.clock.now())], result);
     await addImported(context, companyId, indexed, { newId: pieceNames(id), commit });
   } catch (error) {
-    // The commit may have succeeded although its reply was lost. Otherwise remove what the table lets us remove now.
+    // The transaction may have succeeded although its reply was lost. If it failed, remove as many of the written rows as the table allows.
     const isCompleted = await abandon(context, stored).catch(() => false);
     if (!isCompleted) throw error;
   }

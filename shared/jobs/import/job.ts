@@ -1,4 +1,7 @@
-/** One run of an import by upload: takes the file, checks it, writes and publishes its rows, or clears a failed import. */
+/**
+ * One run of an import by upload. The run finds the uploaded file, checks it, and writes and publishes its rows. The run of a failed
+ * import removes what the import has written.
+ */
 import * as z from "zod/mini";
 import { may } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -20,7 +23,7 @@ import { limits } from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/** S3's notification of an upload. */
+/** The notification that S3 sends after an upload. */
 const Uploaded = z.pipe(
   z.object({
     Records: z.array(
@@ -30,23 +33,23 @@ const Uploaded = z.pipe(
   z.transform(({ Records }) => Records.flatMap(({ s3 }) => jobOfUpload(s3.object.key))),
 );
 
-/** S3 sends this once, when the notification is configured. */
+/** A test message that S3 sends when the notification is configured. It names no job. */
 const TestEvent = z.pipe(
   z.object({ Event: z.literal("s3:TestEvent") }),
   z.transform((): JobId[] => []),
 );
 
-/** The messages of the import queue: from S3, from a run that hands over, and from the sweep. */
+/** A message of the import queue. Messages come from S3, from a run that hands over, and from the sweep. */
 export const ImportMessage = z.union([oneJob("import"), Uploaded, TestEvent]);
 
 function jobOfUpload(key: string): JobId[] {
-  // S3 encodes the key like a form value: a plus sign is a blank.
+  // S3 encodes the key like a form value, in which a plus sign means a blank.
   const found = importKeys.uploadAt(decodeURIComponent(key.replaceAll("+", " ")));
   if (found === undefined) log.warn("upload without an import");
   return found === undefined ? [] : [found];
 }
 
-/** Safe to repeat, to kill at any point and to run twice at once. Throws LeaseLost. */
+/** Runs an import job. The run may be repeated, killed at any point, or run twice at the same time. Throws LeaseLost. */
 export async function runImport(
   context: JobContext,
   { companyId, id }: JobId,
@@ -65,7 +68,7 @@ export async function runImport(
   await work(context, lease);
 }
 
-/** Returns false if the upload may still come. */
+/** Looks for the uploaded file. Returns false if the file is missing and may still be uploaded. */
 async function takeUpload({ objects, clock }: JobContext, lease: ImportLease, job: StoredJob): Promise<boolean> {
   const { companyId, id } = lease.stored;
   const file = await objects.info(importKeys.uploaded(companyId, id));
@@ -97,7 +100,7 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     if (!(error instanceof BadFile || error instanceof FileGone)) {
-      // Released, so that the next run does not wait until the lease expires.
+      // Release the lease, so that the next run does not wait until the lease expires.
       await lease.release({ job: { ...lease.job, runs: fruitlessRuns(lease.job.runs, error) } }).catch(() => undefined);
       throw error;
     }
@@ -106,13 +109,13 @@ async function work(context: JobContext, lease: ImportLease): Promise<void> {
   }
 }
 
-/** Checks the user's present rights: the upload link outlives them by up to an hour. */
+/** Whether the user may still import. The rights may have changed, because the upload link is valid for up to an hour. */
 async function mayImport({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<boolean> {
   const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
   return user.isActive && may({ ...user, userId: user.id }, "canManageProspects");
 }
 
-/** Runs as many steps as there is time for. */
+/** Runs the steps of the import while the run has enough time left. */
 async function runSteps(context: JobContext, lease: ImportLease): Promise<void> {
   const names = await jobNames(context, lease.stored);
   if (lease.job.progress.step === "check" && !(await checkFile(context, lease, names))) return handOver(context, lease);
@@ -134,15 +137,15 @@ async function runSteps(context: JobContext, lease: ImportLease): Promise<void> 
   await removeWorkFiles(context, lease.stored);
 }
 
-/** The sweep replaces a lost message. */
+/** Sends a message that starts the next run. The sweep replaces the message if it is lost. */
 async function handOver({ jobs }: JobContext, { stored: { companyId, id } }: ImportLease): Promise<void> {
   await jobs.send({ kind: "import", companyId, id });
 }
 
-/** Longer than it takes to sort and store a million index rows. */
+/** Publishing takes less time than this, even if a million index rows must be sorted and stored. */
 const PUBLISH_MS = 300_000;
 
-/** Turns the chunks into a run of the company index, and makes all rows visible with one transaction. */
+/** Merges the chunks into a run of the company index, and makes all rows visible with one transaction. */
 async function publishRows(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id } = lease.stored;
   const { total, progress } = lease.job;
@@ -152,7 +155,7 @@ async function publishRows(context: JobContext, lease: ImportLease): Promise<voi
   const segments = await storeSegments(context.table, companyId, rows, newId, () => lease.heartbeat({}));
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
   const run = await completeRun(context.table, companyId, segments, noOverrides, newId);
-  // A run that takes over from here stores the same pieces under the same names.
+  // If another run continues after this point, it stores the same pieces of the index under the same names.
   await lease.heartbeat({});
   const commit = (move: Write) => context.table.transact([move, ...completed(context, lease, total.prospect)]);
   await addRun(context, companyId, run, commit);
@@ -163,7 +166,7 @@ function completed({ clock }: JobContext, { stored, job }: ImportLease, imported
   return completion(stored, { imported, job: { ...job, progress } }, clock.now());
 }
 
-/** Removes the chunks and the names. The bucket's lifecycle rule removes a file that stays, after a month. */
+/** Removes the files of the chunks and of the names. If this fails, the bucket's lifecycle rule removes the files after a month. */
 async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: StoredImport): Promise<void> {
   const chunks = Array.from({ length: job?.progress.stretches ?? 0 }, (_, n) => importKeys.chunk(companyId, id, n));
   try {
@@ -173,7 +176,7 @@ async function removeWorkFiles({ objects }: JobContext, { companyId, id, job }: 
   }
 }
 
-/** Removes everything of an import that failed or was cancelled, and ends the job. */
+/** Removes everything that a failed or cancelled import has written, and ends the job. */
 async function clearJob(context: JobContext, lease: ImportLease): Promise<void> {
   const { companyId, id, job } = lease.stored;
   await clear(context.table, lease.stored);

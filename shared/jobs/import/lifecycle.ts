@@ -1,4 +1,4 @@
-/** The table rows that open an import, complete it, and remove what a failed or abandoned one has written. */
+/** The writes that open an import and complete it, and the removal of the rows of a failed or abandoned import. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -11,7 +11,7 @@ import { type Blocks, StoredImport } from "#shared/jobs/import/schema.ts";
 import { ending } from "#shared/jobs/lease.ts";
 import { Id } from "#shared/schema.ts";
 
-/** Lists the import, marks it as open, and makes it due for the sweep at `dueMs`. */
+/** Adds the import to the list of imports, marks it as open, and makes it due for the sweep at `dueMs`. */
 export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   const { companyId, id } = stored;
   const due = { dueShard: keys.jobShard, dueAt: iso(dueMs) };
@@ -22,7 +22,7 @@ export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   ];
 };
 
-/** The writes of an import without accepted rows, which is completed at once. */
+/** The writes of an import without accepted rows. Such an import is stored as completed. */
 export const openingCompleted = (stored: StoredImport): Write[] => [
   { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
   listEntry(stored),
@@ -32,7 +32,9 @@ const listEntry = ({ companyId, id }: StoredImport): Write => ({
   put: { ...keys.importEntry(companyId, id), type: "importEntry", id },
 });
 
-/** Belongs into the transaction that makes the rows visible. Removes the import's mark from the ranges of its ids. */
+/**
+ * The writes that complete an import and remove its marks from its id ranges. They must be in the transaction that makes the rows visible.
+ */
 export function completion(stored: StoredImport, set: Partial<StoredImport> & Item, nowMs: number): Write[] {
   const { companyId, id, prospectBlocks, addressBlocks } = stored;
   const unmarked = { remove: ["importId"] };
@@ -46,7 +48,10 @@ export function completion(stored: StoredImport, set: Partial<StoredImport> & It
   ];
 }
 
-/** Names the pieces that an import stores in the company index: numbered, so that `clear` finds them. */
+/**
+ * Returns a function that names the pieces of the company index that an import stores. The names are numbered, so that `clear` finds the
+ * pieces.
+ */
 export function pieceNames(importId: number): () => string {
   let pieces = 0;
   return () => pieceName(importId, pieces++);
@@ -59,20 +64,23 @@ type Source = Pick<ApiContext, "table" | "clock">;
 
 const OpenEntry = z.object({ id: Id });
 
-/** Abandons the company's imports within one request whose run is dead, and those whose removal is incomplete. Usually none. */
+/**
+ * Abandons the company's imports within one request whose run has died, and clears those whose removal is incomplete. Most companies have
+ * none.
+ */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
     const stored = StoredImport.parse(found);
-    // The job's own runs clear an import by upload.
+    // Imports by upload are cleared by the runs of their job.
     if (stored.job !== undefined) continue;
     if (stored.state === "failed" || stored.runsUntil < source.clock.now()) await abandon(source, stored);
   }
 }
 
 /**
- * Fails the import, so that no run can complete it any more, then removes its rows. Returns true without doing either if it is
- * completed. Safe to repeat and to kill at any point: the remaining rows are invisible.
+ * Marks the import as failed, so that no run can complete it, then removes its rows. If the import is already completed, returns true and
+ * changes nothing. May be repeated and killed at any point, because the remaining rows are invisible.
  */
 export async function abandon({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
   const { companyId, id } = stored;
@@ -95,10 +103,10 @@ export async function abandon({ table, clock }: Source, stored: StoredImport): P
   return false;
 }
 
-/** Blocks of ids that are removed concurrently. */
+/** The number of id blocks that are removed concurrently. */
 const PARALLEL = 8;
 
-/** Removes the marks of the id ranges last: readers skip marked ranges. */
+/** Removes everything that an import has written. The marks of the id ranges are removed last, because reads skip marked ranges. */
 export async function clear(
   table: Table,
   { companyId, id, prospectBlocks, addressBlocks, noteBlocks }: StoredImport,
@@ -111,7 +119,7 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.runManifests(companyId), begins: piecePrefix(id) });
-  // The pieces are numbered segments, then the run, which has no parts of its own.
+  // The pieces are numbered segments and, last, the run of the index. The run has no parts, so the loop ends there.
   for (let piece = 0; await removeAll(table, keys.indexParts(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove([
     ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
@@ -125,7 +133,7 @@ const blocksIn = (blocks: Blocks | null): number[] =>
 
 const Keyed = z.object({ pk: z.string(), sk: z.string() });
 
-/** Returns whether it found anything. */
+/** Removes all items of the query. Returns whether there were any. */
 async function removeAll(table: Table, partition: QuerySpec): Promise<boolean> {
   const found: Key[] = [];
   for await (const item of table.query(partition)) found.push(Keyed.parse(item));

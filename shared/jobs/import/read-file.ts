@@ -1,4 +1,7 @@
-/** Reads the file of an import: each data row becomes a draft or a fault. Both kinds of import decide about rows here. */
+/**
+ * Reads the file of an import. Each data row becomes a draft or a fault. Imports by upload and imports within one request both use this
+ * code.
+ */
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Counts, RowFault } from "#shared/jobs/import/schema.ts";
@@ -14,11 +17,11 @@ export interface Reading {
   readonly dictionary: Dictionary;
   readonly tags: NewTags;
   readonly mapping?: Mapping | undefined;
-  /** Skips the rows up to this one. */
+  /** Rows up to this row number are skipped. */
   readonly after?: number;
 }
 
-/** Yields data rows in their order. Throws BadFile at the first part of the file that is not CSV. */
+/** Yields the data rows in the order of the file. Throws BadFile at the first place where the file is not CSV. */
 export async function* readRows(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { dictionary, tags, mapping, after = 0 }: Reading,
@@ -51,7 +54,7 @@ export class NewTags {
   readonly #known: Set<string>;
   readonly #added: Map<string, string>;
 
-  /** `added` are the tags that an earlier run collected. */
+  /** `added` holds the tags that an earlier run collected. */
   constructor({ tags }: Dictionary, added: readonly string[] = []) {
     this.#known = new Set([...tags.values()].map(({ value }) => folded(value)));
     this.#added = new Map(added.map((value) => [folded(value), value]));
@@ -61,7 +64,7 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** Takes all of the tags or none. Returns false if the limit leaves no room for all. */
+  /** Adds all of the tags. If the company's limit has no room for all of them, adds none and returns false. */
   take(tags: readonly string[]): boolean {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
     if (fresh.length > 0 && this.#known.size + this.#added.size + fresh.length > limits.tagsPerCompany) return false;
@@ -70,18 +73,18 @@ export class NewTags {
   }
 }
 
-/** A job writes this many rows at once, unless their notes have this many characters before. */
+/** A batch ends at this many rows, or earlier if its notes reach this many characters. */
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
 export interface Batch {
   readonly drafts: readonly Draft[];
   readonly faults: readonly RowFault[];
-  /** The last row of the file in the batch. */
+  /** The number of the last row of the file in the batch. */
   readonly row: number;
 }
 
-/** The end of a batch depends on the file alone, so that each run cuts the same batches. */
+/** Cuts the rows into batches. The end of a batch depends only on the file, so every run cuts the same batches. */
 export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<Batch, void, undefined> {
   let drafts: Draft[] = [];
   let faults: RowFault[] = [];
@@ -102,8 +105,8 @@ export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<B
 }
 
 /**
- * Adds the records that the batch becomes. The table packs addresses and note positions by block of ids. Each batch therefore gets
- * whole blocks of its own, and a batch that is written again produces the same rows.
+ * Adds the records of the batch to the counts. The table stores addresses and note positions in blocks of ids. Therefore each batch gets
+ * whole blocks, so that a batch that is written twice produces the same items.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

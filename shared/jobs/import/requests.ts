@@ -1,4 +1,4 @@
-/** The requests of imports by upload and of their states: begin, read, list and cancel. */
+/** The requests of imports by upload and of the states of all imports: begin, read, list and cancel. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
@@ -50,12 +50,12 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * The sweep first looks for the file after this time, longer than most uploads take, and again until the upload time is over. S3
- * notifies only once, and the notified run may die before it has written anything.
+ * The sweep looks for the file after this time, which is longer than most uploads take, and then repeatedly until the upload link expires.
+ * The sweep is needed because S3 notifies only once, and the notified run may die before it has written anything.
  */
 export const LOOK_MS = 5 * 60_000;
 
-/** Throws payload_too_large for a file that is announced too large, and conflict if the company has too many open imports. */
+/** Begins an import. Throws payload_too_large if the announced file is too large, and conflict if the company has too many open imports. */
 export async function beginImport(
   context: ApiContext,
   links: Links,
@@ -139,7 +139,10 @@ export async function readImport(context: ApiContext, links: Links, caller: Call
   return presentImport(context, links, caller, await findImport(context, caller.companyId, id));
 }
 
-/** Only the user who began the import gets the upload link: the file is imported in that user's name, with that user's rights. */
+/**
+ * Presents an import. Only the user who began it gets the upload link, because the file is imported in the name and with the rights of
+ * that user.
+ */
 async function presentImport(
   { clock }: Pick<ApiContext, "clock">,
   links: Links,
@@ -158,7 +161,7 @@ async function presentImport(
   };
 }
 
-/** Null after the link has expired. */
+/** The upload link, or null if the link has expired. */
 async function uploadOf(
   links: Links,
   { companyId, id }: StoredImport,
@@ -174,7 +177,7 @@ async function uploadOf(
 const defined = (headers: UploadHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
-/** `imported` is 0 until the import is completed. */
+/** The import as the list shows it. `imported` is 0 until the import is completed. */
 export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, processed, skipped, failure = null, createdAt, updatedAt } = stored;
   const dryRun = stored.dryRun === true;
@@ -183,7 +186,7 @@ export function summaryOf(stored: StoredImport): ImportSummary {
   return { id, state, dryRun, processed, written, imported, skipped, failure, createdAt, updatedAt };
 }
 
-/** The rows that are in the table, visible or not. */
+/** The number of rows in the table, including rows that are not yet visible. */
 function writtenRows({ state, imported, written = 0, job }: StoredImport): number {
   if (state === "completed") return imported;
   if (state !== "running" || job === undefined || job.progress.step === "check") return 0;
@@ -192,7 +195,7 @@ function writtenRows({ state, imported, written = 0, job }: StoredImport): numbe
 
 const Entry = z.object({ id: Id });
 
-/** Lists the imports of the company, newest first. */
+/** Returns the imports of the company, sorted by id with the newest first. */
 export async function listImports(
   { table }: ApiContext,
   companyId: number,
@@ -211,7 +214,7 @@ export async function listImports(
   return { items, nextCursor: ids.length > limit ? String(shown.at(-1)) : null };
 }
 
-/** No run can complete the import afterwards. The job removes its rows once the lease of a current run has expired. */
+/** Cancels an import, so that no run can complete it. The job removes the written rows after the lease of a current run has expired. */
 export const cancelImport = (context: ApiContext, companyId: number, id: number): Promise<ImportSummary> =>
   optimistic(async () => {
     const stored = await findImport(context, companyId, id);

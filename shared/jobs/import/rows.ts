@@ -1,4 +1,7 @@
-/** Turns the drafts of an import into rows of the table and of the company index, under ids that are leased once for the whole file. */
+/**
+ * Turns the drafts of an import into items of the table and rows of the company index. Their ids are leased with one call for the whole
+ * file.
+ */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -17,13 +20,13 @@ import type { LastStatusChange, StoredNote, StoredProspect } from "#shared/prosp
 
 const DEFAULT_SOURCE = "csv-import";
 
-/** The decisions that hold for the whole file. */
+/** The values that are the same for all rows of the file. */
 export interface ImportPlan {
   readonly importId: number;
   readonly names: ImportNames;
   /** The creation time of all records. */
   readonly now: string;
-  /** The first id of each kind, and the number of leased ids. */
+  /** The first id of each kind of record, and the number of leased ids of that kind. */
   readonly first: Counts;
   readonly total: Counts;
 }
@@ -32,7 +35,7 @@ export type LeasedIds = Pick<StoredImport, "prospectBlocks" | "addressBlocks" | 
   readonly first: Counts;
 };
 
-/** Leases ids for all records that the file becomes. */
+/** Leases ids for all records of the file. */
 export async function leaseImportIds(ids: Ids, companyId: number, importId: number, total: Counts): Promise<LeasedIds> {
   const mark = String(importId);
   const [prospect, address, note, change] = await Promise.all([
@@ -58,8 +61,8 @@ export interface ImportRows {
 }
 
 /**
- * The rows of a batch, after the records in `done`. The first row of the file gets the highest id: lists show higher ids of the
- * same instant first, and so keep the order of the file.
+ * The items and index rows of a batch, whose ids follow the records in `done`. The first row of the file gets the highest id, because
+ * lists show higher ids of the same instant first and therefore keep the order of the file.
  */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
   const { companyId } = caller;
@@ -102,7 +105,7 @@ function prospectFrom(
   addressId: number,
 ): StoredProspect {
   const { companyId, userId } = caller;
-  // A rep who may see own prospects only could not see an unassigned one.
+  // Assign the prospect to the rep if it has no assignee, because a rep who may see only their own prospects could not see it.
   const assignedToUserId = draft.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   return {
     type: "prospect",

@@ -1,4 +1,4 @@
-/** The shapes of imports: the interface's and the table's. */
+/** The schemas of imports, for the API and for the table. */
 
 import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
@@ -151,30 +151,33 @@ export const FileQuery = z.object({ dryRun: z.optional(Flag), mapping: z.optiona
   },
 }));
 
-/** A range of id blocks, both ends included. */
+/** The first and the last block of a range of id blocks. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
-/** One number for each kind of record that rows become: how many there are, or the first id of the kind. */
+/** One number for each kind of record that the rows become. The number is a count of records or the first id of the kind. */
 const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), change: z.int() });
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** The checkpoint of an import by upload. The next run continues here. */
+/** The checkpoint of an import by upload, at which the next run continues. */
 const Progress = z.object({
-  /** The job reads the file once to check all of it, and once more to write its rows. */
+  /** The job reads the file twice. The step `check` checks all rows, and the step `write` writes them. */
   step: z.enum(["check", "write", "publish"]),
-  /** The last row of the file that this step has finished. */
+  /** The number of the last row of the file that this step has finished. */
   row: z.int(),
-  /** The records that the accepted rows up to there become. */
+  /** The numbers of records that the accepted rows up to `row` become. */
   done: Counts,
-  /** The faulty rows up to there, during the check. Older rows of the table lack the attribute. */
+  /** The number of faulty rows up to `row` in the step `check`. Older rows of the table lack this attribute. */
   skipped: z._default(z.int(), 0),
-  /** The chunks of sorted rows in the bucket. The table calls them stretches. */
+  /** The number of chunks of sorted rows in the bucket. The table calls the chunks stretches. */
   stretches: z.int(),
-  /** The report of errors: its parts in the bucket, and the key of the errors for the next part. Null before the first. */
+  /**
+   * The report of errors: the parts that are in the bucket, and the S3 key of the errors for the next part. It is null before the first
+   * error.
+   */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
-  /** Tags that the rows up to there name and the company lacks. */
+  /** The tags that the rows up to `row` name and the company lacks. */
   newTags: z.array(z.string()),
 });
 export type Progress = z.infer<typeof Progress>;
@@ -190,30 +193,30 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
   newTags: [],
 });
 
-/** The part of an import by upload that an import within one request lacks. */
+/** The attributes that only an import by upload has. */
 export const StoredJob = z.object({
-  /** As sent. */
+  /** The mapping of columns as the client sent it. */
   mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
   caller: z.object({ role: Role, permissions: z.array(Permission) }),
-  /** The headers that the upload link demands. */
+  /** The headers that a request to the upload link must have. */
   headers: z.object({
     "content-type": z.string(),
     "if-none-match": z.string(),
     "content-length": z.optional(z.string()),
     "x-amz-checksum-sha256": z.optional(z.string()),
   }),
-  /** When the upload link expires, in milliseconds since the epoch. */
+  /** The time at which the upload link expires, in milliseconds since the epoch. */
   uploadUntil: z.int(),
-  /** The content that was uploaded. */
+  /** The ETag of the uploaded file. */
   etag: z.nullable(z.string()),
   progress: Progress,
-  /** The records that all accepted rows become; null until the whole file is checked. */
+  /** The numbers of records that all accepted rows become. It is null until the whole file is checked. */
   total: z.nullable(Counts),
-  /** The first id of each kind; null until the ids are leased. */
+  /** The first id of each kind of record. It is null until the ids are leased. */
   first: z.nullable(Counts),
   /** The creation time of all records. */
   startedAt: z.nullable(Timestamp),
-  /** Runs since the last progress. */
+  /** The number of runs since the last progress. */
   runs: z.int(),
   /** Whether the report of errors is in the bucket. */
   hasReport: z.boolean(),
@@ -227,9 +230,9 @@ export const StoredImport = z.object({
   state,
   processed: z.int(),
   ...counts,
-  /** Row faults, compressed by `packed`. */
+  /** The faults of rows, compressed by `packed`. */
   errors: z.instanceof(Uint8Array),
-  /** The leased ids, by which a failed import is removed; null if the file needs none. */
+  /** The blocks of leased ids, by which the rows of a failed import are removed. They are null if the file needs no ids of the kind. */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),
   noteBlocks: z.nullable(Blocks),
@@ -241,7 +244,7 @@ export const StoredImport = z.object({
   runsUntil: z.int(),
   dryRun: z.optional(z.boolean()),
   failure: z.optional(z.string()),
-  /** Rows in the table, for the progress of clients. Some may come after the checkpoint. */
+  /** The number of rows in the table, which clients see as progress. Some of these rows may come after the checkpoint. */
   written: z.optional(z.int()),
   job: z.optional(StoredJob),
 });

@@ -1,4 +1,6 @@
-/** The second reading of an uploaded file: writes its rows, still invisible, and stores their index rows in chunks. */
+/**
+ * Reads an uploaded file for the second time. It writes the rows of the file, which stay invisible, and stores the index rows in chunks.
+ */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -14,15 +16,15 @@ import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/row
 import type { Progress } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 
-/** Items between two renewals of the lease. A throttled table may accept only four items a second. */
+/** The lease is checked for renewal after this many items, because a throttled table may accept only four items a second. */
 const ITEMS_PER_RENEWAL = 200;
-/** The interval of heartbeats within a batch; the lease ends after two minutes. */
+/** The interval of heartbeats within a batch. It must be shorter than the lease, which expires after two minutes. */
 const LEASE_RENEWAL_MS = 60_000;
 /** A chunk is full at this many rows, or at this many characters of their search text. */
 const CHUNK_ROWS = 16_384;
 const CHUNK_TEXT = 8_000_000;
 
-/** The first run that writes leases the ids, sets the creation time and creates the new tags; later runs reuse them. */
+/** The first run of this step leases the ids, sets the creation time and creates the new tags. Later runs reuse these values. */
 export async function planRows(context: JobContext, lease: ImportLease, names: ImportNames): Promise<ImportPlan> {
   const { companyId, id: importId } = lease.stored;
   const { job } = lease;
@@ -38,7 +40,7 @@ export async function planRows(context: JobContext, lease: ImportLease, names: I
   return { importId, names: known, now, first, total };
 }
 
-/** Returns false if the run must hand over before the end of the file. Reads the next batch while it writes one. */
+/** Writes a batch while it reads the next one. Returns false if the run must hand over before the end of the file. */
 export async function writeRows(context: JobContext, lease: ImportLease, plan: ImportPlan): Promise<boolean> {
   const { job } = lease;
   const { companyId, id, createdBy: userId } = lease.stored;
@@ -47,7 +49,7 @@ export async function writeRows(context: JobContext, lease: ImportLease, plan: I
   let writing: Promise<void> = Promise.resolve();
   const chunk = new Chunk(context, lease);
   let { done, row } = job.progress;
-  /** The longest time that a batch took. A run hands over while there is still time for another. */
+  /** The longest time that a batch took, in milliseconds. A run hands over while it has time for one more batch. */
   let longestMs = 0;
   const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
   const reading = { dictionary, tags, mapping: lease.mapping, after: row };
@@ -65,7 +67,7 @@ export async function writeRows(context: JobContext, lease: ImportLease, plan: I
       writing = writeItems(context, lease, items, written).then(() => {
         longestMs = Math.max(longestMs, context.clock.now() - begunAt);
       });
-      // The next `await writing` throws the error.
+      // Prevent an unhandled rejection. The next `await writing` throws the error.
       writing.catch(() => undefined);
       done = plus(done, batch);
       row = batch.row;
@@ -79,12 +81,12 @@ export async function writeRows(context: JobContext, lease: ImportLease, plan: I
     if (!chunk.isEmpty) await checkpoint();
     return true;
   } finally {
-    // A run that has ended must not write any more.
+    // Wait for the current batch, because a run must not write after it has ended.
     await writing.catch(() => undefined);
   }
 }
 
-/** Renews the lease while a throttled table slows the writes down. */
+/** Writes the items of a batch, and renews the lease during the writes because a throttled table makes them slow. */
 async function writeItems(
   context: JobContext,
   lease: ImportLease,
@@ -97,7 +99,7 @@ async function writeItems(
   }
 }
 
-/** Index rows whose items are in the table, until there are enough of them for a chunk in the bucket. */
+/** Collects index rows of written items until there are enough rows for a chunk in the bucket. */
 class Chunk {
   readonly #context: JobContext;
   readonly #lease: ImportLease;
@@ -126,7 +128,7 @@ class Chunk {
     }
   }
 
-  /** Stores the chunk, then the checkpoint after it. */
+  /** Stores the chunk, then the checkpoint that includes it. */
   async store(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
     const { job } = this.#lease;
     await storeChunk(this.#context.objects, this.#lease.stored, this.#number++, this.#rows);
@@ -139,7 +141,10 @@ class Chunk {
 
 const LENGTH_BYTES = 4;
 
-/** A chunk is a series of compressed segments, sorted along the geohash curve; each column group follows its length. */
+/**
+ * Stores a chunk, which is a series of compressed segments sorted along the geohash curve. Each column group of a segment follows its
+ * length.
+ */
 async function storeChunk(
   objects: Objects,
   { companyId, id }: JobId,
@@ -156,7 +161,10 @@ async function storeChunk(
   await objects.put(importKeys.chunk(companyId, id, number), Buffer.concat(pieces), "application/octet-stream");
 }
 
-/** Merges the rows of all chunks along the curve, in memory for one segment of each chunk. The result can be read once. */
+/**
+ * Merges the rows of all chunks along the geohash curve. Only one segment of each chunk is in memory. The result can be iterated only one
+ * time.
+ */
 export async function rowsAlongCurve(
   objects: Objects,
   { companyId, id }: JobId,
