@@ -1,31 +1,31 @@
-/** The criteria of a read, and the zone maps that say which segments can contain matches. */
+/** The criteria of a read of the index. Zone maps summarize the values of a segment, so that a read can skip segments without matches. */
 import * as z from "zod/mini";
 import type { IndexRow } from "#shared/company-index/record.ts";
 
-/** Larger sets are not stored: the segment may then hold any value. */
+/** Most values that a set of a zone map stores. If a segment has more, no set is stored, and the segment may hold any value. */
 const MAX_SET = 24;
 
 const ValueSet = z.nullable(z.array(z.nullable(z.int())));
 
 export const Zone = z.object({
-  /** minLng, minLat, maxLng, maxLat of the rows with coordinates; null if no row has any. */
+  /** minLng, minLat, maxLng and maxLat of all rows with coordinates; null if no row has any. */
   box: z.nullable(z.tuple([z.number(), z.number(), z.number(), z.number()])),
-  /** First and last creation, in milliseconds since the epoch. */
+  /** First and last creation time, in milliseconds since the epoch. */
   createdAt: z.tuple([z.number(), z.number()]),
   ids: z.tuple([z.number(), z.number()]),
-  /** Null: the segment may hold any value. */
+  /** The set of all status ids in the segment. Null means that the segment may hold any value. */
   statusIds: ValueSet,
   assigneeIds: ValueSet,
 });
 export type Zone = z.infer<typeof Zone>;
 export type Box = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
-/** A segment or a geohash cell. */
+/** A segment or a geohash cell. `box` is null if no row of the segment has coordinates. */
 interface Area {
   readonly box: Box | null;
 }
 
-/** Needs at least one row. */
+/** Builds the zone map of a segment. `rows` must contain at least one row. */
 export function zoneOf(rows: readonly IndexRow[]): Zone {
   const lats: number[] = [];
   const lngs: number[] = [];
@@ -51,7 +51,7 @@ function smallSet(values: readonly (number | null)[]): (number | null)[] | null 
   return distinct.size > MAX_SET ? null : [...distinct];
 }
 
-/** Whether a row of the area can be in the box. A box whose west is greater than its east crosses the antimeridian. */
+/** Whether a row of the area can be in the box. The box crosses the antimeridian if minLng is greater than maxLng. */
 export function meetsBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -59,7 +59,7 @@ export function meetsBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): 
   return minLng <= maxLng ? west <= maxLng && east >= minLng : east >= minLng || west <= maxLng;
 }
 
-/** Whether all rows with coordinates are in the box. */
+/** Whether the box contains all rows of the area that have coordinates. */
 export function withinBox({ box }: Area, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -89,31 +89,33 @@ const coversSet = (map: readonly (number | null)[] | null, values: readonly (num
 
 /** A word of a search: a text of the prospect or of a note contains `text`, or a phone number contains `digits` (unless empty). */
 export interface SearchWord {
-  /** Caseless, not empty, without blanks. */
+  /** The word is case-folded, contains no blank and is never empty. */
   readonly text: string;
   readonly digits: string;
 }
 
-/** The filters of a request and the visibility of its caller. A row must pass all of them; undefined passes every row. */
+/**
+ * The filters of a request, combined with the visibility of its caller. A row must pass all of them; an undefined filter passes every row.
+ */
 export interface Criteria {
-  /** Includes its edges. A west greater than the east crosses the antimeridian. */
+  /** The box includes its edges. It crosses the antimeridian if minLng is greater than maxLng. */
   readonly box?: Box | undefined;
-  /** Milliseconds since the epoch; both bounds are included. */
+  /** Milliseconds since the epoch. Both bounds are inclusive. */
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;
-  /** The row has at least one of these tags. */
+  /** A row passes if it has at least one of these tags. */
   readonly tagIds?: ReadonlySet<number> | undefined;
-  /** Trimmed and caseless. */
+  /** City names, trimmed and case-folded. */
   readonly cities?: ReadonlySet<string> | undefined;
-  /** Only rows with both coordinates. */
+  /** If true, only rows with both coordinates pass. */
   readonly onMap?: boolean | undefined;
   /** A row must match every word. */
   readonly words: readonly SearchWord[];
 }
 
-/** Whether a row of such a segment can pass. Words are not considered. */
+/** Whether a row of a segment with this zone map can pass. Ignores the words, because a zone map does not describe texts. */
 export function canMeet(zone: Zone, criteria: Criteria): boolean {
   const { box, onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
   const [first, last] = zone.createdAt;
@@ -127,13 +129,13 @@ export function canMeet(zone: Zone, criteria: Criteria): boolean {
   );
 }
 
-/** Includes the edges. */
+/** Whether the point is in the box. A point on an edge is inside. */
 export function insideBox([minLng, minLat, maxLng, maxLat]: Box, lat: number, lng: number): boolean {
   if (lat < minLat || lat > maxLat) return false;
   return minLng <= maxLng ? lng >= minLng && lng <= maxLng : lng >= minLng || lng <= maxLng;
 }
 
-/** `hasWord(i)` says whether a note of the row contains word number i of the criteria. */
+/** Whether the row passes. `hasWord(i)` returns whether a note of the row contains word number i of the criteria. */
 export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number) => boolean): boolean {
   const { box, createdFrom, createdTo, statusIds, assigneeIds, tagIds, cities, onMap, words } = criteria;
   if (box !== undefined || onMap === true) {

@@ -1,4 +1,4 @@
-/** The delta of the index: an immutable entry for each write that no flush has moved into a segment yet. */
+/** The delta of the index. Each write adds an immutable entry to the delta, and a flush later moves the entry into a segment. */
 import * as z from "zod/mini";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
@@ -7,28 +7,31 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** The answer of the one Query that brings a cached index up to date. */
+/** The result of the one Query that brings a cached index up to date. */
 export interface Unflushed {
   readonly head: Head;
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
-  /** Keys of all these entries. */
+  /** The keys of all entries of the result. */
   readonly keys: readonly Key[];
-  /** Sort keys of the entries whose texts are in rows of their own. Their texts are empty here. */
+  /** Sort keys of the entries whose texts are stored in separate rows. Such entries have empty texts here. */
   readonly withLongText: ReadonlySet<string>;
-  /** Sum of `weightOf` over all entries. */
+  /** The sum of `weightOf` over all entries. */
   readonly weight: number;
 }
 
-/** Longest text, in bytes, that an entry contains: each list reads it. A longer text gets a row of its own. */
+/** Longest text, in bytes, that an entry stores itself, because every list reads all entries. A longer text is stored in a separate row. */
 const TEXT_BYTES = 256;
-/** An entry of this size, its text included, counts as one towards the next flush; a larger entry counts as several. */
+/** An entry up to this size, with its text, has weight 1 in the decision about the next flush. A larger entry has a higher weight. */
 const ENTRY_BYTES = 1_024;
 
-/** Type attribute of an entry's item. The filter of the stream selects entries by it. */
+/** The `type` attribute of an entry's item. The filter of the stream selects entries by this attribute. */
 export const DELTA_TYPE = "delta";
 
-/** Created, status, assignee, tags, city, latitude, longitude, text, phone digits. A tuple without names, because each read pays for its bytes. */
+/**
+ * Creation time, status, assignee, tags, city, latitude, longitude, text and phone digits. The tuple has no field names, because each read
+ * is charged by the byte.
+ */
 const Fields = z.tuple([
   z.number(),
   z.nullable(z.number()),
@@ -41,7 +44,7 @@ const Fields = z.tuple([
   z.string(),
 ]);
 
-/** Belongs into the transaction that writes the prospect's row. */
+/** These writes belong to the transaction that writes the prospect's row. */
 export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
   const key = keys.prospectDelta(companyId, entry.id, entry.version);
   if (isTombstone(entry)) return [{ put: { ...key, type: DELTA_TYPE } }];
@@ -57,7 +60,7 @@ export function prospectDelta(companyId: number, entry: IndexEntry): Write[] {
   ];
 }
 
-/** Belongs into the transaction that writes the note's row. */
+/** These writes belong to the transaction that writes the note's row. */
 export function noteDelta(companyId: number, { prospectId, noteId, version, text }: NoteEntry): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
   if (text === null) return [{ put: { ...key, type: DELTA_TYPE } }];
@@ -69,7 +72,10 @@ export function noteDelta(companyId: number, { prospectId, noteId, version, text
   ];
 }
 
-/** Removes the long texts before their entries. An entry without its text is recognised as flushed; no read would find a text without its entry. */
+/**
+ * Removes each long text before its entry. A read recognises an entry without its text as flushed, but no read would find a text without
+ * its entry.
+ */
 export async function removeUnflushed(
   table: Table,
   companyId: number,
@@ -82,13 +88,13 @@ export async function removeUnflushed(
 
 type Entries = Pick<Unflushed, "keys" | "withLongText">;
 
-/** The share of an entry in the next flush: 1, or more for a large entry. */
+/** The weight of an entry in the decision about the next flush, at least 1. */
 export function weightOf(row: Item): number {
   const { row: fields = "", note = "", aside = 0 } = Weighed.parse(row);
   return 1 + Math.floor((fields.length + note.length + aside) / ENTRY_BYTES);
 }
 
-/** One strongly consistent Query. */
+/** Reads the head and all unflushed entries by one strongly consistent Query. */
 export async function readUnflushed(table: Table, companyId: number): Promise<Unflushed> {
   const entries: IndexEntry[] = [];
   const notes: NoteEntry[] = [];
@@ -109,7 +115,7 @@ export async function readUnflushed(table: Table, companyId: number): Promise<Un
   return { head, entries, notes, keys: found, withLongText, weight };
 }
 
-/** `aside` is the length of the long text, in bytes. */
+/** `aside` is the length of the text in the separate row, in bytes. */
 const Weighed = z.object({
   row: z.optional(z.string()),
   note: z.optional(z.string()),
@@ -150,25 +156,25 @@ function fieldsOf(row: string) {
 
 export interface Filled {
   readonly delta: Delta;
-  /** Entries without their texts: a flush is removing them, or their write is still in progress. */
+  /** Number of entries whose texts are missing, because a flush is removing them or their write is still in progress. */
   readonly missing: number;
 }
 
 /**
- * A text in a row of its own, under the sort key of its entry, in another partition: lists do not pay for text that only searches read. It
- * is written with the entry and never changed.
+ * A text in a separate row, under the sort key of its entry but in another partition, so that lists do not pay for text that only searches
+ * read. The row is written with the entry and never changes.
  */
 interface LongText {
   readonly text: string;
   readonly phoneDigits: string;
 }
 
-/** By the sort keys of their entries. */
+/** Long texts by the sort key of their entry. */
 export type LongTexts = ReadonlyMap<string, LongText>;
 
 const Stored = z.object({ sk: z.string(), text: z.string(), phoneDigits: z._default(z.string(), "") });
 
-/** Reads all long texts, eventually consistent, at half the price. Callers read a missing text again by its key. */
+/** Reads all long texts, eventually consistent, which costs half the price. Callers read a missing text again by its key. */
 export async function readLongTexts(table: Table, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
@@ -182,8 +188,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to entries; `withLongText` has the sort keys of the entries that need one. A flush removes the text before its entry:
- * an entry without a text is dropped if the runs have its version, and counts as missing otherwise.
+ * Adds the long texts to the entries. `withLongText` has the sort keys of the entries that need a long text. A flush removes the text
+ * before the entry. An entry without its text is therefore dropped if the runs have its version, and otherwise counts as missing.
  */
 export async function withTexts(
   table: Table,
@@ -199,7 +205,7 @@ export async function withTexts(
   const left = wanted.filter((sk) => withLongText.has(sk) && !texts.has(sk));
   for (const item of await table.batchGet(left.map((sk) => keys.deltaText(companyId, sk)))) keepText(item, texts);
   let missing = 0;
-  /** Undefined if the runs have this version. */
+  /** Undefined if the entry needs a long text and the text is missing. */
   function filled<T extends { readonly version: number }>(entry: T, sk: string, flushed: number): T | undefined {
     const found = texts.get(sk);
     if (!withLongText.has(sk) || found !== undefined) return { ...entry, ...found };
@@ -215,7 +221,7 @@ export async function withTexts(
   return { delta, missing };
 }
 
-// Sort keys do not depend on the company.
+// The company id 0 is a placeholder, because sort keys do not depend on the company.
 const skOfProspect = ({ id, version }: IndexEntry): string => keys.prospectDelta(0, id, version).sk;
 const skOfNote = ({ prospectId, noteId, version }: NoteEntry): string =>
   keys.noteDelta(0, prospectId, noteId, version).sk;

@@ -4,7 +4,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** 2^28. Smaller integers fit 32-bit operations, with room for seven more bits. */
+/** 2^28. Smaller integers fit 32-bit operations, even after a shift by seven bits. */
 const SMALL = 0x10000000;
 
 export class ByteWriter {
@@ -15,7 +15,7 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** A whole number from 0 to 2^53 - 1, as LEB128. */
+  /** Writes a whole number from 0 to 2^53 - 1 as LEB128. */
   integer(value: number): void {
     this.#reserve(8);
     let rest = value;
@@ -30,7 +30,7 @@ export class ByteWriter {
     this.#bytes[this.#length++] = rest;
   }
 
-  /** A whole number between -2^52 and 2^52. Small absolute values stay short. Throws a RangeError beyond. */
+  /** Writes a whole number between -2^52 and 2^52; small absolute values take few bytes. Throws a RangeError for any other number. */
   signed(value: number): void {
     if (Math.abs(value) >= 2 ** 52) throw new RangeError(`${value} is beyond 2^52`);
     this.integer(value < 0 ? -2 * value - 1 : 2 * value);
@@ -42,7 +42,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** Writes no length: the reader must know it. */
+  /** Writes the bytes without their length, so the reader must know the length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
@@ -101,7 +101,7 @@ export class ByteReader {
     return value;
   }
 
-  /** A view, not a copy. */
+  /** Returns a view of the bytes and not a copy. */
   raw(count: number): Uint8Array {
     if (this.#at + count > this.#bytes.length) throw new RangeError("the bytes end too soon");
     const bytes = this.#bytes.subarray(this.#at, this.#at + count);
@@ -120,7 +120,7 @@ export interface Coded<T> {
   readonly codes: Uint16Array;
 }
 
-/** Whole numbers, each as the difference to the number before it. */
+/** Writes whole numbers, each as the difference from the number before it. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;
   for (const value of values) {
@@ -139,7 +139,7 @@ export function readNumbers(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** `key` is equal for equal values. `writeValue` writes one distinct value. */
+/** `key` must return equal keys for equal values. `writeValue` writes one distinct value. */
 export function writeCoded<T>(
   into: ByteWriter,
   values: readonly T[],
@@ -167,7 +167,7 @@ export function readCoded<T>(from: ByteReader, count: number, readValue: () => T
   return { values, codes };
 }
 
-/** Most coordinates have at most seven decimals, about a centimetre. */
+/** Factor that scales degrees to integers. Most coordinates have at most seven decimals, which is a precision of about a centimetre. */
 const SCALE = 1e7;
 
 const scaled = (degrees: number): number | undefined => {
@@ -175,7 +175,10 @@ const scaled = (degrees: number): number | undefined => {
   return Object.is(whole / SCALE, degrees) ? whole : undefined;
 };
 
-/** Keeps every value exactly: scaled integers as differences to the row before, all other numbers as doubles. Null stays null. */
+/**
+ * Writes every value exactly. A scaled integer is stored as the difference from the row before, every other number as a double. Null stays
+ * null.
+ */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];
   let previous = 0;
@@ -192,7 +195,7 @@ export function writeDegrees(into: ByteWriter, values: readonly (number | null)[
   }
 }
 
-/** NaN means no coordinate. */
+/** Returns degrees. NaN means that the row has no coordinate. */
 export function readDegrees(from: ByteReader, count: number): Float64Array {
   const values = readNumbers(from, count);
   for (let i = 0; i < count; i++) values[i] = (values[i] ?? 0) / SCALE;
@@ -200,13 +203,13 @@ export function readDegrees(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** Higher levels save almost nothing on columns and take several times as long. */
+/** Compression level of zstd. Higher levels save almost nothing on columns and take several times as long. */
 const LEVEL = 9;
 
-/** Output buffer of the decompression. The default of 16 KB makes the texts of a segment take half as long again. */
+/** Size of the output buffer of the decompression. With the default of 16 KB, the texts of a segment take 1.5 times as long. */
 const CHUNK_BYTES = 128 * 1024;
 
-/** A part of the index is missing or damaged. The rows of the prospects are not affected. */
+/** A part of the index is missing or damaged. The rows of the prospects, from which the index can be rebuilt, are not affected. */
 export class IndexUnreadable extends Error {
   override name = "IndexUnreadable";
 }
@@ -216,7 +219,7 @@ export const compress = (bytes: Uint8Array): Uint8Array =>
     params: { [constants.ZSTD_c_compressionLevel]: LEVEL, [constants.ZSTD_c_checksumFlag]: 1 },
   });
 
-/** Decompresses and passes the bytes to `read`. Throws IndexUnreadable with the label if they are damaged. */
+/** Decompresses the bytes and passes the result to `read`. Throws IndexUnreadable with the label if the bytes are damaged. */
 export function decompress<T>(label: string, compressed: Uint8Array, read: (bytes: Uint8Array) => T): T {
   try {
     return read(zstdDecompressSync(compressed, { chunkSize: CHUNK_BYTES }));

@@ -1,5 +1,5 @@
 /**
- * Geohashes as integers of 52 bits, and the ranges of geohashes that cover a bbox. The rows of a segment are sorted by geohash, so that
+ * Geohashes as integers of 52 bits, and the ranges of geohashes that cover a bbox. The rows of a segment are sorted by geohash, so that a
  * binary search finds the rows of a range.
  */
 import ngeohash from "ngeohash";
@@ -13,7 +13,7 @@ export interface GeohashRange {
   readonly to: number;
 }
 
-/** A geohash cell: its first bits, how many they are, and its edges. */
+/** A geohash cell. `geohash` has the first `bits` bits of all geohashes in the cell, and `box` has the edges of the cell. */
 interface Cell {
   readonly geohash: number;
   readonly bits: number;
@@ -22,10 +22,12 @@ interface Cell {
 
 const EARTH: Cell = { geohash: 0, bits: 0, box: [-180, -90, 180, 90] };
 
-/** Most cells on the edge of a bbox. At this number the cells extend beyond the bbox by at most a sixth of its content. */
+/**
+ * Upper bound of the number of cells on the edge of a bbox. With this many cells, the area outside the bbox is at most a sixth of the bbox.
+ */
 const EDGE_CELLS = 192;
 
-/** Sorted. Together the ranges cover the box and little else. The box includes its edges; its west may be greater than its east. */
+/** Returns sorted ranges that cover the whole box and little area outside. The box includes its edges and may cross the antimeridian. */
 export function geohashRanges(box: Box): GeohashRange[] {
   const inside: Cell[] = [];
   let edge = [EARTH];
@@ -64,7 +66,7 @@ function rangeOf({ geohash, bits }: Cell): GeohashRange {
   return { from: geohash * geohashes, to: (geohash + 1) * geohashes };
 }
 
-/** Joins adjacent ranges. */
+/** Joins each range with the range that begins at its end. */
 function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   const long: GeohashRange[] = [];
   for (const { from, to } of ranges) {
@@ -75,6 +77,6 @@ function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   return long;
 }
 
-/** -1 without coordinates, so that such rows come first. */
+/** Returns -1 without coordinates, so that rows without coordinates come first. */
 export const geohashAt = (lat: number | null, lng: number | null): number =>
   lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);

@@ -1,6 +1,6 @@
 /**
- * The manifest lists the runs and segments of one version of a company's index. The head of the index has the ids of the runs; each run has
- * a run manifest, written once, that lists its segments.
+ * The manifest lists the runs and segments of one version of a company's index. The head of the index has the ids of the runs. Each run has
+ * a run manifest, which is written once and lists the segments of the run.
  */
 import * as z from "zod/mini";
 
@@ -13,30 +13,30 @@ import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Format of the head, the run manifests and all pieces. Each incompatible change needs a new number. */
+/** Version number of the format of the head, the run manifests and all pieces of the index. Each incompatible change needs a new number. */
 export const INDEX_FORMAT = 1;
 
-/** Throws IndexUnreadable for a format of another release, which this code would misread. */
+/** Throws IndexUnreadable for the format of another release, because this code would misread that format. */
 export function checkFormat(label: string, format: number): void {
   if (format === INDEX_FORMAT) return;
   throw new IndexUnreadable(`${label} has format ${format}, and only format ${INDEX_FORMAT} is supported`);
 }
 
-/** Number of items that a piece has in the table; 0 if the piece is empty. */
+/** Number of items that store a piece of the index; 0 if the piece is empty. */
 const Parts = z.int();
 
 export const SegmentEntry = z.object({
   id: z.string(),
   rows: z.int(),
   parts: z.object({ main: Parts, geo: Parts, text: Parts }),
-  /** Stored size of all parts. */
+  /** Stored size of all parts, in bytes. */
   bytes: z.int(),
   zone: Zone,
 });
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
 const Content = z.object({
-  /** Rows of all segments, including rows that newer runs replace. */
+  /** Number of rows in all segments, including rows that newer runs replace. */
   rows: z.int(),
   overrides: Parts,
   looseNotes: Parts,
@@ -45,22 +45,22 @@ const Content = z.object({
 
 export interface Run extends z.infer<typeof Content> {
   readonly id: string;
-  /** The version overrides of the run, if they are small: then they are in the run manifest and not in an item of their own. */
+  /** The version overrides of the run, if they are small enough for the run manifest. Larger overrides are stored in a separate item. */
   readonly fewOverrides?: Uint8Array | undefined;
 }
 
-/** Oldest first: the position of a run is its age. */
+/** The runs of the index, oldest first. The position of a run is its age. */
 export interface Manifest {
   readonly runs: readonly Run[];
 }
 
-/** The item that describes a run. The item type is `runSheet`. */
+/** The item that describes a run. Its stored `type` is `runSheet`. */
 export interface RunManifest {
   readonly runId: string;
   readonly format: number;
-  /** When the run was published, in milliseconds since the epoch. */
+  /** Time when the run was published, in milliseconds since the epoch. */
   readonly at: number;
-  /** Ids of the runs that it replaced. */
+  /** Ids of the runs that this run replaced. */
   readonly replaced: readonly string[];
   readonly bytes: Uint8Array;
   readonly fewOverrides: Uint8Array | undefined;
@@ -80,19 +80,22 @@ export function runOf(companyId: number, { runId, format, bytes, fewOverrides }:
   return { id: runId, ...content, fewOverrides };
 }
 
-/** Type attribute of the head's item. */
+/** The `type` attribute of the head's item. */
 export const HEAD_TYPE = "indexHead";
 
 const Head = z.object({
-  /** Counts the changes of the index; 0 means that no index exists yet. */
+  /** Number of changes of the index so far; 0 means that no index exists yet. */
   version: z._default(z.int(), 0),
   /** Ids of the current runs, oldest first. */
   manifest: z._default(z.array(z.string()), []),
-  /** Counts the changes of statuses, tags and users. Only those changes write it. */
+  /** Number of changes of statuses, tags and users so far. Only the transactions of those changes write this attribute. */
   dictionaryVersion: z._default(z.int(), 0),
-  /** End of the compaction lock, in milliseconds since the epoch. The stored attribute keeps this name. */
+  /**
+   * Time when the compaction lock expires, in milliseconds since the epoch. The attribute has an old name, because renaming it would change
+   * stored data.
+   */
   mergesRestUntil: z._default(z.int(), 0),
-  /** The rebuild that holds the compaction lock. */
+  /** Id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
 });
 export type Head = z.infer<typeof Head>;
@@ -105,23 +108,23 @@ export function readHead(item: Item | undefined): Head {
   return Head.parse(item ?? {});
 }
 
-/** A read of the index learns from the head whether the names in memory are current. */
+/** Raises the dictionary version in the head. A read of the index therefore learns whether the names in memory are current. */
 export const namesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** Holds as long as no process has moved the head since it was read. */
+/** The condition fails if a process has moved the head since `head` was read. */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
-/** Writes the move of the head, and maybe other items in the same transaction. The move must be the first write. */
+/** Writes the move of the head, and possibly other items in the same transaction. The move must be the first write of the transaction. */
 export type Commit = (move: Write) => Promise<unknown>;
 
 /**
- * Returns undefined after the move, else the current head. Another process may have moved the head first; or this move succeeded, its reply
- * was lost, and later moves followed. Writes only version and manifest, because other processes change the other attributes at the same
- * time.
+ * Moves the head to `manifest`. Returns undefined after the move. Returns the current head if another process moved the head first, or if
+ * this move succeeded, its reply was lost and later moves followed. Writes only version and manifest, because other processes change the
+ * other attributes at the same time.
  */
 export async function moveHead(
   table: Table,
@@ -151,7 +154,7 @@ const RunManifestItem = z.object({
   fewOverrides: z.optional(z.instanceof(Uint8Array)),
 });
 
-/** By run id. */
+/** Run manifests by the id of their run. */
 export type RunManifests = ReadonlyMap<string, RunManifest>;
 
 export const runManifestItem = (companyId: number, { runId, fewOverrides, ...rest }: RunManifest): Key & Item => ({
@@ -161,13 +164,15 @@ export const runManifestItem = (companyId: number, { runId, fewOverrides, ...res
   ...(fewOverrides !== undefined && { fewOverrides }),
 });
 
-/** All formats have these fields. */
+/** The attributes that the run manifests of all formats have. */
 function runManifestIn(item: Item): RunManifest {
   const { sk, fewOverrides, ...rest } = RunManifestItem.parse(item);
   return { runId: sk, ...rest, fewOverrides };
 }
 
-/** All run manifests of the company: of current runs, of runs that were replaced recently, and of runs that were never published. */
+/**
+ * Reads all run manifests of the company, namely those of current runs, of recently replaced runs and of runs that were never published.
+ */
 export async function readRunManifests(
   table: Table,
   companyId: number,
@@ -181,7 +186,7 @@ export async function readRunManifests(
   return runManifests;
 }
 
-/** Run manifests and runs that the caller already has. */
+/** Run manifests and runs that the caller already has in memory. */
 export interface AtHand {
   readonly runManifests?: RunManifests | undefined;
   readonly known?: readonly Run[];
@@ -196,7 +201,7 @@ export async function readManifest(
 ): Promise<Manifest> {
   const runs = new Map(known.map((run) => [run.id, run]));
   const isAtHand = (id: string): boolean => runs.has(id) || runManifests.has(id);
-  // A damaged head may contain an id twice; a batch must not.
+  // A damaged head may contain an id twice, and DynamoDB rejects a batch with duplicate keys.
   const wanted = [...new Set(runIds.filter((id) => !isAtHand(id)))].map((id) => keys.runManifest(companyId, id));
   const items = wanted.length === 0 ? [] : await table.batchGet(wanted);
   const read = new Map(items.map(runManifestIn).map((runManifest) => [runManifest.runId, runManifest]));

@@ -1,4 +1,7 @@
-/** Pieces of the index in the table: immutable bytes, cut into items. */
+/**
+ * Pieces of the index, for example a column group of a segment. A piece is an immutable sequence of bytes that is cut into items of the
+ * table.
+ */
 
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -11,15 +14,15 @@ import type { Item } from "#shared/db/expression.ts";
 import { type Key, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Below DynamoDB's limit of 400 KB an item. */
+/** Most bytes of a piece in one item, because DynamoDB limits an item to 400 KB. */
 const PART_BYTES = 380_000;
 
-/** 72 random bits. Two pieces never share an id, so that no piece is overwritten. */
+/** Returns an id of 72 random bits. Two pieces never get the same id, so that no piece is overwritten. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
 /** A named part of a segment or a run. */
 export interface Piece {
-  /** Id of the segment or run. */
+  /** Id of the segment or run that the piece belongs to. */
   readonly owner: string;
   readonly name: string;
   readonly parts: number;
@@ -46,8 +49,8 @@ const keysOf = (companyId: number, { owner, name, parts }: Piece): Key[] =>
 const PartItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
 /**
- * Reads the pieces in one round and returns their bytes in the given order. Eventually consistent reads suffice, because pieces are
- * immutable; parts that such a read misses are read again. Throws IndexUnreadable if a part is missing.
+ * Reads the pieces in one round trip and returns their bytes in the given order. Eventually consistent reads suffice, because pieces are
+ * immutable. Parts that an eventually consistent read does not find are read again. Throws IndexUnreadable if a part is missing.
  */
 export async function readPieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
@@ -71,13 +74,13 @@ function missing(companyId: number, { owner, name }: Piece): never {
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
 
-/** A damaged manifest may contain a piece twice; a batch must not. */
+/** Removes the pieces. A damaged manifest may contain a piece twice, and DynamoDB rejects a batch with duplicate keys. */
 export function removePieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> {
   const going = new Map(pieces.flatMap((piece) => keysOf(companyId, piece)).map((key) => [nameOf(key), key]));
   return table.batchRemove([...going.values()]);
 }
 
-/** All pieces of these runs. */
+/** Returns all pieces of the runs. */
 export const piecesOf = ({ runs }: Manifest): Piece[] =>
   runs.flatMap((run) => [...piecesOfRun(run), ...run.segments.flatMap(piecesOfSegment)]);
 
@@ -89,7 +92,7 @@ const piecesOfRun = ({ id, overrides, looseNotes }: Run): Piece[] => [
 export const piecesOfSegment = ({ id, parts: all }: SegmentEntry): Piece[] =>
   Object.entries(all).map(([name, parts]) => ({ owner: id, name, parts }));
 
-/** The data of a run beside its segments: version overrides, and notes whose prospects are in other runs. */
+/** The data that a run stores outside its segments, namely version overrides, and notes whose prospects are in other runs. */
 export interface RunOverrides {
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
@@ -97,7 +100,7 @@ export interface RunOverrides {
 
 export const noRunOverrides: RunOverrides = { overrides: noOverrides, looseNotes: [] };
 
-/** One round for all runs. */
+/** Reads the overrides of all runs in one round trip. */
 export async function readRunOverrides(table: Table, companyId: number, runs: readonly Run[]): Promise<RunOverrides[]> {
   const bytes = await readPieces(table, companyId, runs.flatMap(piecesOfRun));
   return runs.map((run, i) => runOverridesOf(run, bytes[2 * i], bytes[2 * i + 1]));
@@ -111,11 +114,11 @@ const runOverridesOf = (run: Run, overrides: Uint8Array | undefined, notes: Uint
   looseNotes: notes === undefined || run.looseNotes === 0 ? [] : decodeNotes(`notes of ${run.id}`, notes),
 });
 
-/** Overrides that are stored in the run manifest. */
+/** Decodes the overrides that are stored in the run manifest. */
 export const inlineOverridesOf = ({ id, fewOverrides }: Run): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
-/** Each call of a result decodes its segment again: only compressed bytes stay in memory. */
+/** Returns a function for each segment that decodes the segment at every call, so that only compressed bytes stay in memory. */
 export async function readSegments(
   table: Table,
   companyId: number,

@@ -1,26 +1,26 @@
-/** The records of a company as the index stores them, and the reads that a rebuild needs. */
+/** The records of a company in the form that the index stores, and the reads of the table that a rebuild needs. */
 
-/** The searchable fields of a prospect. The entry with the highest version of a prospect counts, in whatever order entries arrive. */
+/** The searchable fields of a prospect. Entries may arrive in any order; the entry with the highest version counts. */
 export interface IndexRow {
   readonly id: number;
-  /** Version of the prospect's row. */
+  /** The version of the prospect's row in the table. */
   readonly version: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly statusId: number | null;
   readonly assignedToUserId: number | null;
   readonly tagIds: readonly number[];
-  /** Trimmed and caseless. */
+  /** Trimmed and case-folded. */
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
-  /** All texts that a search covers, except notes: caseless, one per line. */
+  /** All texts of the prospect that a search covers, except notes: case-folded, one text per line. */
   readonly text: string;
-  /** The digits of both phones, one phone per line. */
+  /** The digits of both phone numbers, one number per line. */
   readonly phoneDigits: string;
 }
 
-/** A deleted prospect: hides all lower versions of its row. */
+/** A deleted prospect. The tombstone hides all lower versions of the prospect. */
 export interface Tombstone {
   readonly id: number;
   readonly version: number;
@@ -31,7 +31,7 @@ export type IndexEntry = IndexRow | Tombstone;
 
 export const isTombstone = (entry: IndexEntry): entry is Tombstone => "deleted" in entry;
 
-/** The text of a note, caseless. */
+/** The text of a note, case-folded. */
 export interface NoteText {
   readonly prospectId: number;
   readonly noteId: number;
@@ -39,10 +39,10 @@ export interface NoteText {
   readonly text: string;
 }
 
-/** A note as it was written; null if it was deleted. The higher version counts here too. */
+/** A written note, or a deleted one if `text` is null. As for prospects, the entry with the highest version counts. */
 export type NoteEntry = Omit<NoteText, "text"> & { readonly text: string | null };
 
-/** A note and its prospect. */
+/** The ids of a note and its prospect. */
 export interface NoteRef {
   readonly prospectId: number;
   readonly noteId: number;
@@ -50,14 +50,14 @@ export interface NoteRef {
 
 export interface SomeRecords {
   readonly prospects: readonly IndexEntry[];
-  /** Includes notes of deleted prospects. Deleted notes have no row. */
+  /** The notes that have a row, including notes of deleted prospects. A deleted note has no row. */
   readonly notes: readonly NoteText[];
 }
 
-/** All reads are strongly consistent. */
+/** Reads the records from the table. All reads are strongly consistent. */
 export interface Records {
-  /** Every prospect that has a row when the read begins, deleted prospects included. All notes of a prospect are in the same result. */
+  /** Reads every prospect that has a row at the beginning, including deleted prospects. All notes of a prospect are in the same result. */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
-  /** Records without a row are left out. */
+  /** Reads the given records. Omits records without a row. */
   readSome(companyId: number, prospects: readonly number[], notes: readonly NoteRef[]): Promise<SomeRecords>;
 }

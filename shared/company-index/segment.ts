@@ -1,6 +1,6 @@
 /**
- * Segments: up to 4 096 rows that are close to each other on the map, stored as columns. Segments are immutable. Column groups allow a read
- * to load only the columns that its filters use.
+ * A segment stores up to 4 096 rows that are close to each other on the map, as columns. Segments are immutable. The columns are in
+ * separate groups, so that a read loads only the groups that its filters use.
  */
 import {
   ByteReader,
@@ -17,7 +17,7 @@ import {
 } from "#shared/company-index/encoding.ts";
 import type { IndexRow, NoteText } from "#shared/company-index/record.ts";
 
-/** A row, and those of its notes that the writer of the segment knows. */
+/** A row with those of its notes that the writer of the segment has. */
 export interface RowWithNotes {
   readonly row: IndexRow;
   readonly notes: readonly NoteText[];
@@ -38,23 +38,25 @@ export interface MainColumns {
   readonly tagIds: Coded<readonly number[]>;
 }
 
-/** Degrees; NaN without a coordinate. */
+/** Coordinates in degrees; NaN if the row has no coordinate. */
 export interface GeoColumns {
   readonly lat: Float64Array;
   readonly lng: Float64Array;
 }
 
-/** All texts of the segment as one piece of UTF-8, each followed by a line break. A text is a row's own text or one of its notes. */
+/**
+ * All texts of the segment in one sequence of UTF-8 bytes, each followed by a line break. A text is a row's own text or one of its notes.
+ */
 export interface TextColumns {
   readonly bytes: Buffer;
-  /** Start of each text, and the end of the last one. */
+  /** Start of each text, followed by the end of the last text. */
   readonly starts: Uint32Array;
   readonly rowOf: Uint16Array;
-  /** 0 for the row's own text. */
+  /** The note id of each text; 0 for the row's own text. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   readonly digits: Buffer;
-  /** Start of each row's phone digits, and the end of the last ones. */
+  /** Start of each row's phone digits, followed by the end of the last digits. */
   readonly digitStarts: Uint32Array;
 }
 
@@ -184,7 +186,10 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
     return { bytes: texts, starts, rowOf, noteIds, noteVersions, digits: digits.bytes, digitStarts: digits.starts };
   });
 
-/** All lengths, then all texts, each followed by a line break. No search word contains a line break, so that none matches across two texts. */
+/**
+ * Writes the lengths of all texts and then the texts, each followed by a line break. No search word contains a line break, so that no match
+ * extends over two texts.
+ */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
   const encoded = texts.map((text) => Buffer.from(`${text}\n`));
   for (const { length } of encoded) into.integer(length);
@@ -203,7 +208,7 @@ export function readTexts(from: ByteReader, count: number): { bytes: Buffer; sta
 
 export const column = <T, K extends keyof T>(rows: readonly T[], field: K): T[K][] => rows.map((row) => row[field]);
 
-/** The rows in stored order, each with the notes that are stored with it. */
+/** Yields the rows in stored order, each with the notes that the segment stores with the row. */
 export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithNotes> {
   let entry = 0;
   for (let row = 0; row < main.count; row++) {
@@ -233,7 +238,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
   }
 }
 
-/** Without the line break at the end. */
+/** The text without the line break at the end. */
 const textOf = ({ bytes, starts }: TextColumns, entry: number): string =>
   bytes.toString("utf8", starts[entry], (starts[entry + 1] ?? 1) - 1);
 

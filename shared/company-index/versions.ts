@@ -12,7 +12,7 @@ import { column, readTexts, writeTexts } from "#shared/company-index/segment.ts"
 
 const EMPTY = 0;
 
-/** The newest version of each record. Open addressing in typed arrays: a million records take 26 MB. */
+/** The newest version of each record. A hash table with open addressing in typed arrays, because a million records then take only 26 MB. */
 export class NewestVersions {
   #ids = new Float64Array(64);
   #versions = new Float64Array(64);
@@ -23,7 +23,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** A higher `age` means a newer run. It decides between equal versions. */
+  /** Adds a version. A higher `age` means a newer run, and decides between equal versions. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -37,7 +37,7 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** Whether a newer entry exists than this version in the run of this age. */
+  /** Whether a newer entry exists than this version in the run with this age. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
@@ -57,7 +57,7 @@ export class NewestVersions {
 
   #slotOf(id: number): number {
     const mask = this.#ids.length - 1;
-    // Multiplicative hash of both halves, so that consecutive ids do not fill consecutive slots.
+    // Hash both halves of the id by multiplication, so that consecutive ids do not fill consecutive slots.
     let slot = (Math.imul(id % 0x100000000, 0x9e3779b1) ^ Math.imul(id / 0x100000000, 0x85ebca6b)) >>> 7;
     for (slot &= mask; this.#ids[slot] !== EMPTY && this.#ids[slot] !== id; slot = (slot + 1) & mask);
     return slot;
@@ -87,7 +87,10 @@ export interface Versions {
   readonly versions: Float64Array;
 }
 
-/** Version overrides: each run except the oldest lists the versions of all its rows, tombstones and notes. Lower versions in older runs are dead. */
+/**
+ * Version overrides. Each run except the oldest lists the versions of all its rows, tombstones and notes. Lower versions of the same
+ * records in older runs are dead.
+ */
 export interface Overrides {
   readonly prospects: Versions;
   readonly notes: Versions;
@@ -145,7 +148,7 @@ export const decodeNotes = (label: string, compressed: Uint8Array): NoteText[] =
     }));
   });
 
-/** Adds the versions of a run of this age. */
+/** Adds the versions of the run with this age. */
 export function addAll(into: NewestVersions, { ids, versions }: Versions, age: number): void {
   for (const [i, id] of ids.entries()) into.add(id, versions[i] ?? 0, age);
 }
@@ -156,9 +159,9 @@ export interface Delta {
   readonly notes: ReadonlyMap<number, NoteEntry>;
 }
 
-/** A note that is stored in a run without its prospect. */
+/** A note that is stored in a run without the row of its prospect. */
 export interface LooseNote extends NoteText {
-  /** Age of its run. */
+  /** The age of the note's run. */
   readonly age: number;
 }
 
@@ -169,7 +172,7 @@ export interface FlushedVersions {
   readonly looseNotes: readonly LooseNote[];
 }
 
-/** Runs with the oldest first. */
+/** `runs` must be in the order of their ages, oldest first. */
 export function flushedVersions(
   runs: readonly { overrides: Overrides; looseNotes: readonly NoteText[] }[],
 ): FlushedVersions {
@@ -185,8 +188,8 @@ export function flushedVersions(
 }
 
 /**
- * The newest entry of each record. If a run has the same version, the unflushed entry counts. An entry that is older than the runs is left
- * over from an earlier flush, and is dropped.
+ * The newest unflushed entry of each record. If a run has the same version, the unflushed entry counts. An entry that is older than the
+ * runs remained after an earlier flush, and is dropped.
  */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,
@@ -208,5 +211,5 @@ export function newestUnflushed(
   return { prospects, notes };
 }
 
-/** Newer than every run. */
+/** An age that is higher than that of every run. */
 const UNFLUSHED = Number.POSITIVE_INFINITY;

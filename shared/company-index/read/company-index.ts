@@ -1,4 +1,4 @@
-/** Reads of the company index: one strongly consistent Query for each read, and segments that stay in memory between reads. */
+/** Reads of the company index. Each read takes one strongly consistent Query, and segments stay in memory between reads. */
 
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -10,61 +10,61 @@ import { newestUnflushed } from "#shared/company-index/versions.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Assumed memory of a process that is no Lambda function. */
+/** Assumed memory of a process that is not a Lambda function, in MB. */
 const USUAL_MB = 1_024;
 
 /**
- * Reads of an index with a missing or damaged piece. The piece may belong to a run that was replaced meanwhile; a later read then uses the
- * new run.
+ * Number of times that an index with a missing or damaged piece is read. The piece may belong to a run that was replaced meanwhile, and a
+ * later read then uses the new run.
  */
 const UNREADABLE_TRIES = 3;
-/** Snapshots that one `find` takes if flushes keep removing texts that it needs. */
+/** Most snapshots that one `find` takes while flushes keep removing texts that the search needs. */
 const SNAPSHOT_TRIES = 10;
 
-/** The rows or texts that a snapshot refers to have changed: the reader must take a later snapshot. */
+/** The rows or texts that a snapshot refers to have changed, so the reader must take a later snapshot. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** A company's index as it was at one instant after the read began. */
+/** A company's index as it was at one instant after the beginning of the read. */
 export interface IndexSnapshot {
-  /** The matches need names of this version or a later one. */
+  /** The names for the matches must have this dictionary version or a later one. */
   readonly dictionaryVersion: number;
-  /** Exact. Throws IndexUnreadable. */
+  /** Returns exactly the rows that pass. Throws IndexUnreadable. */
   find(criteria: Criteria): Promise<Matches | StaleSnapshot>;
 }
 
 export interface SnapshotOptions {
   /**
-   * The criteria will contain words. The long texts of unflushed entries then come in the same round if the last snapshot had any, else in
-   * another round.
+   * Whether the criteria will contain words. The long texts of unflushed entries are then read in the same round trip if the last snapshot
+   * had long texts, and otherwise in a second round trip.
    */
   readonly searches?: boolean;
 }
 
-/** Names of statuses, tags and users: those in memory, and those in the table. */
+/** The names of statuses, tags and users. `recent` prefers the names in memory, `fresh` reads the names from the table. */
 export interface NamesSource<Names extends { readonly version: number }> {
   readonly recent: () => Promise<Names>;
   readonly fresh: () => Promise<Names>;
 }
 
 export interface Found<Names> {
-  /** At least as recent as the snapshot. */
+  /** The names have the dictionary version of the snapshot or a later one. */
   readonly names: Names;
   readonly criteria: Criteria;
   readonly matches: Matches;
 }
 
 export interface CompanyIndex {
-  /** Memory of the cached segments, as the cache estimates it. */
+  /** Estimated memory of the cached segments, in bytes. */
   readonly cachedBytes: number;
   /** Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /**
-   * Takes snapshots until one is not stale. Reads the recent names and the index at the same time. Throws IndexUnreadable, and TableBusy
-   * after too many stale snapshots.
+   * Reads the recent names and the index at the same time, and takes snapshots until one is not stale. Throws IndexUnreadable, and
+   * TableBusy after too many stale snapshots.
    */
   find<Names extends { readonly version: number }>(
     companyId: number,
@@ -76,7 +76,7 @@ export interface CompanyIndex {
 
 const opened = new WeakMap<Table, CompanyIndex>();
 
-/** One index per table, shared by all invocations of a warm function. */
+/** Returns the one index of the table, which all invocations of a warm function share. */
 export function companyIndex(table: Table): CompanyIndex {
   const known = opened.get(table) ?? openCompanyIndex(table);
   opened.set(table, known);
@@ -86,10 +86,13 @@ export function companyIndex(table: Table): CompanyIndex {
 const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE ?? USUAL_MB));
 
 export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): CompanyIndex {
-  /** In the order of their last use. */
+  /** Loaded indexes by company, least recently used first. */
   const cache = new Map<number, LoadedIndex>();
 
-  /** Companies whose last snapshot had long texts. Most have none, and a read of them costs half a unit. */
+  /**
+   * Companies whose last snapshot had long texts. Most companies have none, and a Query for long texts costs half a read unit even if it
+   * finds none.
+   */
   const haveLongTexts = new Set<number>();
 
   function cachedBytes(): number {
@@ -103,7 +106,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     cache.set(companyId, used);
     const others = [...cache].slice(0, -1);
     let excess = cachedBytes() - cacheBytes;
-    // Texts take three quarters of a company's memory, and lists and maps do not need them: drop them before any other columns.
+    // Drop texts before any other columns: texts take three quarters of a company's memory, and lists and maps do not need them.
     for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
     for (const [oldest, snapshot] of others) {
       if (excess <= 0) break;
@@ -124,7 +127,7 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
     return new LoadedIndex(companyId, manifest, cached);
   }
 
-  /** A cold reader requests the head and all run manifests in the same round. */
+  /** Without an index in memory, reads the head and all run manifests in the same round trip. */
   async function snapshot(companyId: number, { searches = false }: SnapshotOptions = {}): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
     const [unflushed, runManifests, texts] = await Promise.all([
@@ -192,13 +195,13 @@ export function openCompanyIndex(table: Table, cacheBytes = ownCacheBytes()): Co
 }
 
 const MB = 2 ** 20;
-/** Memory of Node.js, the code of a function, and one running read of a company with a million prospects. */
+/** Memory of Node.js, of the code of a function, and of one running read of a company with a million prospects, in MB. */
 const RESERVED_MB = 460;
-/** The remaining memory is fragmented or not yet garbage collected. */
+/** The share of the memory that the cache may fill. The rest is lost to fragmentation and to garbage that is not yet collected. */
 const SHARE = 0.85;
-/** A company of 100 000 prospects with its texts. With less, each search would load all texts again. */
+/** Memory of a company of 100 000 prospects with its texts. With a smaller cache, each search would load all texts again. */
 const LEAST_BYTES = 20 * MB;
 
-/** `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
+/** Returns the size of the cache in bytes. `memoryMb` is the memory of the function, from `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`. */
 export const cacheBytesOf = (memoryMb: number): number =>
   Math.max(LEAST_BYTES, Math.floor((memoryMb - RESERVED_MB) * MB * SHARE));

@@ -1,4 +1,4 @@
-/** One version of a company's index in memory, as far as reads have needed its pieces. */
+/** One version of a company's index in memory. Contains only the pieces of the index that reads have needed. */
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
 import type { Manifest, Run, SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -35,13 +35,13 @@ export class LoadedIndex {
   readonly #dead = new Map<string, Uint8Array | undefined>();
   #bytes: number | undefined;
   #makesWords = false;
-  /** Reads in progress. */
+  /** Number of reads in progress. */
   #readers = 0;
   #inView: readonly SegmentInView[] | undefined;
   #runs: FlushedVersions | undefined;
   #runsWithNotes: FlushedVersions | undefined;
 
-  /** Reuses the pieces that an earlier version of the index has in memory. */
+  /** Shares the pieces of the index that `earlier`, an earlier version, has in memory. */
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
     this.manifest = manifest;
@@ -53,20 +53,20 @@ export class LoadedIndex {
     }
   }
 
-  /** Decodes inline overrides at their first use. */
+  /** The overrides of the run. Inline overrides are decoded at their first use. */
   #overridesOf(run: Run): RunOverrides["overrides"] {
     const overrides = this.#overrides.get(run.id) ?? inlineOverridesOf(run);
     this.#overrides.set(run.id, overrides);
     return overrides;
   }
 
-  /** Whether the index consists of these runs. */
+  /** Whether the index consists of exactly these runs. */
   consistsOf(manifest: readonly string[]): boolean {
     const { runs } = this.manifest;
     return runs.length === manifest.length && runs.every(({ id }, age) => id === manifest[age]);
   }
 
-  /** As the cache estimates it. */
+  /** Estimated memory of the index in bytes. */
   get bytes(): number {
     this.#bytes ??= this.#countBytes();
     return this.#bytes;
@@ -81,7 +81,7 @@ export class LoadedIndex {
     return bytes;
   }
 
-  /** Keeps all pieces in memory until the read calls the returned function. */
+  /** Keeps all pieces of the index in memory until the caller calls the returned function. */
   beginRead(): () => void {
     this.#readers++;
     return () => {
@@ -89,12 +89,12 @@ export class LoadedIndex {
     };
   }
 
-  /** Drops what only searches need, unless a read is in progress. Returns the number of bytes that it freed. */
+  /** Drops the texts, which only searches need, unless a read is in progress. Returns the number of freed bytes. */
   dropTexts(): number {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
     const before = this.bytes;
-    // An earlier version of the index may share the segments and still be read.
+    // Replace the segments and do not change them, because reads of an earlier version of the index may share them.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
     this.#runsWithNotes = undefined;
@@ -103,14 +103,17 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Each search builds the word index of some segments. The next search counts the memory of that. */
+  /** Counts the memory of the word indexes that the last search built for some segments. */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
     if (grew || this.#makesWords) this.#bytes = undefined;
   }
 
-  /** Loads the pieces that the criteria need and that are not in memory, in at most one round. Decodes each batch while others are on their way. */
+  /**
+   * Loads the pieces of the index that the criteria need and that are not in memory, in at most one round trip. Decodes each batch while
+   * later batches are still being read.
+   */
   async load(table: Table, criteria: Criteria): Promise<void> {
     if (criteria.words.length > 0) this.#countWords();
     const isMore = await loadAll(table, this.#companyId, this.#missing(criteria));
@@ -139,7 +142,7 @@ export class LoadedIndex {
     }
   }
 
-  /** Whether a segment has all columns that the criteria can need. */
+  /** Whether the segment in memory has all columns that the criteria can need. */
   #hasAllColumns(id: string, criteria: Criteria): boolean {
     const loaded = this.#segments.get(id);
     return (
@@ -161,7 +164,7 @@ export class LoadedIndex {
       yield {
         piece: { owner: id, name: "main", parts: parts.main },
         keep: (bytes, label) => {
-          // Another read may have loaded the segment meanwhile, with more columns.
+          // Another read may have loaded the segment with more columns meanwhile.
           if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
         },
       };
@@ -184,7 +187,7 @@ export class LoadedIndex {
     }
   }
 
-  /** The view of one read. Needs a `load` with the same criteria before. May include segments without a match. */
+  /** The index as one read sees it. A `load` with the same criteria must come first. The view may include segments without a match. */
   view(criteria: Criteria, delta: Delta): IndexView {
     const runs = this.known(criteria);
     const flushed = this.#flushed(runs);
@@ -198,7 +201,7 @@ export class LoadedIndex {
     return { ...runs, segments, delta };
   }
 
-  /** All loaded segments without regard to unflushed entries: shared by all reads until another piece is loaded. */
+  /** All loaded segments, without regard to unflushed entries. All reads share the result until another piece of the index is loaded. */
   #flushed(runs: FlushedVersions): readonly SegmentInView[] {
     if (this.#inView?.length === this.#segments.size) return this.#inView;
     const inView = this.manifest.runs.flatMap((run, age) =>
@@ -211,7 +214,10 @@ export class LoadedIndex {
     return inView;
   }
 
-  /** Needs a `load` with the same criteria before. Only searches load the loose notes. */
+  /**
+   * The flushed versions. A `load` with the same criteria must come first. Loose notes are included only for searches, because no other
+   * read loads them.
+   */
   known({ words }: Criteria): FlushedVersions {
     if (words.length > 0) {
       this.#runsWithNotes ??= this.#flushedVersions();
@@ -245,13 +251,16 @@ function reuse<T>(from: ReadonlyMap<string, T>, to: Map<string, T>, id: string):
   if (found !== undefined) to.set(id, found);
 }
 
-/** A piece that is not in memory yet, and a function that decodes and keeps it. */
+/** A piece of the index that is not in memory yet, and a function that decodes and keeps the piece. */
 export interface Load {
   readonly piece: Piece;
   readonly keep: (bytes: Uint8Array, label: string) => void;
 }
 
-/** Loads in at most one round, and decodes each batch while others are on their way. Returns false if there was nothing to load. */
+/**
+ * Loads in at most one round trip, and decodes each batch while later batches are still being read. Returns false if there was nothing to
+ * load.
+ */
 export async function loadAll(table: Table, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
   if (batches.length === 0) return false;
@@ -266,21 +275,21 @@ export async function loadAll(table: Table, companyId: number, loads: Iterable<L
 async function loadBatch(table: Table, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
-  // The main columns of a segment come before its other columns.
+  // Keep the pieces in their order, because the main columns of a segment must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
-    // Frees the stored bytes before the next piece is decoded.
+    // Free the stored bytes before the next piece is decoded.
     bytes[i] = new Uint8Array();
   }
 }
 
-/** Concurrent calls. More would only wait for a socket. */
+/** Most concurrent calls. Further calls would only wait for a socket. */
 const PARALLEL = 40;
 
-/** Most items in one call. All of them are in memory twice at the same time, stored and decoded. */
+/** Most items in one call, which bounds the memory: the call holds all its items twice, stored and decoded. */
 const BATCH_PARTS = 32;
 
-/** All pieces of a segment are in the same batch. */
+/** Groups the pieces into batches. All pieces of a segment are in the same batch. */
 function batchesOf(loads: Iterable<Load>): Load[][] {
   const batches: Load[][] = [];
   let parts = BATCH_PARTS;

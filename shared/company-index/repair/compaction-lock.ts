@@ -1,4 +1,7 @@
-/** The compaction lock: a lease in the head that stops merges while a rebuild is about to replace runs. It expires if the rebuild is killed. */
+/**
+ * The compaction lock is a lease in the head that stops merges while a rebuild is about to replace runs. The lease expires if the rebuild
+ * is killed.
+ */
 import { HEAD_TYPE, type Head, isUnmoved, readHead } from "#shared/company-index/manifest.ts";
 import type { IndexContext } from "#shared/company-index/write/publish.ts";
 import { equals } from "#shared/db/expression.ts";
@@ -8,7 +11,10 @@ import { ConditionFailed } from "#shared/errors.ts";
 /** The lease ends after this time unless its rebuild renews it. */
 export const COMPACTION_LOCK_MS = 60_000;
 
-/** Returns the new head, or undefined if another process moved the head first. A merge in progress fails, because the version changes. */
+/**
+ * Takes the lock and returns the new head, or undefined if another process moved the head first. Taking the lock raises the version of the
+ * head, so that a merge in progress fails.
+ */
 export async function takeCompactionLock(
   { table, clock }: IndexContext,
   companyId: number,
@@ -21,7 +27,7 @@ export async function takeCompactionLock(
     await table.write({ update: keys.indexHead(companyId), change, when: isUnmoved(from) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    // The reply to the first try may have been lost, and the head moved since.
+    // The reply to the first try may have been lost, and another process may have moved the head after the try.
     if (readHead(error.failed[0]?.item).rebuildId !== rebuildId) return undefined;
   }
   return { ...from, ...taken };
@@ -37,7 +43,7 @@ export async function renewCompactionLock(
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
-/** Ignores failures: the lease expires by itself, and another rebuild may have taken the lock. */
+/** Releases the lock. Ignores failures, because the lease expires anyway and another rebuild may have taken the lock. */
 export async function releaseCompactionLock(
   { table }: IndexContext,
   companyId: number,

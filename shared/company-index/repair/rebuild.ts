@@ -1,6 +1,7 @@
 /**
- * The rebuild: builds one run from the rows, and replaces all runs that existed at its start by one move of the head. Reads, writes and
- * flushes continue meanwhile. Runs that are flushed meanwhile stay, newer than the rebuilt run, and the higher version of a record wins.
+ * The rebuild builds one run from the rows of the table. One move of the head then replaces all runs that existed at the start of the
+ * rebuild. Reads, writes and flushes continue meanwhile. Runs that are flushed meanwhile stay and are newer than the rebuilt run, and the
+ * highest version of a record wins.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
@@ -32,11 +33,11 @@ import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Longer than all rows of a write take to become visible, and longer than a Query takes. */
+/** Pause that is longer than a Query takes, and longer than all rows of a transaction take to become visible. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
-/** The rebuild has changed nothing and may be started again. */
+/** The rebuild has changed nothing, so the operator may start it again. */
 export class RebuildRefused extends Error {
   override name = "RebuildRefused";
 }
@@ -50,13 +51,13 @@ export interface Rebuilt {
   readonly prospects: number;
   readonly notes: number;
   readonly segments: number;
-  /** Runs that the new run replaced. */
+  /** Number of runs that the new run replaced. */
   readonly replaced: number;
-  /** Runs that were flushed during the rebuild, and stay. */
+  /** Number of runs that were flushed during the rebuild and stay in the index. */
   readonly staying: number;
 }
 
-/** May be killed at any point: the index then stays as it was. Throws RebuildRefused. */
+/** Rebuilds the index of a company. A rebuild that is killed leaves the index unchanged or completely replaced. Throws RebuildRefused. */
 export async function rebuild(
   context: IndexContext,
   records: Records,
@@ -85,7 +86,7 @@ export async function rebuild(
   }
 }
 
-/** Takes the compaction lock. No run is merged from then on. */
+/** Takes the compaction lock and returns the head. No process merges runs from then on. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
@@ -110,7 +111,7 @@ interface Lease {
   stop(): Promise<void>;
 }
 
-/** The lease lasts for several renewals, so that one may fail. */
+/** Renews the lease in the background. The lease is longer than several renewal intervals, so that a single renewal may fail. */
 function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
@@ -173,16 +174,19 @@ interface Job {
   /** Ids of the runs to replace, oldest first. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
-  /** Notes that are known to have been deleted before the rebuild could read them. */
+  /** Notes that were deleted before the rebuild could read them. */
   readonly deletedNotes: Set<number>;
-  /** Unflushed entries at the start of the rebuild. */
+  /** The unflushed entries at the start of the rebuild. */
   readonly before: Unflushed;
   readonly segments: SegmentEntry[];
   readonly settleMs: number;
   readonly lease: Lease;
 }
 
-/** Returns the number of newer runs that stay. A refused rebuild removes its segments. After any other error they may be in use. */
+/**
+ * Returns the number of newer runs that stay. A refused rebuild removes its segments. After any other error the segments are kept, because
+ * the index may use them.
+ */
 async function replaceRuns(job: Job): Promise<number> {
   try {
     for (let attempt = 1; attempt <= TRIES; attempt++) {
@@ -197,7 +201,7 @@ async function replaceRuns(job: Job): Promise<number> {
   }
 }
 
-/** Undefined if another process moved the head meanwhile. */
+/** Returns the number of newer runs that stay; undefined if another process moved the head meanwhile. */
 async function tryToReplaceRuns(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushed(context.table, companyId);
@@ -226,13 +230,19 @@ async function newerRuns({ context, companyId, replaced }: Job, { manifest }: He
   return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).runs;
 }
 
-/** The overrides of an imported run do not list its rows, so that the rebuild cannot know which of them it has read already. */
+/**
+ * Refuses to continue if an import was completed meanwhile. The overrides of an imported run do not list its rows, so the rebuild cannot
+ * know which of those rows it has already read.
+ */
 function refuseImports(staying: readonly Run[], runOverrides: readonly RunOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > (runOverrides[i]?.overrides.prospects.ids.length ?? 0));
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/** Removes the entries that were unflushed at the start of the rebuild: the rebuilt run contains their records. The run must be in place before. */
+/**
+ * Removes the entries that were unflushed at the start of the rebuild, because the rebuilt run contains their records. The rebuilt run must
+ * already be in the index.
+ */
 export async function removeFlushedEntries(
   table: Table,
   records: Records,
@@ -249,7 +259,7 @@ export async function removeFlushedEntries(
   );
   const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
   const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
-  // An entry can be visible before its row, and stays. An entry without any row belongs to no write.
+  // Keep an entry whose row was written after the rebuild read the rows. Remove an entry without such a row, because no write belongs to it.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
@@ -262,7 +272,7 @@ export async function removeFlushedEntries(
   await removeUnflushed(table, companyId, { keys: going, withLongText });
 }
 
-/** Versions of all records that the rebuild read, deleted prospects included. */
+/** The versions of all records that the rebuild read, including deleted prospects. */
 export interface KnownVersions {
   readonly prospects: NewestVersions;
   readonly notes: NewestVersions;
@@ -273,16 +283,16 @@ export interface ListedOverrides {
   readonly notes: readonly Versioned[];
 }
 
-/** Sources besides the rebuilt run that mention records. */
+/** Unflushed entries and newer runs, which mention records that the rebuilt run may contain too. */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
   readonly runOverrides: readonly RunOverrides[];
 }
 
 /**
- * The overrides of the rebuilt run. Rows were read while writes continued: a row may be newer than the same record in a later run or an
- * unflushed entry. The rebuilt run therefore lists its version of each record that those mention. `gone` has notes that were deleted before
- * the rebuild read them.
+ * The overrides of the rebuilt run. The rebuild reads rows while writes continue, so a row may be newer than the same record in a later run
+ * or an unflushed entry. The rebuilt run therefore lists its own version of each record that the other sources mention. `deletedNotes` has
+ * notes that were deleted before the rebuild read them.
  */
 export function overridesToList(
   known: KnownVersions,
@@ -297,7 +307,7 @@ export function overridesToList(
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // The deletion was listed in a run that is replaced, with the next version.
+  // The deletion has the next version. It was listed in a run that the rebuilt run replaces.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),
@@ -317,8 +327,9 @@ const noteClaims = ({ unflushed, runOverrides }: OtherSources): NoteEntry[] => [
 ];
 
 /**
- * Adds notes that other sources mention and that were deleted before the rebuild could read them. A note without a row may also have been
- * written after its block was read. Its entry can be visible before its row, so a second read follows.
+ * Adds to `deletedNotes` the notes that other sources mention and that were deleted before the rebuild could read them. A note without a
+ * row may also have been written after the rebuild read its block of ids. The entry of such a note can become visible before its row, so a
+ * second read follows after a pause.
  */
 export async function findDeletedNotes(
   records: Records,

@@ -1,4 +1,7 @@
-/** Segments in memory as a read sees them: the column groups that reads have needed, row orders, texts, and which rows are dead. */
+/**
+ * Segments in memory in the form that reads use. A segment has the column groups that reads have needed, row orders, texts, and marks for
+ * dead rows.
+ */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
 import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
@@ -7,7 +10,7 @@ import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
 
-/** Columns that get postings when a filter first uses them. */
+/** Columns that get postings when a filter uses the column for the first time. */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
 export class LoadedSegment {
@@ -30,7 +33,7 @@ export class LoadedSegment {
     return this.main.count;
   }
 
-  /** A segment with the same columns and orders, without its texts; the segment itself if it has none. */
+  /** Returns a segment with the same columns and orders but without texts. Returns the segment itself if it has no texts. */
   withoutText(): LoadedSegment {
     if (this.text === undefined) return this;
     const other = new LoadedSegment(this.entry, this.main);
@@ -47,7 +50,9 @@ export class LoadedSegment {
     return this.#newest;
   }
 
-  /** Rows that are not in list order yet. None before the first read, because a cold read must answer soon. */
+  /**
+   * Number of rows that are not in list order yet. It is 0 before the first read, because a cold read must answer soon and does not sort.
+   */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
   }
@@ -65,7 +70,7 @@ export class LoadedSegment {
     return made;
   }
 
-  /** Row number of the prospect, or -1. */
+  /** Returns the row number of the prospect, or -1 if the segment does not contain the prospect. */
   rowOf(id: number): number {
     const [first, last] = this.entry.zone.ids;
     if (id < first || id > last) return -1;
@@ -84,7 +89,7 @@ export class LoadedSegment {
     return -1;
   }
 
-  /** Memory as the cache estimates it, including orders and postings that later reads will build. */
+  /** Estimated memory in bytes, including the orders and postings that later reads will build. */
   get bytes(): number {
     const { geo, text, count, main } = this;
     const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
@@ -94,17 +99,18 @@ export class LoadedSegment {
 }
 
 /**
- * The texts of a segment. A cold search reads them as they are stored. Later searches build a word index, which takes a while, then less
- * memory and almost no time. Text numbers: a row's own text, then its notes, then the next row.
+ * The texts of a segment. The first search scans the stored texts. Later searches build a word index, which takes some time to build but
+ * less memory than the texts, and answers almost immediately. Texts are numbered in the order of the rows: a row's own text comes first,
+ * then the row's notes.
  */
 export class SegmentTexts {
-  /** By text. */
+  /** The row number of each text. */
   readonly rowOf: Uint16Array;
-  /** By note. */
+  /** The note id of each note. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   #texts: PlainTexts | Words;
-  /** The phone digits of each row. Each phone number is a word. */
+  /** The phone digits of each row. Each phone number is one word. */
   #digits: PlainTexts | Words;
   #isSearched = false;
 
@@ -128,13 +134,16 @@ export class SegmentTexts {
     this.#digits.visitTextsWith(digits, visit);
   }
 
-  /** -1 for a row's own text. */
+  /** Returns the number of the note among the notes of the segment, or -1 for a row's own text. */
   noteOf(text: number): number {
     const row = this.rowOf[text] ?? 0;
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
   }
 
-  /** Bytes of text without a word index. None before the first search. */
+  /**
+   * Number of bytes of text that the next search can put into a word index. It is 0 before the first search, because a cold search must
+   * answer soon.
+   */
   get unindexedBytes(): number {
     return this.#isSearched && this.#texts instanceof PlainTexts ? this.#texts.bytes.length : 0;
   }
@@ -150,13 +159,13 @@ export class SegmentTexts {
   }
 }
 
-/** Doubles hold whole numbers of this many bits exactly. */
+/** Doubles represent whole numbers of up to 53 bits exactly. */
 const EXACT_BITS = 53;
 
 /** Row numbers sorted by prospect id. */
 export const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
 
-/** Row numbers in list order, newest first and higher ids first among equals: two bytes a row. */
+/** Row numbers in list order: newest first, and the higher id first among rows with the same creation time. Each takes two bytes. */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
@@ -167,8 +176,8 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * Returns `low` of each row, sorted by the row's value and then by `low`. Packs both into one number if they fit, because sorting plain
- * numbers takes half the time.
+ * Returns `low` of each row, sorted by the row's value and then by `low`. Packs both into one number if they fit into 53 bits, because
+ * sorting plain numbers takes half the time.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
@@ -205,15 +214,15 @@ function rowNumbers(count: number): Uint16Array {
 
 export interface SegmentInView {
   readonly segment: LoadedSegment;
-  /** Age of its run. A higher age is newer. */
+  /** The age of the segment's run. A higher age is newer. */
   readonly age: number;
-  /** 1 for each row that a newer run or an unflushed entry replaces or deletes; undefined without such a row. */
+  /** 1 for each row that a newer run or an unflushed entry replaces or deletes; undefined if there is no such row. */
   readonly dead: Uint8Array | undefined;
 }
 
 export interface IndexView {
   readonly segments: readonly SegmentInView[];
-  /** Versions of the notes in all runs that list them. */
+  /** The newest versions of the notes in all runs. */
   readonly noteVersions: NewestVersions;
   readonly looseNotes: readonly LooseNote[];
   readonly delta: Delta;
@@ -224,7 +233,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** Marks the rows that newer runs replace. */
+/** Returns marks for the rows that newer runs replace. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;
@@ -236,7 +245,7 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
   return dead;
 }
 
-/** Also marks the rows that unflushed entries replace. Returns `dead` itself if they replace none. */
+/** Adds marks for the rows that unflushed entries replace. Returns `dead` itself if there are no such rows. */
 export function deadUnder(
   segment: LoadedSegment,
   dead: Uint8Array | undefined,

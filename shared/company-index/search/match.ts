@@ -22,24 +22,27 @@ import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/
 
 export interface SegmentMatches {
   readonly inView: SegmentInView;
-  /** Numbers of the rows that pass. Read only. */
+  /** Numbers of the rows that pass. Callers must not change the array. */
   readonly rows: Uint16Array;
-  /** Whether the rows are in list order, newest first. Otherwise they are in no order. */
+  /** Whether the rows are in list order, newest first. If not, their order is undefined. */
   readonly inListOrder: boolean;
 }
 
 export interface Matches {
-  /** Only segments with a match. */
+  /** The segments with at least one match. */
   readonly segments: readonly SegmentMatches[];
-  /** In no order. */
+  /** Unflushed prospects that pass. Their order is undefined. */
   readonly unflushed: readonly IndexRow[];
-  /** Exact. */
+  /** Exact number of matches. */
   readonly total: number;
-  /** Rows that the search for a bbox compared with the bbox, or took with their whole segment. */
+  /** Number of rows that the search for a bbox examined, either one by one or as a whole segment. Benchmarks report it. */
   readonly looked: number;
 }
 
-/** The view must contain every segment that can meet the criteria, with the columns that they use; with words, every segment. */
+/**
+ * The view must contain every segment that can meet the criteria, with the columns that the criteria use. For criteria with words, the view
+ * must contain every segment.
+ */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
   sortSome(view);
@@ -60,7 +63,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   return { segments, unflushed, total: total + unflushed.length, looked: search.looked };
 }
 
-/** Rows that one read sorts for lists, about 10 ms of work. A page reads few matches of a sorted segment. */
+/** Number of rows that one read sorts for lists, which takes about 10 ms. In a sorted segment, a page examines only few matches. */
 const SORTED_AT_ONCE = 100_000;
 
 function sortSome({ segments }: IndexView): void {
@@ -73,7 +76,7 @@ function sortSome({ segments }: IndexView): void {
   }
 }
 
-/** The criteria, applied to one segment after the other. */
+/** Applies the criteria to one segment after the other. */
 class Search {
   readonly #criteria: Criteria;
   readonly #words: readonly WordHits[];
@@ -89,7 +92,10 @@ class Search {
     return this.#looked;
   }
 
-  /** `at` is the number of the segment in the view. The filter with the fewest rows goes first; the other filters test only its rows. */
+  /**
+   * `at` is the number of the segment in the view. The filter with the fewest rows comes first, because the other filters test only the
+   * rows of the first.
+   */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
     const bbox = this.#bboxFilterIn(segment);
@@ -108,7 +114,7 @@ class Search {
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }
 
-  /** Undefined if all rows with coordinates are in the box. */
+  /** The filter by the bbox; undefined if all rows with coordinates are in the box. */
   #bboxFilterIn({ geo, entry }: LoadedSegment): BboxFilter | undefined {
     const { box } = this.#criteria;
     if (box === undefined || withinBox(entry.zone, box)) return undefined;
@@ -118,7 +124,7 @@ class Search {
   }
 }
 
-/** Leaves out filters that all rows of the segment pass. */
+/** Returns the filters by status, assignee, city and tags, without those that all rows of the segment pass. */
 function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
   const filters: RowFilter[] = [];
   const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {
@@ -153,7 +159,9 @@ function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Cr
 
 const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
-/** The assignees of prospects that are not deleted. `matches` must come from criteria without filters. */
+/**
+ * Returns the assignees of those `ids` that belong to prospects that are not deleted. `matches` must come from criteria without filters.
+ */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);
   const found = new Map<number, number | null>();

@@ -1,33 +1,35 @@
-/** Matches in list order, newest first and higher ids first among equals: one page, or all of them. */
+/** Returns one page of matches or all matches in list order: newest first, and the higher id first among equal creation times. */
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 
 export interface ProspectRef {
   readonly id: number;
-  /** Version of the prospect's row that the index knows. */
+  /** The version of the prospect's row that the index contains. */
   readonly version: number;
   readonly createdAt: number;
 }
 
 const inListOrder = (a: ProspectRef, b: ProspectRef): number => b.createdAt - a.createdAt || b.id - a.id;
 
-/** At most `count` matches from `offset` on. Sorts only the page, not the matches before or after it. */
+/** Returns at most `count` matches from `offset` on. Sorts only the page and not the matches before or after the page. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
-  // Newest runs first, so that most older rows are rejected at once.
+  // Offer the newest runs first, so that most older rows are rejected immediately.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset);
 }
 
-/** If all rows of a segment match, their list order is known once the segment is sorted. */
+/**
+ * Returns the rows in list order if that is already known. If all rows of a sorted segment match, the list order of the segment applies.
+ */
 function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMatches, "rows" | "inListOrder"> {
   const { count, newest } = inView.segment;
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
-/** Additional room, so that the selection seldom runs. */
+/** Additional room for rows, so that the selection runs less often. */
 const SPARE = 512;
 
 /** Keeps the matches that come first in list order. Uses parallel typed arrays, because a page may be the last of a million rows. */
@@ -37,7 +39,7 @@ class FirstRefs {
   readonly #ids: Float64Array;
   readonly #versions: Float64Array;
   #size = 0;
-  /** Rows that were created before this are not wanted. */
+  /** Rows that were created before this time are not wanted. */
   #earliest = Number.NEGATIVE_INFINITY;
 
   constructor(wanted: number, offered: number) {
@@ -48,7 +50,10 @@ class FirstRefs {
     this.#versions = new Float64Array(room);
   }
 
-  /** Rows in list order: at most the wanted number can count, and none after the first row that is too old. */
+  /**
+   * Offers the rows of a segment. If they are in list order, reads at most the wanted number of rows and stops at the first row that is too
+   * old.
+   */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;
@@ -77,7 +82,7 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** The wanted matches without the first `offset`, sorted. */
+  /** Returns the wanted matches in list order, without the first `offset`. */
   from(offset: number): ProspectRef[] {
     this.#keepWanted();
     this.#part(offset);
@@ -95,7 +100,10 @@ class FirstRefs {
     this.#earliest = this.#createdAt[this.#wanted - 1] ?? 0;
   }
 
-  /** Moves the element that belongs to index `nth` there, earlier elements before it and later ones behind it: Hoare's selection. */
+  /**
+   * Hoare's selection: moves the element that belongs at index `nth` to that index, all earlier elements before it, and all later elements
+   * behind it.
+   */
   #part(nth: number): void {
     let low = 0;
     let high = this.#size - 1;
@@ -128,7 +136,7 @@ class FirstRefs {
   }
 }
 
-/** All matches in list order. Keeps them in typed arrays, because there may be millions. */
+/** Yields all matches in list order. Sorts them in typed arrays, because there may be millions. */
 export function* inOrder({ segments, unflushed, total }: Matches): Generator<ProspectRef, void, undefined> {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);

@@ -1,9 +1,9 @@
 /** Substring search over bytes: plain texts, runs of letters in words, and trigram filters that exclude parts of a text. */
 
-/** Texts in one piece of UTF-8, each followed by a line break. */
+/** Texts in one sequence of UTF-8 bytes, each followed by a line break. */
 export class PlainTexts {
   readonly bytes: Buffer;
-  /** Start of each text, and the end of the last one. */
+  /** Start of each text, followed by the end of the last text. */
   readonly starts: Uint32Array;
 
   constructor(bytes: Buffer, starts: Uint32Array) {
@@ -15,7 +15,7 @@ export class PlainTexts {
     return this.bytes.byteLength + this.starts.byteLength;
   }
 
-  /** Visits each text that contains the bytes once. */
+  /** Visits each text that contains the bytes, exactly once. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const { bytes, starts } = this;
     let text = 0;
@@ -27,7 +27,10 @@ export class PlainTexts {
   }
 }
 
-/** Exponential search, then binary search: the next hit may be near or far. */
+/**
+ * Returns the number of the text that contains the byte position. An exponential search precedes the binary search, because the next hit is
+ * often near.
+ */
 function textAt(starts: Uint32Array, at: number, from: number): number {
   let low = from;
   let step = 1;
@@ -47,24 +50,27 @@ function textAt(starts: Uint32Array, at: number, from: number): number {
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
 
-/** All bytes of characters beyond ASCII count as letters. */
+/** All bytes of characters outside ASCII count as letters. */
 const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * A search word of letters only is in another word exactly if it is in one of that word's runs of letters: `rita`, `cole`, `example` and
- * `com` in an e-mail address. Few runs are distinct even if all words are.
+ * Whether a search word consists of letters only. Another word contains such a search word exactly if one of its runs of letters does; an
+ * e-mail address has runs such as `rita`, `cole`, `example` and `com`. Even if all words are distinct, few of their runs are.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
-/** Replaces each word by its runs of letters, in the order of the words. `starts` has the start of each word and the end of the last one. */
+/**
+ * Replaces each word by its runs of letters, in the order of the words. `starts` has the start of each word, followed by the end of the
+ * last word.
+ */
 export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   const runs = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
   const runStarts = new Uint32Array(starts.length);
   let end = 0;
   for (let word = 0; word + 1 < starts.length; word++) {
     const from = end;
-    // Each word ends with a line break.
+    // The last byte of each word is a line break.
     const last = (starts[word + 1] ?? 0) - 1;
     for (let at = starts[word] ?? 0; at < last; at++) {
       const byte = bytes[at] ?? BLANK;
@@ -77,22 +83,22 @@ export function letterRuns(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
   return new PlainTexts(runs.subarray(0, end), runStarts);
 }
 
-/** One bit for each part, in two 32-bit numbers. */
+/** Number of parts of a text. A set of parts is a bit mask of two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 
 /**
- * The byte trigrams of each part of a text. A part can contain a word only if it has all trigrams of the word. The converse is likely but
- * not certain, because trigrams share buckets.
+ * The byte trigrams of each part of a text. A part can contain a word only if the part has all trigrams of the word. A part with all
+ * trigrams probably contains the word, but need not, because several trigrams share a bucket.
  */
 export class Grams {
-  /** Two numbers for each bucket, with one bit for each part. */
+  /** A bit mask of parts for each bucket, stored as two numbers. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 
-  /** `starts` has the start of each part and the end of the last one. */
+  /** `starts` has the start of each part, followed by the end of the last part. */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // As many buckets as a part has bytes, because most trigrams of a part are distinct.
+    // There are as many buckets as a part has bytes, because most trigrams of a part are distinct.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)
@@ -117,7 +123,7 @@ export class Grams {
     }
   }
 
-  /** The parts that can contain the word, as two numbers of bits. A word of fewer than three bytes can be in any part. */
+  /** Returns the parts that can contain the word as a bit mask of two numbers. A word of fewer than three bytes can be in any part. */
   partsWith(word: Uint8Array): [low: number, high: number] {
     const last = this.#buckets - 1;
     let low = -1;

@@ -1,4 +1,4 @@
-/** Filters over the rows of one segment: by postings of a column, by bbox, and by collected row numbers. */
+/** Filters for the rows of one segment. They use the postings of a column, a bbox, or collected row numbers. */
 
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
@@ -6,11 +6,11 @@ import { type GeohashRange, geohashAt } from "#shared/company-index/geohash.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
-  /** Number of rows that pass, dead rows included. The filter with the smallest number goes first. */
+  /** Number of rows that pass, including dead rows. The filter with the smallest number is applied first. */
   readonly size: number;
   /** Whether `rows` are in list order, newest first. */
   readonly inListOrder: boolean;
-  /** Each row once. Read only. */
+  /** The rows that pass, each exactly once. Callers must not change the array. */
   rows(): Uint16Array;
   has(row: number): boolean;
 }
@@ -19,13 +19,13 @@ export const noRows: RowFilter = { size: 0, inListOrder: true, rows: () => new U
 
 let numbers = new Uint16Array();
 
-/** 0, 1, 2 … Read only, because all segments share the array. */
+/** Returns the row numbers from 0 on. Callers must not change the array, because all segments share it. */
 export function allRows(count: number): Uint16Array {
   if (numbers.length < count) numbers = Uint16Array.from({ length: count }, (_, row) => row);
   return numbers.subarray(0, count);
 }
 
-/** Keeps the order. */
+/** Keeps the rows for which `isKept` is true, in their order. */
 export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): Uint16Array {
   const kept = new Uint16Array(rows.length);
   let size = 0;
@@ -36,17 +36,20 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/** Up to this number of rows, a linear search is cheaper than bits for all rows of the segment. Rare words have so few. */
+/**
+ * Up to this number of collected rows, a linear search costs less than a bit mask for all rows of the segment. Rare words match only few
+ * rows.
+ */
 const FEW = 8;
 
-/** Collects rows that may come several times. */
+/** Collects rows and ignores duplicates. */
 export class RowSet implements RowFilter {
   readonly inListOrder = false;
   readonly #count: number;
   readonly #rows: number[] = [];
   #bits: Uint32Array | undefined;
 
-  /** Number of rows of the segment. */
+  /** `count` is the number of rows of the segment. */
   constructor(count: number) {
     this.#count = count;
   }
@@ -83,24 +86,24 @@ function mark(bits: Uint32Array, row: number): void {
   bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
 }
 
-/** A value of a filter: an id, null for unassigned, or a city. */
+/** A value that a filter wants: an id, null for unassigned, or a city. */
 export type Wanted = number | string | null;
 
 /** The rows of each value of a column, so that a filter reads only the rows of its values. */
 export interface Postings {
-  /** The codes of each value. A code of the tags column means several tags, and is listed under each. */
+  /** The codes that contain each value. A code of the tags column represents several tags and occurs under each of them. */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** Start of the rows of each code, and the end of the last ones. */
+  /** Start of the rows of each code, followed by the end of the last rows. */
   readonly starts: Uint32Array;
-  /** Row numbers by code. Within a code they keep the order of the input. */
+  /** Row numbers, grouped by code. Within a code the rows are in list order if `inListOrder` is true. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
 
-/** A value of a column. Filters match any element of a list. */
+/** A value of a column. A filter matches a list if it wants any element of the list. */
 export type Value = Wanted | readonly number[];
 
-/** `order` has all row numbers in list order, if the segment is sorted. */
+/** `order` has all row numbers in list order; undefined if the segment is not sorted. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const starts = new Uint32Array(values.length + 1);
   for (let row = 0; row < codes.length; row++) starts[(codes[row] ?? 0) + 1] = (starts[(codes[row] ?? 0) + 1] ?? 0) + 1;
@@ -131,7 +134,7 @@ function codesOf(values: readonly Value[]): Map<Wanted, number[]> {
 
 const isList = (value: Value): value is readonly number[] => typeof value === "object" && value !== null;
 
-/** Undefined if every row passes. */
+/** The filter by a column; undefined if every row passes. */
 export function codedFilter(
   { values, codes }: Coded<Value>,
   postings: Postings,
@@ -151,7 +154,7 @@ export function codedFilter(
   };
 }
 
-/** Iterates over the smaller of both sets. */
+/** Returns the codes of the wanted values. Iterates over the smaller of both collections. */
 function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): readonly number[] {
   const found: (readonly number[])[] = [];
   if (wanted.size <= codes.size) for (const one of wanted) found.push(codes.get(one) ?? []);
@@ -160,7 +163,7 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   return more.length === 0 ? first : [...new Set(found.flat())];
 }
 
-/** Builds its table at the first call. */
+/** Returns a function that tests whether a row has a chosen code. The table of chosen codes is built at the first call. */
 function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
   let isChosen: Uint8Array | undefined;
   return (row) => {
@@ -189,9 +192,9 @@ export class BboxFilter implements RowFilter {
   readonly inListOrder = false;
   readonly #geo: GeoColumns;
   readonly #box: Box;
-  /** For each geohash range the first row in it and the first row after it. */
+  /** The first row in each geohash range, and the first row after it. */
   readonly #spans: readonly (readonly [first: number, end: number])[];
-  /** Rows in the geohash ranges. Some of them may be outside the box, near its edges. */
+  /** Number of rows in the geohash ranges. Rows near the edges of the box may be outside the box. */
   readonly size: number;
   #compared = 0;
 
@@ -202,7 +205,7 @@ export class BboxFilter implements RowFilter {
     this.size = this.#spans.reduce((sum, [first, end]) => sum + end - first, 0);
   }
 
-  /** Rows whose coordinates were compared with the box so far. */
+  /** Number of rows whose coordinates were compared with the box so far. */
   get compared(): number {
     return this.#compared;
   }
@@ -216,7 +219,7 @@ export class BboxFilter implements RowFilter {
     return rows.subarray(0, size);
   }
 
-  /** NaN fails each comparison, so that rows without coordinates never pass. */
+  /** Rows without coordinates never pass, because their coordinates are NaN and each comparison with NaN is false. */
   has(row: number): boolean {
     this.#compared++;
     const [minLng, minLat, maxLng, maxLat] = this.#box;
@@ -233,7 +236,7 @@ function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): [nu
     const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
     return Number.isNaN(y) || Number.isNaN(x) ? -1 : geohashAt(y, x);
   };
-  /** First row from `from` on whose geohash is not lower. */
+  /** Returns the first row, from `from` on, whose geohash is not less than `geohash`. */
   const rowAt = (geohash: number, from: number): number => {
     let [low, high] = [from, count];
     while (low < high) {

@@ -1,23 +1,23 @@
-/** Substring search over the texts of segments and loose notes, word by word. */
+/** Substring search over the texts of segments and over loose notes, one word after the other. */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
 import type { IndexView, SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
 
 /** The matches of one word. */
 export interface WordHits {
-  /** For each segment of the view the live rows whose texts contain the word; undefined without a match. */
+  /** For each segment of the view, the live rows whose texts contain the word; undefined for a segment without a match. */
   readonly rows: readonly (RowSet | undefined)[];
   /** Unflushed prospects whose notes contain the word. */
   readonly unflushed: ReadonlySet<number>;
 }
 
 /**
- * Bytes of text that one search adds to word indexes, about 100 ms of work: all texts of 100 000 prospects after two searches, of a million
- * after fifteen.
+ * Number of text bytes that one search puts into word indexes, which takes about 100 ms. Two searches index all texts of 100 000 prospects,
+ * and fifteen searches those of a million.
  */
 const WORDS_AT_ONCE = 8_000_000;
 
-/** The first search of a function builds none. */
+/** Builds the word indexes of some segments. The first search of a function builds no index, because no segment has been searched yet. */
 export function buildSomeWords({ segments }: IndexView): void {
   let bytes = 0;
   for (const { segment } of segments) {
@@ -30,8 +30,9 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * In the order of the criteria. Searches for the longest word first, and for the next word only among its rows. A segment with dead rows is
- * searched whole, because its notes may belong to rows of other segments.
+ * Returns the matches of each word, in the order of the criteria. Searches for the longest word first, and then for each next word only
+ * among the rows of the word before. All rows of a segment with dead rows are searched, because its notes may belong to rows of other
+ * segments.
  */
 export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   const { words } = criteria;
@@ -50,7 +51,7 @@ export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
   return found;
 }
 
-/** The rows of a segment that can still match. */
+/** The rows of a segment that can still match; undefined if no row can match. */
 type Among = RowSet | "all" | undefined;
 
 /** `amongIn` returns the rows of segment number `at` of the view that can still match. */
@@ -81,7 +82,10 @@ interface WordBytes {
   readonly digits: Buffer | undefined;
 }
 
-/** A live note may be stored with a dead row. Its prospect goes to `strays`, and is looked up in the other segments. */
+/**
+ * Returns the live rows whose texts contain the word. If a live note is stored with a dead row, adds the prospect to `strays`; the caller
+ * finds the prospect's live row in another segment.
+ */
 function hitsIn(
   view: IndexView,
   { segment, age, dead }: SegmentInView,

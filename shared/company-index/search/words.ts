@@ -1,25 +1,31 @@
 /**
- * The word index of a segment: each distinct word once, with the texts that contain it.
+ * The word index of a segment contains each distinct word once, with the texts that contain the word.
  *
- * A search word contains no blank, so that a text contains it exactly if one of the text's words does. Most words of a single
- * text are numbers and e-mail addresses, while most search words are letters: a second index holds the runs of letters of the
- * words of a single text.
+ * A search word contains no blank, so a text contains the search word exactly if one of the text's words does. Most words that occur in a
+ * single text are numbers and e-mail addresses, while most search words consist of letters. A second index therefore contains only the runs
+ * of letters of the words that occur in a single text.
  */
 import { areLetters, Grams, letterRuns, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
-  /** All words, each followed by a line break. Words of several texts come first. */
+  /** All words, each followed by a line break. Words that occur in several texts come first. */
   readonly #bytes: Buffer;
-  /** Start of each word, and the end of the last one. */
+  /** Start of each word, followed by the end of the last word. */
   readonly #starts: Uint32Array;
-  /** Text numbers, word by word. */
+  /** Text numbers, grouped by word. */
   readonly #texts: Uint16Array | Uint32Array;
-  /** For each word of several texts the start of its texts, and the end of the last ones. From there on each word has one text. */
+  /**
+   * For each word that occurs in several texts, the start of its texts in `#texts`. The last element is the start for all further words,
+   * which have one text each.
+   */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
   /** Number of words in each part of the trigram filter. */
   readonly #wordsOfPart: number;
-  /** Index of the letter runs of words of a single text, numbered among these. Undefined in the index of runs itself. */
+  /**
+   * Index of the runs of letters of the words that occur in a single text, numbered from the first such word. Undefined in the index of
+   * runs itself.
+   */
   readonly #runs: Words | undefined;
 
   constructor(texts: PlainTexts, areRuns = false) {
@@ -44,7 +50,7 @@ export class Words {
     return own.reduce((sum, part) => sum + (part?.byteLength ?? 0), 0);
   }
 
-  /** Visits the texts that contain the bytes, some of them several times. */
+  /** Visits the texts that contain the bytes. May visit a text several times. */
   visitTextsWith(wanted: Buffer, visit: (text: number) => void): void {
     const byRuns = this.#runs !== undefined && areLetters(wanted);
     this.#visitWords(byRuns ? this.#shared : this.#starts.length - 1, wanted, visit);
@@ -53,7 +59,7 @@ export class Words {
     this.#runs?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
   }
 
-  /** Number of words of several texts. */
+  /** Number of words that occur in several texts. */
   get #shared(): number {
     return this.#textStarts.length - 1;
   }
@@ -95,7 +101,7 @@ export class Words {
     return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
   }
 
-  /** The word that contains the byte position. It is not before `from`. */
+  /** Returns the word that contains the byte position `place`. The word must be between `from` and `end`. */
   #wordAt(place: number, from: number, end: number): number {
     let low = from;
     let high = end;
@@ -119,12 +125,12 @@ function countsOf(list: WordList): Uint32Array {
   return counts;
 }
 
-/** Number of leading bytes by which words are sorted. */
+/** Number of leading bytes that determine the order of words. */
 const ORDERED = 3;
 
 /**
- * Sorts the words of the list: first the `shared` words of several texts, then by leading bytes. Similar words share parts, so that few
- * parts have the trigrams of a number, and no part of numbers has those of a name.
+ * Sorts the words of the list: first the `shared` words that occur in several texts, and then by leading bytes. Similar words are therefore
+ * in the same parts, so that the trigrams of a number occur in few parts, and those of a name in no part of numbers.
  */
 function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
   let order: Uint32Array = new Uint32Array(counts.length);
@@ -136,7 +142,7 @@ function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { o
   return { order, shared: counts.reduce((sum, count) => sum + (count === 1 ? 0 : 1), 0) };
 }
 
-/** Stable sort by one byte of each word. */
+/** Sorts stably by one byte of each word. */
 function sortedBy(words: Uint32Array, byteOf: (word: number) => number): Uint32Array {
   const bytes = new Uint8Array(words.length);
   const next = new Uint32Array(257);
@@ -198,26 +204,28 @@ function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, count:
 
 const BLANK = 0x20;
 const LINE_BREAK = 0x0a;
-/** Marks a free slot. */
+/** Value of a free slot. */
 const FREE = 0xffffffff;
 const NO_TEXT = 0xffffffff;
 
-/** Distinct words in the order of their first occurrence, and the texts of each. Open addressing in typed arrays. */
+/**
+ * Distinct words in the order of their first occurrence, with the texts of each word. A hash table with open addressing in typed arrays.
+ */
 export class WordList {
   readonly #bytes: Uint8Array;
   /** Word number of each slot. At least half of the slots are free. */
   #slots: Uint32Array;
   #size = 0;
-  /** For each word its first position, its length, and the last text that contained it. */
+  /** For each word, the position of its first occurrence, its length, and the last text that contained the word. */
   #froms: Uint32Array;
   #lengths: Uint32Array;
   #lastTexts: Uint32Array;
-  /** Words and texts in parallel arrays, each pair once. */
+  /** Pairs of a word and a text in parallel arrays. Each pair occurs once. */
   #pairWords: Uint32Array;
   #pairTexts: Uint32Array;
   #pairs = 0;
 
-  /** `bytes` is UTF-8 with a blank or a line break after each word. */
+  /** `bytes` is UTF-8 text with a blank or a line break after each word. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     const room = 2 ** Math.ceil(Math.log2(bytes.length / 32 + 32));
@@ -233,7 +241,7 @@ export class WordList {
     return this.#size;
   }
 
-  /** Adds the words between two byte positions to a text. */
+  /** Adds the words between two byte positions to the text with number `text`. */
   addText(from: number, to: number, text: number): void {
     const bytes = this.#bytes;
     let first = from;
@@ -254,12 +262,12 @@ export class WordList {
     return this.#froms[word] ?? 0;
   }
 
-  /** In bytes. */
+  /** Returns the length of the word in bytes. */
   lengthOf(word: number): number {
     return this.#lengths[word] ?? 0;
   }
 
-  /** Each word of each text once, in parallel arrays, in the order of the texts. */
+  /** All pairs of a word and a text in parallel arrays, in the order of the texts. Each pair occurs once. */
   get pairs(): { words: Uint32Array; texts: Uint32Array } {
     return { words: this.#pairWords.subarray(0, this.#pairs), texts: this.#pairTexts.subarray(0, this.#pairs) };
   }
@@ -314,7 +322,7 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
-/** The low bits of the hash depend only on the last letters. */
+/** Mixes high bits of the hash into its low bits, because the low bits depend only on the last letters. */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 
 function doubled(values: Uint32Array): Uint32Array {

@@ -1,4 +1,4 @@
-/** The flush: moves unflushed entries into a new run of segments, and merges runs of similar size. */
+/** The flush moves unflushed entries into a new run, and merges runs of similar size. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import { readUnflushed, removeUnflushed, type Unflushed, weightOf, withTexts } from "#shared/company-index/delta.ts";
@@ -15,24 +15,30 @@ import { itemOfImage } from "#shared/db/stream-image.ts";
 import type { Table } from "#shared/db/table.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
-/** Least weight of the entries of a flush. Fewer entries cost a read a few kilobytes; a flush writes at least six items. */
+/**
+ * Least weight of entries that justifies a flush. Fewer entries cost each read only a few kilobytes, while a flush writes at least six
+ * items.
+ */
 export const FLUSH_ENTRIES = 128;
 
-/** Reads of a text that is not visible yet. */
+/** Most reads of a text that is not visible yet. */
 const TEXT_TRIES = 5;
 
-/** A Query that ran while the head moved may still need the entries that the flush removes. */
+/** Pause before the removal of flushed entries. A Query that ran while the head moved may still need them. */
 const SETTLE_MS = 250;
 
 export interface Flushed {
-  /** Entries that are in segments now. */
+  /** Number of entries that this flush moved into segments. */
   readonly entries: number;
-  /** Weight of the remaining entries: they are too few, or another flush has taken them. */
+  /** Weight of the remaining entries, which are too few for a flush or belong to another flush. */
   readonly left: number;
   readonly merges: number;
 }
 
-/** May be repeated, killed at any point, or run twice at once: the later flush finds less or nothing to do. */
+/**
+ * Flushes the entries of a company. The flush may be repeated, killed at any point, or run twice at the same time: the later flush then
+ * finds fewer entries or none.
+ */
 export async function flush(
   context: IndexContext,
   companyId: number,
@@ -54,7 +60,7 @@ export async function flush(
   await sleep(settleMs);
   await removeUnflushed(table, companyId, unflushed);
   if (after.state !== before) await collectGarbage(table, companyId, head.manifest, runManifests, clock.now());
-  // A merge may forget deletions, so the older entries must be gone before it.
+  // Remove the entries before a merge, because the merge may drop the deletions that hide older entries.
   return { entries, left: 0, merges: after.merges + (await mergeAll(context, companyId, after.state)) };
 }
 
@@ -64,8 +70,8 @@ interface Put {
 }
 
 /**
- * Merges the new entries directly with the runs that would be merged next, so that their own run need not be stored and removed a minute
- * later. Never includes the oldest run. Undefined if another flush was faster.
+ * Merges the new entries directly with the runs that would be merged next, so that the entries need no separate run for a minute. Never
+ * merges with the oldest run. Returns undefined if another flush was faster.
  */
 async function putNewRun(
   context: IndexContext,
@@ -87,11 +93,11 @@ async function putNewRun(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/** While a rebuild is about to replace runs, no merge may mix them with newer runs. */
+/** Whether a rebuild is about to replace runs. A merge must not mix those runs with newer runs. */
 const isCompactionLocked = ({ clock }: IndexContext, { mergesRestUntil }: Head): boolean =>
   mergesRestUntil > clock.now();
 
-/** Returns the number of merges. */
+/** Merges as long as a merge is due. Returns the number of merges. */
 async function mergeAll(context: IndexContext, companyId: number, before: IndexState): Promise<number> {
   let state: IndexState | undefined = before;
   for (let merges = 0; ; merges++) {
@@ -112,7 +118,7 @@ interface BuiltRun extends NewRun {
   readonly rows: readonly RowWithNotes[];
 }
 
-/** Undefined if all unflushed entries had been flushed before. */
+/** The new run; undefined if all unflushed entries have already been flushed. */
 async function newRun(
   table: Table,
   companyId: number,
@@ -134,7 +140,10 @@ async function newRun(
   };
 }
 
-/** A read does not see a transaction as a whole: a text may become visible after its entry. */
+/**
+ * Adds the long texts, and tries again if some are missing. A Query is no snapshot of a transaction, so a text may become visible after its
+ * entry.
+ */
 async function withSettledTexts(
   table: Table,
   companyId: number,
@@ -150,7 +159,7 @@ async function withSettledTexts(
   }
 }
 
-/** Replaces the runs from age `from` on by a new run. Undefined if another flush was faster. */
+/** Replaces the runs from age `from` on by a new run. Returns undefined if another flush was faster. */
 async function putRun(
   context: IndexContext,
   companyId: number,
@@ -167,13 +176,17 @@ async function putRun(
   return undefined;
 }
 
-/** Newer runs are merged into a run once they have this many times its size together. Each merge rewrites all rows of the run. */
+/**
+ * Newer runs are merged into a run if together they have at least this many times the run's rows. A higher ratio means more runs but fewer
+ * rewrites, because each merge rewrites all rows of the run.
+ */
 export const MERGE_RATIO = 5;
 
 /**
- * Age of the oldest run to merge with all newer runs; undefined if no merge is due. Sizes grow sixfold, with up to five runs of a size: few
- * runs, and one rewrite of a row for each size. The oldest run has most of the rows. It is merged once the others have its size, because
- * rows that they replace make each cold read dearer.
+ * Age of the oldest run to merge with all newer runs; undefined if no merge is due. The size of runs grows sixfold from one level to the
+ * next, with up to five runs of one size. There are therefore few runs, and a row is rewritten only once for each size. The oldest run has
+ * most of the rows. It is merged when all other runs together have as many rows, because the rows that they replace increase the cost of
+ * each cold read.
  */
 export function mergeable(runs: readonly Sized[]): number | undefined {
   let newer = 0;
@@ -203,8 +216,8 @@ async function merge(
 }
 
 /**
- * Whether an entry is left that is older than the runs: a flush may have missed it, because its Query was no snapshot. If a merge forgot
- * the deletion that hides such an entry, the record would come back. The next flush removes the entry.
+ * Whether an entry remains that is older than the runs. A flush may have missed the entry, because its Query was no snapshot. If a merge
+ * dropped the deletion that hides such an entry, the deleted record would appear again. The next flush removes the entry.
  */
 async function hasRemainders(
   table: Table,
@@ -212,7 +225,7 @@ async function hasRemainders(
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // A flush may have taken the text of an entry whose very version the runs have.
+  // If there are long texts, an entry with the same version as the runs counts too, because a flush may have removed its text.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||
@@ -221,11 +234,11 @@ async function hasRemainders(
 }
 
 /**
- * Handles a batch of stream records: weighs the new entries of each company, and flushes the companies with enough of them.
+ * Handles a batch of stream records: adds up the weight of the new entries of each company, and flushes the companies with enough weight.
  *
- * A warm function remembers the weight since the last flush and reads the table only if a flush may be due; a cold function
- * checks at the first record. A failed flush does not delay other companies: its first record is reported after all companies had
- * their turn.
+ * A warm function remembers the weight since the last flush and reads the table only if a flush may be due. A cold function reads the table
+ * at the first record of a company. A failed flush does not delay other companies, because its first record is reported only after all
+ * companies have been handled.
  */
 export function flushStream(
   context: () => IndexContext,
@@ -254,14 +267,14 @@ export function flushStream(
   };
 }
 
-/** Returns the weight of the remaining entries. */
+/** Flushes the company and returns the weight of the remaining entries. */
 async function flushCompany(context: IndexContext, companyId: number): Promise<number> {
   const { left, ...done } = await flush(context, companyId);
   if (done.entries > 0) log.info("index flushed", done);
   return left;
 }
 
-/** The partition key of an entry is `C#<company>#X`. */
+/** Returns the company id from the partition key of an entry, which has the form `C#<company>#X`. */
 function companyOf({ dynamodb }: DynamoDBRecord): number {
   const [, companyId] = /^C#(\d+)#X$/.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
   if (companyId === undefined) throw new Error("the stream record is not a delta entry");

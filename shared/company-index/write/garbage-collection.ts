@@ -1,6 +1,6 @@
 /**
- * Removes replaced runs once no reader can still use them. Each run manifest says when its run was published and which runs it replaced, so
- * that the head does not need to list replaced runs.
+ * Removes replaced runs when no reader can use them any more. Each run manifest contains the time of publication and the ids of the
+ * replaced runs, so that the head does not need to list replaced runs.
  */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Run, type RunManifests, runOf } from "#shared/company-index/manifest.ts";
@@ -8,13 +8,16 @@ import { piecesOf, removePieces } from "#shared/company-index/pieces.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Replaced runs are kept this long for readers that started before. No request takes half as long. */
+/**
+ * Replaced runs are kept for this time, because readers that started before the replacement still use them. No request takes half of this
+ * time.
+ */
 export const RETIRED_MS = 60_000;
 
-/** An unpublished run manifest of this age belongs to a process that was killed. */
+/** An unpublished run manifest of at least this age belongs to a process that was killed. */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/** The runs that the current runs replaced, directly or through other replaced runs, with the times of their replacement. */
+/** Returns the runs that the current runs replaced, directly or through other replaced runs, with the time when each was replaced. */
 export function retiredIn(manifest: readonly string[], runManifests: RunManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];
@@ -30,9 +33,9 @@ export function retiredIn(manifest: readonly string[], runManifests: RunManifest
 }
 
 /**
- * `manifest` and `runManifests` must come from the same instant, and the caller must have moved the head since. Another process that moves
- * the head from that instant fails, so that no new manifest can contain the removed runs. The run manifests go last, so that a killed run
- * is repeated.
+ * Removes the runs that are no longer needed. `manifest` and `runManifests` must come from the same instant, and the caller must have moved
+ * the head since then. Another process that read the head at that instant therefore fails to move the head, so that no new manifest can
+ * contain the removed runs. The run manifests are removed last, so that a later garbage collection repeats one that was killed.
  */
 export async function collectGarbage(
   table: Table,
@@ -54,7 +57,7 @@ export async function collectGarbage(
   await table.batchRemove(going.map(({ runId }) => keys.runManifest(companyId, runId)));
 }
 
-/** The pieces of an unreadable run manifest are unknown, and stay. */
+/** Returns no run if the run manifest is unreadable, because the ids of its pieces are unknown; the pieces stay in the table. */
 function readable(read: () => Run): Run[] {
   try {
     return [read()];

@@ -1,6 +1,6 @@
 /**
- * Merges several runs into one: keeps the newest version of each prospect and note, in geohash order, so that many small segments become
- * few full ones. Decodes one segment of each run at a time.
+ * Merges several runs into one, in geohash order, with the newest version of each prospect and note. Many small segments become few full
+ * segments. Only one segment of each run is decoded at a time.
  */
 
 import type { Run } from "#shared/company-index/manifest.ts";
@@ -25,15 +25,15 @@ import type { NewRun } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface RunToMerge {
-  /** Higher is newer. */
+  /** A higher age means a newer run. */
   readonly age: number;
-  /** In geohash order. Each call decodes again. */
+  /** The segments in geohash order. Each call of a function decodes the segment again. */
   readonly segments: readonly (() => SegmentColumns)[];
   readonly overrides: Overrides;
   readonly looseNotes: readonly NoteText[];
 }
 
-/** A run that is not stored. */
+/** Returns a run that is only in memory. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewRun, age: number): RunToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -44,7 +44,10 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
   versions: Float64Array.from(records, ({ version }) => version),
 });
 
-/** `isOldest`: no older run remains, so that the merge forgets deletions and needs no overrides. The rows may be read once. */
+/**
+ * `isOldest` is true if the index has no older run. The merge then drops deletions and writes no overrides, because there is nothing left
+ * to hide. The rows of the result may be read only once.
+ */
 export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRun {
   const prospects = new NewestVersions();
   const notes = new NewestVersions();
@@ -61,7 +64,10 @@ export function mergeRuns(runs: readonly RunToMerge[], isOldest: boolean): NewRu
   };
 }
 
-/** Notes that are not stored with the live row of their prospect, by prospect; and the prospects with a live row in these runs. */
+/**
+ * Returns two things: a map from prospects to the notes that are not stored with the prospect's live row, and the set of prospects with a
+ * live row in these runs.
+ */
 function straysOf(runs: readonly RunToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
   const present = new Set<number>();
@@ -109,7 +115,7 @@ function* liveRowsOf(
   return undefined;
 }
 
-/** Ages count from 0. */
+/** Reads stored runs for a merge. The age of the first run is 0. */
 export async function runsToMerge(table: Table, companyId: number, runs: readonly Run[]): Promise<RunToMerge[]> {
   const runOverrides = await readRunOverrides(table, companyId, runs);
   const toMerge: RunToMerge[] = [];

@@ -1,23 +1,23 @@
-/** Rows in geohash order: sorted, merged from sorted streams, and cut into segments. */
+/** Sorts rows into geohash order, merges sorted streams of rows, and cuts rows into segments. */
 
 import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
-/** Most rows of a segment: row numbers fit 16 bits, and a column group fits one item. */
+/** Most rows of a segment. Row numbers then fit 16 bits, and a column group usually fits one item. */
 export const SEGMENT_ROWS = 4_096;
-/** Most characters of the texts of a segment, all notes included. */
+/** Most characters of the texts of a segment, including all notes. */
 const SEGMENT_TEXT = 2_000_000;
 
-/** -1 without coordinates, so that such rows come first. */
+/** Returns -1 without coordinates, so that rows without coordinates come first. */
 export const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
   a.geohash - b.geohash || a.id - b.id;
 
 /**
- * Cuts sorted rows into segments, each where the geohash makes its largest step: a segment that ends at the edge of a geohash cell covers a
- * compact area, and a bbox meets few of them.
+ * Cuts sorted rows into segments at the largest steps of the geohash. A segment that ends at the edge of a large geohash cell covers a
+ * compact area, so that a bbox meets few segments.
  */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
@@ -38,10 +38,12 @@ export function* cutIntoSegments(
   if (waiting.length > 0) yield waiting;
 }
 
-/** Least fill of a segment. Small segments make the manifest long. */
+/** Least share of the maximum number of rows in a segment, because many small segments make the manifest long. */
 const LEAST_PART = 1 / 4;
 
-/** Number of rows before the largest step; the last of equal steps. `next` follows the rows. */
+/**
+ * Returns the number of rows before the largest step, or before the last of several largest steps. `next` is the first row after `rows`.
+ */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
   let best = rows.length;
   let bestStep = -1;
@@ -63,7 +65,7 @@ const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
 
 const LOW = 2 ** 26;
 
-/** Size of the smallest geohash cell that contains both, in bits. */
+/** Size in bits of the smallest geohash cell that contains both geohashes. */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
   const high = Math.floor(geohash / LOW) ^ Math.floor(following / LOW);
@@ -82,7 +84,7 @@ export const sortedByGeohash = (entries: readonly RowWithNotes[]): RowWithNotes[
     .sort(byGeohash)
     .map(({ entry }) => entry);
 
-/** Merges streams in geohash order. */
+/** Merges streams of rows, each in geohash order, into one stream. */
 export function* mergeSorted(streams: readonly Iterator<RowAtGeohash, undefined>[]): Generator<RowWithNotes> {
   const heads = streams.map((stream) => stream.next());
   for (;;) {
@@ -112,14 +114,14 @@ export const atGeohash = (entry: RowWithNotes): RowAtGeohash => ({
   entry,
 });
 
-/** Rows that are sorted at once: some tens of megabytes. */
+/** Number of rows that are sorted in memory at the same time, which take some tens of megabytes. */
 const CHUNK_ROWS = 32_768;
-/** Characters of their texts, all notes included. */
+/** Most characters of the texts of these rows, including all notes. */
 const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;
 
-/** Sorts any number of rows: sorts chunks, keeps them compressed as segments, and merges them. */
+/** Sorts any number of rows: sorts them in chunks, keeps the chunks compressed as segments, and merges the chunks. */
 export class RowSorter {
   #waiting: RowWithNotes[] = [];
   #length = 0;
@@ -131,7 +133,7 @@ export class RowSorter {
     if (this.#waiting.length >= CHUNK_ROWS || this.#length >= CHUNK_TEXT) this.#pack();
   }
 
-  /** All added rows in geohash order. May be read once. */
+  /** Yields all added rows in geohash order. The result may be read only once. */
   *sorted(): Generator<RowWithNotes> {
     this.#pack();
     yield* mergeSorted(this.#chunks.map(decodedRows));

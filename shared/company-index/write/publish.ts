@@ -1,4 +1,4 @@
-/** Publishes runs: stores the pieces of a run, and adds it to a company's index by one move of the head. */
+/** Publishes runs: stores the pieces of a run, and adds the run to a company's index by one move of the head. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Zone, zoneOf } from "#shared/company-index/criteria.ts";
@@ -24,28 +24,28 @@ import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Overrides up to this size are stored in the run manifest. An item of their own would cost a write and a delete. */
+/** Largest overrides, in bytes, that are stored in the run manifest. A separate item would cost another write and later a delete. */
 const INLINE_BYTES = 2_048;
 
 export type IndexContext = Pick<AppContext, "table" | "clock">;
 
 export interface NewRun {
-  /** In geohash order. */
+  /** The rows in geohash order. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** Versions that hide lower versions in older runs. */
+  /** Versions of prospects that hide lower versions in older runs. */
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }
 
 /**
- * Stores the pieces of a run, one segment after the other. No manifest contains the run yet. `newId` creates the ids of the run and of each
+ * Stores the pieces of a run, one segment after the other. The run is not in the index yet. `newId` creates the ids of the run and of each
  * segment.
  */
 export const storeRun = async (table: Table, companyId: number, built: NewRun, newId = newPieceId): Promise<Run> =>
   completeRun(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
 
-/** `rows` must be in geohash order. Awaits `between` before each segment. */
+/** Stores the rows as segments. `rows` must be in geohash order. Awaits `between` before each segment. */
 export async function storeSegments(
   table: Table,
   companyId: number,
@@ -68,7 +68,7 @@ export async function storeSegments(
   return segments;
 }
 
-/** Stores overrides and loose notes, and returns the run with these segments. */
+/** Stores overrides and loose notes, and returns the run that consists of them and the given segments. */
 export async function completeRun(
   table: Table,
   companyId: number,
@@ -87,7 +87,7 @@ export async function completeRun(
   return { id, rows, overrides, looseNotes, segments, fewOverrides: isInline ? encoded.overrides : undefined };
 }
 
-/** Returns the number of parts. */
+/** Stores a piece of the index and returns the number of its parts. */
 async function storePiece(
   table: Table,
   companyId: number,
@@ -103,7 +103,7 @@ async function storePiece(
 
 /**
  * Replaces the manifest in the head by `manifest`, which contains this run. The run manifest lists the replaced runs for the garbage
- * collection. Returns the new head, or undefined if another process moved the head first: then the run is not in the index.
+ * collection. Returns the new head. Returns undefined if another process moved the head first; the run is then not in the index.
  */
 export async function publish(
   { table, clock }: IndexContext,
@@ -121,13 +121,13 @@ export async function publish(
   return undefined;
 }
 
-/** Whether the run is in the index, or was in it and has been replaced. */
+/** Whether the run is in the index, or was in the index and has been replaced. */
 async function wasPublished(table: Table, companyId: number, { manifest }: Head, runId: string): Promise<boolean> {
   if (manifest.includes(runId)) return true;
   return retiredIn(manifest, await readRunManifests(table, companyId, "strong")).has(runId);
 }
 
-/** For a run that is in no manifest and never will be. */
+/** Removes the pieces and the run manifest of a run that is in no manifest and will never be in one. */
 export async function discardRun(table: Table, companyId: number, run: Run): Promise<void> {
   await removePieces(table, companyId, piecesOf({ runs: [run] }));
   await table.batchRemove([keys.runManifest(companyId, run.id)]);
@@ -139,14 +139,14 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** `rows` must be in geohash order. Builds one segment at a time, so that a run may be larger than memory. */
+/** Builds segments from rows in geohash order. Only one segment is in memory at a time, so that a run may be larger than memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
   }
 }
 
-/** Undefined if empty. */
+/** The encoded overrides; undefined if there are none. */
 export const encodeRunOverrides = (
   prospects: readonly Versioned[],
   notes: readonly Versioned[],
@@ -159,13 +159,13 @@ export const encodeRunOverrides = (
 const TRIES = 20;
 
 export interface ImportedOptions {
-  /** Gives ids to the stored pieces, so that the caller finds them if the run is never published. */
+  /** Creates the ids of the stored pieces. The caller can then find the pieces even if the run is never published. */
   readonly newId?: () => string;
   /** Commits other writes together with the move of the head. */
   readonly commit?: Commit;
 }
 
-/** Adds rows of new prospects, with their notes, as one run without delta entries. All rows become visible at the same time. */
+/** Adds rows of new prospects, with their notes, as one run and without delta entries. All rows become visible at the same time. */
 export async function addImported(
   context: IndexContext,
   companyId: number,
@@ -176,7 +176,7 @@ export async function addImported(
   await addRun(context, companyId, await storeRun(context.table, companyId, built, newId), commit);
 }
 
-/** Adds a run whose pieces are stored. Removes the pieces if the run cannot be added. */
+/** Adds a run whose pieces are already stored. Removes the pieces if the run cannot be added. */
 export async function addRun(context: IndexContext, companyId: number, run: Run, commit?: Commit): Promise<void> {
   const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
