@@ -1,4 +1,4 @@
-/** Alarms with a sentence on their impact, the log metrics that some of them watch, and the topic that mails them to an operator. */
+/** Alarms with a text on their impact, the metrics that some alarms read from logs, and the topic that mails alarms to an operator. */
 import { Alarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -14,9 +14,9 @@ import { accept } from "./rules.ts";
 export interface AlarmSpec {
   readonly metric: Metric;
   readonly above: number;
-  /** What the alarm means for users, and what to do. */
+  /** A text for operators that says what the alarm means for users and what to do. */
   readonly impact: string;
-  /** Periods in a row; default 1. */
+  /** The number of consecutive periods that must exceed the threshold. The default is 1. */
   readonly periods?: number;
 }
 
@@ -31,13 +31,13 @@ export function alarm(scope: Construct, id: string, { metric, above, impact, per
   });
 }
 
-/** A retry may mend one error; errors in three consecutive minutes are an outage. */
+/** Reports three consecutive minutes with errors as an outage. A single error is no alarm, because a retry may succeed. */
 export function errorAlarm(watched: LambdaFunction, impact: string): void {
   const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Errors", { metric, above: 0, periods: 3, impact });
 }
 
-/** Lambda refused invocations in three consecutive minutes: the account or the function's reservation has too little concurrency. */
+/** Reports that Lambda refused invocations in three consecutive minutes. The account's quota or the function's reservation is too small. */
 export function throttleAlarm(watched: LambdaFunction, impact: string): void {
   const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
   alarm(watched, "Throttled", { metric, above: 0, periods: 3, impact });
@@ -49,19 +49,22 @@ export function lagAlarm(watched: LambdaFunction, seconds: number, impact: strin
   alarm(watched, "Behind", { metric, above: seconds * 1_000, periods: 5, impact });
 }
 
-/** Lambda's JSON log lines hold the service's own fields (shared/log.ts) in `message`. */
+/** A field of the service's log lines (shared/log.ts), which Lambda's JSON log format stores below `message`. */
 type LogField = `$.message.${string}`;
 
 export interface LogMetricSpec {
-  /** The `event` of the log lines. */
+  /** The value of the field `event` in the log lines. */
   readonly event: string;
-  /** A field of the log line, or 1 for each line. */
+  /** The field whose value becomes the metric, or 1 to count the log lines. */
   readonly value: "1" | LogField;
-  /** Fields with few values: each value is a metric, and CloudWatch disables a filter that makes a thousand metrics within an hour. */
+  /**
+   * Fields with few different values. Each value becomes a metric, and CloudWatch disables a filter that makes 1 000 metrics within an
+   * hour.
+   */
   readonly dimensions?: Readonly<Record<string, LogField>>;
 }
 
-/** A metric from log lines, in the namespace of the stack. */
+/** Makes a metric from log lines. Its namespace is the name of the stack. */
 export function logMetric(scope: Construct, metricName: string, logGroup: ILogGroup, spec: LogMetricSpec): Metric {
   const metricNamespace = Stack.of(scope).stackName;
   const { event, value, dimensions } = spec;
@@ -80,7 +83,7 @@ const UNREADABLE = "IndexUnreadable";
 
 /** Counts log lines that report a missing or damaged part of a company index. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup): void {
-  // The name of the error class. A request wraps the error in another one and logs it as `cause`.
+  // Both fields hold the name of an error class. A request that fails for this error logs another error and puts this one into `cause`.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, UNREADABLE, {
     logGroup,
@@ -101,10 +104,10 @@ export function unreadableAlarm(stack: Stack): Alarm {
   });
 }
 
-/** The share of the account's concurrency above which a little more load would be throttled. */
+/** The alarm goes off above this share of the account's concurrency, because a little more load would be throttled. */
 const CONCURRENCY_SHARE = 0.8;
 
-/** These metrics of Lambda have no function's name: they count all functions of the account in the region. */
+/** Alarms on the metrics of Lambda without a function's name, which count all functions of the account in the region. */
 export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   const accountMetric = (metricName: string, statistic: string): Metric =>
     new Metric({ namespace: "AWS/Lambda", metricName, period: Duration.minutes(1), statistic });
@@ -126,16 +129,16 @@ export function accountAlarms(scope: Stack, accountConcurrency: number): void {
   });
 }
 
-/** SNS asks the address once for its consent, and sends nothing to it before. */
+/** Creates the topic. SNS first asks the e-mail address for its consent and sends no alarm before the consent. */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms on their way to people",
     enableKeyRotation: true,
-    // The topic stores nothing under the key, so it can go with the stack.
+    // The key can be deleted with the stack, because the topic stores nothing that is encrypted with it.
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // CloudWatch cannot publish under the AWS managed key: the policy of that key cannot be changed.
+  // The topic needs its own key, because CloudWatch may not use the AWS managed key and the policy of that key cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   key.addToResourcePolicy(
@@ -168,7 +171,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   return topic;
 }
 
-/** Sends every alarm in the tree below `home` to the topic. */
+/** Sends every alarm in the construct tree below `home` to the topic. */
 export function sendAlarms(home: IConstruct, topic: Topic): void {
   const action = new SnsAction(topic);
   for (const child of home.node.findAll()) if (child instanceof Alarm) child.addAlarmAction(action);

@@ -1,4 +1,7 @@
-/** The REST API as one OpenAPI document with API Gateway's extensions: an endpoint costs the stack no resource of its own. */
+/**
+ * The REST API as one OpenAPI document with API Gateway's extensions. With such a document an endpoint adds no resource to the stack,
+ * whose number of resources is limited.
+ */
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 import { limits } from "#shared/limits.ts";
 import { gatewayResponses, preflight } from "./gateway.ts";
@@ -7,19 +10,22 @@ import type { Route } from "./routes/route.ts";
 export interface Endpoint {
   readonly route: Route;
   readonly functionArn: string;
-  /** How long API Gateway waits for the function; undefined is its own limit of 29 s. */
+  /** The number of seconds that API Gateway waits for the function. Undefined means API Gateway's own limit of 29 s. */
   readonly waitSeconds?: number;
 }
 
 export interface DefinitionSpec {
-  /** Also the name of the API in CloudWatch: API Gateway takes it from the definition, not from the resource. */
+  /**
+   * The title of the document and the name of the API in CloudWatch, because API Gateway reads the name from the document and not from the
+   * resource.
+   */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
-  /** The function that verifies callers. */
+  /** The ARN of the function that verifies callers. */
   readonly authorizerArn: string;
-  /** The function that answers methods which a path does not have. */
+  /** The ARN of the function that answers a method which the path does not have. */
   readonly otherMethodsArn: string;
-  /** The role by which API Gateway calls the functions. */
+  /** The ARN of the role by which API Gateway calls the functions. */
   readonly invokerArn: string;
   readonly partition: string;
   readonly region: string;
@@ -27,8 +33,8 @@ export interface DefinitionSpec {
 }
 
 /**
- * API Gateway compresses buffered answers from this size on, for callers that accept it; compression could enlarge smaller ones.
- * Functions compress their streamed answers themselves: API Gateway does not encode a stream.
+ * API Gateway compresses buffered answers of at least this size if the caller accepts compression. Compression could enlarge smaller
+ * answers. Functions compress their streamed answers themselves, because API Gateway does not compress a stream.
  */
 const COMPRESSED_BYTES = 1_024;
 
@@ -39,7 +45,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
     info: { title: spec.title, version: "1", description: "Canvassing service" },
     paths: Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
     components: { securitySchemes: { [CALLER]: authorizer(spec) } },
-    // The function gets a file of any encoding byte for byte, as base64.
+    // With this setting the function gets the bytes of a file unchanged, as base64.
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
     "x-amazon-apigateway-gateway-responses": gatewayResponses(spec.allowedOrigins),
@@ -77,8 +83,8 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
 const CALLER = "caller";
 
 /**
- * API Gateway renames `WWW-Authenticate` in a function's answer, so API Gateway itself must answer 401. A missing or malformed header
- * starts no function. API Gateway caches a policy by token, for all methods, and caches no error.
+ * The answer 401 must come from API Gateway, because it renames the header `WWW-Authenticate` in the answer of a function. A missing or
+ * malformed Authorization header starts no function. API Gateway caches the policy of a token for all methods, and does not cache errors.
  */
 const authorizer = ({ authorizerArn, invokerArn, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
@@ -97,7 +103,7 @@ const authorizer = ({ authorizerArn, invokerArn, partition, region }: Definition
 const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "region">, action: string): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
-/** Streaming uses another action of Lambda's API, which needs the same right `lambda:InvokeFunction`. */
+/** Streaming uses another action of Lambda's API. Both actions need the same right `lambda:InvokeFunction`. */
 function lambdaProxy(
   {
     functionArn,

@@ -27,16 +27,16 @@ import { accept } from "./rules.ts";
 
 export const STAGE = "live";
 
-/** Below API Gateway's limit of 29 s, so that the function answers first. */
+/** The timeout of a function. It is below API Gateway's limit of 29 s, so that the function answers before API Gateway gives up. */
 export const API_TIMEOUT_SECONDS = 25;
 
-/** Time for the work before the first byte, then for the body. */
+/** The timeout of a streaming function: the time for the work before the first byte, plus the time for the body. */
 export const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
-/** API Gateway waits longer than the function may run, by this much. */
+/** API Gateway waits this much longer than the function may run. */
 const GATEWAY_GRACE_SECONDS = 4;
 
-/** Shared by all tenants. A tenant of 200 reps, each with one request per second, uses a fifth of it. */
+/** The throttle of all tenants together. A tenant of 200 reps with one request per second each uses a fifth of it. */
 const THROTTLE = { throttlingRateLimit: 1_000, throttlingBurstLimit: 2_000 } as const;
 
 const LOGGED = {
@@ -56,7 +56,7 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // One group for all: the names of its streams contain the function's name.
+  // All routes share one log group. The names of its log streams contain the names of the functions.
   const logGroup = functionLogs(home, table);
   const made = table.map((route) => ({
     route,
@@ -97,11 +97,11 @@ function createRestApi(
   const api = new SpecRestApi(scope, "Api", {
     restApiName,
     apiDefinition: ApiDefinition.fromInline(definition),
-    // A deployment removes what the definition no longer contains.
+    // In this mode a deployment removes everything that the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
     cloudWatchRole: true,
-    // The role belongs to the account and serves all its APIs: the account must not name a deleted role.
+    // Keep the role when the stack is deleted. All APIs of the account use it, and the account must not name a deleted role.
     cloudWatchRoleRemovalPolicy: RemovalPolicy.RETAIN,
     deployOptions: {
       stageName: STAGE,
@@ -114,16 +114,16 @@ function createRestApi(
     },
   });
   const resource = api.node.defaultChild;
-  // In mode overwrite API Gateway takes the endpoint's type from this parameter; the default is edge-optimized.
+  // In mode overwrite, API Gateway reads the endpoint's type from this parameter. The default type is edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // The stack's output ApiUrl replaces the construct's own output of the address.
+  // Remove the construct's own output of the address, because the stack's output ApiUrl replaces it.
   api.node.tryRemoveChild("Endpoint");
   keepExecutionLog(api);
   accept(api, acceptedFindings);
   return api;
 }
 
-/** A method with its own settings inherits none of the stage's, so this repeats them. */
+/** The throttles of single methods. Each repeats the stage's settings, because a method with its own settings does not inherit them. */
 function ownThrottles(table: readonly Route[]): Record<string, MethodDeploymentOptions> {
   const limited = table.flatMap((route) => {
     if (route.rate === undefined) return [];
@@ -141,7 +141,10 @@ const acceptedFindings = {
     "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.",
 } as const;
 
-/** The resource path without ids or query. No header and no address of the caller. */
+/**
+ * The fields of the access log. The path has no ids and no query. Headers and the caller's address are left out, because they are personal
+ * data.
+ */
 const accessLogFields = {
   requestId: "$context.requestId",
   time: "$context.requestTimeEpoch",
@@ -152,11 +155,11 @@ const accessLogFields = {
   functionMs: "$context.integrationLatency",
   bytes: "$context.responseLength",
   gatewayError: "$context.error.responseType",
-  // The only id in the authorizer's log lines.
+  // The log lines of the authorizer contain only this id.
   authorizationId: "$context.authorizer.requestId",
 } as const;
 
-/** Otherwise API Gateway makes this log group itself, without a retention. */
+/** Makes the log group of the API's execution log. API Gateway would otherwise make it without a retention time. */
 function keepExecutionLog(api: SpecRestApi): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
@@ -166,7 +169,7 @@ function keepExecutionLog(api: SpecRestApi): void {
   api.deploymentStage.node.addDependency(log);
 }
 
-/** The role by which API Gateway calls exactly these functions: one resource instead of a permission for each function. */
+/** The role by which API Gateway calls exactly these functions. One role replaces a permission resource for each function. */
 function createInvoker(home: Construct, functions: readonly LambdaFunction[]): Role {
   const arns = functions.map(({ functionArn }) => functionArn);
   return new Role(home, "Invoker", {

@@ -1,4 +1,4 @@
-/** The entry of the CDK command line: reads the context, makes the stacks and checks them by cdk-nag. */
+/** The entry point of the CDK command line. It reads the context, makes the stacks and checks them with cdk-nag. */
 import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { readConfig } from "./config.ts";

@@ -1,21 +1,27 @@
-/** Presets for the concurrency of an AWS account: `small` fits a new account, `production` reserves some for background work. */
+/**
+ * Presets for the concurrency of an AWS account. The preset `small` fits a new account, and `production` reserves concurrency for
+ * background work.
+ */
 
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
-/** Lambda requires that this much of an account's concurrency stays unreserved. */
+/** Lambda requires that at least this much of an account's concurrency is unreserved. */
 const UNRESERVED = 100;
 
 export interface Capacity {
   /** The account's quota of concurrent executions. */
   readonly accountConcurrency: number;
-  /** Concurrent delivery senders, each with up to ten messages. */
+  /** The maximum number of concurrent delivery senders. Each sends up to ten messages. */
   readonly deliverySenders: number;
-  /** Concurrent import jobs, and concurrent export jobs. */
+  /** The maximum number of concurrent import jobs, and also of concurrent export jobs. */
   readonly jobs: number;
-  /** Reserved concurrency by file: other functions cannot use it, and the function cannot exceed it. Empty in a small account. */
+  /**
+   * The reserved concurrency of functions, by file. Other functions cannot use it, and the function cannot exceed it. A small account has
+   * none.
+   */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
-  /** Memory by file, of functions that cache many company indexes. `npm run bench:cache` computes it. */
+  /** The memory of functions that cache many company indexes, by file. `npm run bench:cache` computes the values. */
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
 }
 
@@ -27,21 +33,21 @@ interface Plan {
   readonly memoryMb: Capacity["memoryMb"];
 }
 
-/** Lambda requires a concurrency of at least two for the event source of a queue. */
+/** Lambda requires that the event source of a queue has a concurrency of at least two. */
 const plans: Record<Preset, Plan> = {
-  /** A new account has a concurrency of 10, which must stay unreserved: 4 senders and two jobs leave some for requests. */
+  /** A new account has a concurrency of 10, which must be unreserved. Four senders and two jobs leave the rest for requests. */
   small: {
     accountConcurrency: 10,
     deliverySenders: 4,
     jobs: 2,
     reserved: {},
-    // A new account allows at most 3 008 MB.
+    // A new account allows functions at most 3 008 MB of memory.
     memoryMb: { "prospects/list": 2_048, "prospects/pins": 2_048 },
   },
   /**
-   * `publish` and `flush` run once for each shard of the stream; 20 shards take about 20 000 writes a second. The authorizer takes
-   * 20 ms for each caller once a minute, so 50 of them admit 2 500 callers a second. A streamed export lasts as long as its reader
-   * takes, and an import up to 25 s: for these two the reservation matters as an upper bound.
+   * `publish` and `flush` run one time for each shard of the stream, and 20 shards accept about 20 000 writes a second. The authorizer
+   * needs 20 ms for each caller each minute, so a concurrency of 50 admits 2 500 callers a second. A streamed export lasts as long as the
+   * client reads, and an import lasts up to 25 s. For these two functions the reservation is needed as an upper bound.
    */
   production: {
     accountConcurrency: 1_000,
@@ -64,12 +70,12 @@ export interface CapacityChoice {
   readonly deliverySenders?: number | undefined;
 }
 
-/** Throws an error that names the context key if Lambda would refuse the deployment, or if senders would take all concurrency. */
+/** Throws an error that names the context key if Lambda would refuse the deployment, or if the senders would use all concurrency. */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // The concurrency of its event source: a lower reservation would throttle it.
+  // Reserve the concurrency of the function's event source, because a lower reservation would throttle the function.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const sum = Object.values(reserved).reduce<number>((total, one = 0) => total + one, 0);

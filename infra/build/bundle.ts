@@ -1,4 +1,4 @@
-/** Bundles every function with one esbuild call: one directory per function, each with one ESM file `index.mjs`. */
+/** Bundles all functions with one esbuild call. Each function gets a directory with one ES module `index.mjs`. */
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,21 +9,24 @@ import { docsPage } from "./docs-page.ts";
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface Bundle {
-  /** Minified. */
+  /** The size of the minified bundle in bytes. */
   readonly bytes: number;
   /** Paths of the source files that have code in the bundle. */
   readonly modules: readonly string[];
 }
 
-/** A larger bundle exceeds the budget of a cold start. Bytes, minified, by the AWS clients in the bundle. */
+/**
+ * The largest sizes of minified bundles in bytes, because a larger bundle makes a cold start too slow. `table` is for bundles with only
+ * the DynamoDB client, `others` for bundles with further AWS clients.
+ */
 export const BUNDLE_BUDGET_BYTES = { table: 300 * 1024, others: 500 * 1024 } as const;
 
 export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYTES =>
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
 /**
- * Modules that the SDK imports dynamically and that these functions never load: credential providers for environments without
- * credentials (a Lambda function always has some), and event streams, which no call of the service uses.
+ * Leaves out modules that the SDK imports dynamically and that these functions never load. They are credential providers for environments
+ * without credentials, which a Lambda function always has, and event streams, which no call of the service uses.
  */
 const neverLoaded: Plugin = {
   name: "never-loaded",
@@ -36,12 +39,12 @@ const neverLoaded: Plugin = {
   },
 };
 
-/** CommonJS dependencies call `require` for Node's own modules, and an ES module has no `require`. */
+/** Defines `require` in the bundle. CommonJS dependencies call it for the modules of Node.js, and an ES module has no `require`. */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 /**
  * Writes `<outDir>/<file>/index.mjs` for each file below `functions/`.
- * @returns the bundles by file.
+ * @returns the bundles by file
  */
 export async function bundle(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
@@ -72,7 +75,7 @@ export async function bundle(files: readonly string[], outDir: string): Promise<
   return new Map(bundles);
 }
 
-/** The committed OpenAPI document, which `npm run openapi` writes. */
+/** The OpenAPI document in the repository, which `npm run openapi` writes. */
 export const OPENAPI_FILE = join(root, "docs/openapi.json");
 
 /** Puts the files that functions serve next to their bundles. */
@@ -87,7 +90,7 @@ function addDocuments(outDir: string): void {
 
 const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-/** The methods of each path in the document, in capitals. */
+/** The methods of each path in the document, in capital letters. */
 function methodsByPath(): Record<string, string[]> {
   const { paths } = Described.parse(JSON.parse(readFileSync(OPENAPI_FILE, "utf8")));
   const methods = Object.entries(paths).map(([path, item]) => [

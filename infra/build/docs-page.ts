@@ -1,4 +1,7 @@
-/** Makes the API reference page: Swagger UI's script and style in one HTML text, with a content security policy for exactly these. */
+/**
+ * Makes the API reference page. It is one HTML text with the script and the style of Swagger UI, and its content security policy allows
+ * only these two.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -6,7 +9,7 @@ import { createRequire } from "node:module";
 const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
 
-/** `openapi.json` is relative, so that the page also works below the path of a stage. */
+/** The URL `openapi.json` is relative, so that the page also works below the path of a stage. */
 const START = `SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
 
 export interface DocsPage {
@@ -34,7 +37,10 @@ ${scripts.map((text) => `<script>${text}</script>`).join("\n")}
   return { html, contentSecurityPolicy: policy(hashes) };
 }
 
-/** Swagger UI sets inline styles and shows its icons as data URLs. The policy allows nothing else and no other host. */
+/**
+ * The content security policy of the page. It allows inline styles and data URLs, because Swagger UI uses them for its layout and its
+ * icons. It allows no other host.
+ */
 function policy(scriptHashes: readonly string[]): string {
   return [
     "default-src 'none'",
@@ -49,8 +55,8 @@ function policy(scriptHashes: readonly string[]): string {
 }
 
 /**
- * HTML gives `<!--`, `<script` and `</script` a meaning inside a script element. The bundle contains them only in string and regular
- * expression literals, where an escaped `<` means the same.
+ * Escapes `<!--`, `<script` and `</script`, which have a meaning inside a script element of HTML. The bundle contains them only in string
+ * and regular expression literals, where an escaped `<` means the same.
  */
 function escapeScript(source: string): string {
   return source.replace(/<(?=!--|\/?script)/gi, "\\x3c").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");

@@ -1,11 +1,11 @@
-/** The frame of an admin's command about one company: `npm run … -- COMMAND --company N [--stack NAME]`. */
+/** Runs an operator's command on one company: `npm run … -- COMMAND --company N [--stack NAME]`. */
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** Returns the exit code: 0 without faults, 1 with faults. */
+/** The work of a command. It returns the exit code, which is 0 without faults and 1 with faults. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
 const Input = z.object({
@@ -16,7 +16,10 @@ const Input = z.object({
 
 class WrongUsage extends Error {}
 
-/** Sets the exit code of the process: the command's own, 2 for wrong usage or an unknown company, 3 for any other error. */
+/**
+ * Runs the command and sets the exit code of the process. The exit code is that of the command, 2 for wrong usage or an unknown company,
+ * or 3 for any other error.
+ */
 export async function companyCommand(usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> {
   try {
     const { work, company, stack } = readInput(usage, commands);

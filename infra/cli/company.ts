@@ -29,14 +29,14 @@ const Input = z.object({
   sub: z.optional(z.string().check(z.minLength(1), z.maxLength(255))),
 });
 
-/** The table of the new company, and the identity provider that gives its owner a subject. */
+/** The table of the new company, and the identity provider that creates the token subject of its owner. */
 interface Target {
   readonly label: string;
   readonly table: Table;
   readonly identities: IdentityProvider;
 }
 
-/** `--sub` implies a deployed stack: the local issuer signs in every user of the directory without a subject. */
+/** The option `--sub` means a deployed stack. The local service needs no subject, because its issuer signs in every user without one. */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {
     const identities = { ...directoryOnly, invite: async () => ({ sub }) };

@@ -1,4 +1,7 @@
-/** `npm run csv -- import FILE | export FILE`: moves prospects in and out of a running service, and resumes what was interrupted. */
+/**
+ * `npm run csv -- import FILE | export FILE`: imports prospects into a running service or exports them from it, and resumes interrupted
+ * transfers.
+ */
 import { exportFile } from "./csv/export.ts";
 import { CutOff, exitCodes, messageOf } from "./csv/fault.ts";
 import { importFile } from "./csv/import.ts";
@@ -6,7 +9,7 @@ import { readOptions } from "./csv/options.ts";
 import { openProgress } from "./csv/progress.ts";
 import { openService } from "./csv/service.ts";
 
-// The first Ctrl-C lets the command explain how to resume; the second one kills it.
+// The first Ctrl-C lets the command print how to resume. The second Ctrl-C kills the command.
 const interrupt = new AbortController();
 for (const event of ["SIGINT", "SIGTERM"] as const) process.once(event, () => interrupt.abort());
 const { signal } = interrupt;

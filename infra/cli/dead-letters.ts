@@ -1,4 +1,7 @@
-/** `npm run dead-letters -- list | redrive QUEUE`: counts the messages of the dead-letter queues and repeats their work after a fix. */
+/**
+ * `npm run dead-letters -- list | redrive QUEUE`: counts the messages of the dead-letter queues, or repeats their work after the cause is
+ * fixed.
+ */
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
@@ -23,7 +26,7 @@ import { STACK_NAME } from "../config.ts";
 import { streamRecords } from "./stream-records.ts";
 import { type TableInUse, tableInUse } from "./table-in-use.ts";
 
-/** The stack outputs of each dead-letter queue: its URL, and its source queue or the consumer of the table's stream. */
+/** The stack outputs of each dead-letter queue: its URL, and either its source queue or the consumer of the table's stream. */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
   imports: { url: "ImportsDeadLettersUrl", source: "ImportsUrl" },
@@ -68,7 +71,7 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-/** Undefined for wrong usage. */
+/** Reads the command line. Returns undefined for wrong usage. */
 function readInput(): { queue: string | undefined; stack: string | undefined } | undefined {
   try {
     const { positionals, values } = parseArgs({ allowPositionals: true, options: { stack: { type: "string" } } });
@@ -95,7 +98,10 @@ interface Redrive {
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
-/** A message with a source queue is sent back to it. A stream record is passed to its consumer in this process. */
+/**
+ * Returns the redrives of the queues. A message with a source queue is sent back to that queue. A stream record is passed to its consumer
+ * in this process.
+ */
 function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => z.parse(z.string(), outputs[name]);
   const publishing: EventContext = {
@@ -115,7 +121,8 @@ function redrivesOf({ outputs, table }: TableInUse, sqs: SQSClient, streams: Dyn
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, output("TableName"), Body);
-    // The table still holds the rows that a flush missed: the next write of the company flushes them.
+    // A record that the stream no longer holds needs no flush. The table still holds the unflushed rows, and the company's next write
+    // flushes them.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
@@ -139,16 +146,16 @@ const sendBack =
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
   };
 
-/** The largest batch of SQS. */
+/** SQS accepts at most this many messages per call. */
 const BATCH = 10;
-/** Long polling asks all servers of the queue; short polling may miss messages. */
+/** The seconds of a long poll. A long poll asks all servers of the queue, while a short poll may miss messages. */
 const POLL_SECONDS = 1;
-/** Hides a message from other consumers. A failed message is visible again after this time. */
+/** Hides a received message from other consumers for this time. A message whose work failed is visible again afterwards. */
 const VISIBILITY_SECONDS = 120;
 
 /**
- * Repeats the work of all messages that were sent before now: a message that fails and returns at once is not repeated for ever.
- * A message whose deletion fails is processed twice, which all consumers tolerate.
+ * Repeats the work of all messages that were sent before the start of the command, so that a message that fails again is not repeated
+ * endlessly. A message whose deletion fails is processed twice, which all consumers tolerate.
  */
 async function redrive(sqs: SQSClient, { url, work }: Redrive): Promise<{ done: number; failed: number }> {
   const begun = Date.now();
@@ -180,7 +187,7 @@ async function receive(sqs: SQSClient, QueueUrl: string): Promise<readonly Messa
   return z.array(Message).parse((await sqs.send(command)).Messages ?? []);
 }
 
-/** SQS gives an estimate. It includes messages that have just failed again. */
+/** Returns the number of messages as estimated by SQS. The number includes messages that have just failed again. */
 async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({

@@ -1,4 +1,7 @@
-/** Reads the stream records of a dead letter: a poison record itself, or the records at the positions that Lambda reports. */
+/**
+ * Reads the stream records of a dead letter. The dead letter holds either a poison record or the positions of records, as Lambda reports
+ * them.
+ */
 import {
   type AttributeValue,
   type DynamoDBStreamsClient,
@@ -12,10 +15,10 @@ import {
 import type { DynamoDBRecord, AttributeValue as StreamValue } from "aws-lambda";
 import * as z from "zod/mini";
 
-/** The message that the publisher writes for a poison record. */
+/** The record in the message that the publisher writes for a poison record. */
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const Parked = z.object({ v: z.literal(1), record: AnyRecord });
-/** The message of Lambda's on-failure destination. */
+/** The message that Lambda sends to the on-failure destination of a stream. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
     shardId: z.string(),
@@ -25,7 +28,7 @@ const Positions = z.object({
 });
 const Body = z.union([Parked, Positions]);
 
-/** Undefined if the stream no longer holds one of them: it keeps records for 24 hours. */
+/** Returns the records of a dead letter, or undefined if the stream no longer holds one of them. A stream keeps records for 24 hours. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,

@@ -1,4 +1,7 @@
-/** `npm run --silent token -- EMAIL`: prints an access token for a user of the running local service, and nothing else. */
+/**
+ * `npm run --silent token -- EMAIL`: prints only an access token for a user of the running local service, so that scripts can use the
+ * output.
+ */
 import { serviceUrl } from "../local/address.ts";
 
 const [email, ...more] = process.argv.slice(2);

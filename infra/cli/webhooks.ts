@@ -15,7 +15,7 @@ npm run webhooks -- encrypt-secrets --company N
     [--stack NAME]   a deployed stack (default ${STACK_NAME}), even while a local service runs
 exit code 0: no faults, 1: faults, 2: wrong usage or no such company, 3: any other error`;
 
-/** Checks a fault again so many times: a change in progress only looks like a fault at first. */
+/** A fault is checked again this many times, because a change in progress looks like a fault for a short time. */
 const RECHECKS = 3;
 const BETWEEN_CHECKS_MS = 3_000;
 

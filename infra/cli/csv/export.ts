@@ -1,4 +1,7 @@
-/** `export FILE`: lets the service write all matching prospects into a file, downloads it, and replaces FILE once it is whole. */
+/**
+ * `export FILE`: the service writes all matching prospects into a file. The command downloads that file and replaces FILE after the
+ * download is complete.
+ */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
@@ -12,7 +15,7 @@ import { digits, type Progress } from "./progress.ts";
 import { answered, found, polled, type Service } from "./service.ts";
 import { download } from "./transfer.ts";
 
-/** The resume journal, FILE.export.json: the export that the service writes for this file. */
+/** The resume journal FILE.export.json. It names the export that the service writes for FILE. */
 const Journal = z.object({
   base: z.string(),
   companyId: z.int(),
@@ -21,7 +24,7 @@ const Journal = z.object({
   createdAt: z.string(),
 });
 
-/** Returns the exit code. Throws Failed and CutOff. */
+/** Exports into the file and returns the exit code. Throws Failed and CutOff. */
 export async function exportFile(service: Service, options: ExportOptions, progress: Progress): Promise<number> {
   const { file } = options;
   const journal = `${file}.export.json`;
@@ -36,7 +39,7 @@ export async function exportFile(service: Service, options: ExportOptions, progr
     return exitCodes.done;
   } catch (error) {
     progress.end();
-    // Without its journal, the same command begins a new export.
+    // Remove the journal, so that the same command begins a new export.
     if (error instanceof Gone) await rm(journal, { force: true });
     if (!service.signal.aborted) throw error;
     throw new CutOff(`${file} is unchanged: run the same command to resume`);
@@ -47,7 +50,7 @@ function gone(id: number): never {
   throw new Gone(`the service no longer has the file of export ${id}: run the same command to make a new one`);
 }
 
-/** Resumes the export of the journal or begins one, and waits for its end. */
+/** Resumes the export of the journal or begins a new one, and waits until it ends. */
 async function completed(service: Service, options: ExportOptions, journal: string, progress: Progress) {
   const old = await resumable(service, options, journal);
   if (old !== undefined) progress.say(`export ${old.id} resumed`);
@@ -72,7 +75,7 @@ async function begin(service: Service, { filter }: ExportOptions, journal: strin
   return job;
 }
 
-/** Undefined unless the journal names an export with the same filter that has a file or will have one. */
+/** Returns the export of the journal if it has the same filter and has not failed. Otherwise returns undefined. */
 async function resumable(service: Service, { filter }: ExportOptions, journal: string): Promise<Export | undefined> {
   const { base, companyId } = service;
   const entry = await readJson(journal, Journal);
@@ -80,7 +83,7 @@ async function resumable(service: Service, { filter }: ExportOptions, journal: s
     return undefined;
   const params = { path: { id: entry.id } };
   const job = await found(service, () => service.client.GET("/api/prospects/exports/{id}", { params }));
-  // A service that was set up anew has other exports under these ids.
+  // A service with a new table may have another export under the same id, so the creation times are compared too.
   if (job === undefined || job.createdAt !== entry.createdAt || job.state === "failed") return undefined;
   return job.state === "completed" && job.file === null ? undefined : job;
 }
@@ -90,16 +93,19 @@ const exportNow = (service: Service, id: number): Promise<Export> =>
 
 const [QUOTE, LINE_FEED] = [0x22, 0x0a];
 
-/** Returns the number of rows without the header. Fails if bytes are missing: gzip ends with a checksum. */
+/**
+ * Saves the decompressed file and returns the number of rows without the header. Missing bytes are an error, because gzip ends with a
+ * checksum.
+ */
 async function save(file: string, gzipped: AsyncIterable<Uint8Array>, { total }: Export, progress: Progress) {
   const gunzip = createGunzip();
-  // An error destroys the last stream, so the loop below throws it.
+  // Errors need no handler here, because an error destroys the last stream and the loop below throws it.
   pipeline(Readable.from(gzipped), gunzip, () => undefined);
   let rows = -1;
   let isQuoted = false;
   async function* counted(): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of gunzip) {
-      // A quotation mark inside a quoted cell is doubled, so it toggles the state twice.
+      // Count line breaks outside of quoted cells only. A doubled quotation mark inside a cell toggles the state twice.
       for (const byte of chunk) {
         if (byte === QUOTE) isQuoted = !isQuoted;
         else if (byte === LINE_FEED && !isQuoted) rows++;

@@ -1,19 +1,19 @@
-/** The reasons for which the CSV command ends, with their exit codes, and its retries. */
+/** The errors that end the CSV command, their exit codes, and the retries before such an error. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const exitCodes = { done: 0, skipped: 1, failed: 2, cutOff: 3 } as const;
 
-/** The same command would fail again. */
+/** An error after which the same command would fail again. */
 export class Failed extends Error {
   override readonly name: string = "Failed";
 }
 
-/** The service no longer has the file. */
+/** An error because the service no longer has the file. */
 export class Gone extends Failed {
   override readonly name = "Gone";
 }
 
-/** The service asks for a retry, after `waitMs` at the earliest. */
+/** The service asks the client to retry after at least `waitMs` milliseconds. */
 export class Busy extends Failed {
   override readonly name = "Busy";
   readonly waitMs: number;
@@ -23,21 +23,21 @@ export class Busy extends Failed {
   }
 }
 
-/** No answer came, or the user pressed Ctrl-C. The same command resumes. */
+/** An error after which the same command resumes, because no answer came or the user pressed Ctrl-C. */
 export class CutOff extends Error {
   override readonly name = "CutOff";
 }
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The error of a failed connection holds its reason in `cause`. */
+/** Returns the reason of an error. The error of a failed connection holds the reason in `cause`. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   const why = cause instanceof AggregateError ? cause.errors[0] : cause;
   return why instanceof Error && why.message !== "" ? why.message : messageOf(error);
 }
 
-/** The waits between so many tries take 45 seconds together. */
+/** The maximum number of tries. The waits between this many tries take 45 seconds together. */
 export const TRIES = 8;
 
 export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Promise<void> =>
@@ -45,7 +45,7 @@ export const backoff = (attempt: number, signal: AbortSignal, leastMs = 0): Prom
     signal,
   });
 
-/** Repeats `work` after every error but Failed. After the last try, throws Busy as it is and any other error as CutOff. */
+/** Repeats `work` after every error but Failed. After the last try, throws a Busy unchanged and any other error as CutOff. */
 export async function retried<T>(
   signal: AbortSignal,
   work: (attempt: number) => Promise<T>,

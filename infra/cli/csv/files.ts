@@ -1,10 +1,13 @@
-/** Local files of the CSV command: each appears whole or not at all. */
+/** Reads and writes local files of the CSV command. A written file appears complete or not at all. */
 import { open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod/mini";
 import { Failed, messageOf } from "./fault.ts";
 
-/** The path behind links, and the mode of an existing file. Throws Failed for a device or pipe, which a rename would replace. */
+/**
+ * Returns the path that links lead to, and the mode of an existing file. Throws Failed for a device or a pipe, because a rename would
+ * replace it.
+ */
 export async function targetOf(file: string): Promise<{ readonly path: string; readonly mode: number | undefined }> {
   const existing = await stat(file).catch(() => undefined);
   if (existing === undefined) {
@@ -15,7 +18,7 @@ export async function targetOf(file: string): Promise<{ readonly path: string; r
   return { path: await local(realpath(file)), mode: existing.mode };
 }
 
-/** Replaces the file once it has all bytes. Otherwise leaves nothing and throws; Failed for an error of this machine. */
+/** Replaces the file after all bytes are written. On an error the file stays as it was. Throws Failed for an error of this machine. */
 export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
   const { path, mode } = await targetOf(file);
   const fresh = `${path}.${process.pid}.part`;
@@ -34,7 +37,10 @@ export async function writeWhole(file: string, bytes: AsyncIterable<Uint8Array> 
   }
 }
 
-/** A full disk or a missing folder is not a broken connection: the command does not retry. */
+/**
+ * Turns an error of the local file system, such as a full disk, into Failed, so that the command does not retry as after a broken
+ * connection.
+ */
 const local = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     throw new Failed(messageOf(error));
@@ -43,7 +49,7 @@ const local = <T>(work: Promise<T>): Promise<T> =>
 export const writeJson = (file: string, value: unknown): Promise<void> =>
   writeWhole(file, [Buffer.from(`${JSON.stringify(value, undefined, 2)}\n`)]);
 
-/** Undefined if there is no such file. Throws Failed if it holds something else. */
+/** Returns the content of the file, or undefined if there is no file. Throws Failed if the content does not fit the schema. */
 export async function readJson<S extends z.ZodMiniType>(file: string, schema: S): Promise<z.output<S> | undefined> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;

@@ -1,4 +1,4 @@
-/** Calls the service with a user's token, repeats calls that may succeed later, and words its problems for people. */
+/** Calls the service with a user's token, repeats calls that may succeed later, and describes problems in sentences. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { Problem } from "#shared/http/problem.ts";
@@ -10,7 +10,7 @@ export interface Service {
   readonly companyId: number;
   readonly client: ApiClient;
   readonly token: () => Promise<string>;
-  /** Ctrl-C aborts it. */
+  /** The signal that Ctrl-C aborts. */
   readonly signal: AbortSignal;
 }
 
@@ -21,10 +21,10 @@ interface Access {
 }
 
 const ANSWER_MS = 30_000;
-/** The local service's tokens live longer. */
+/** A token is replaced after this time. Tokens of the local service are valid longer. */
 const TOKEN_MS = 300_000;
 
-/** Checks the address and the token. Throws Failed. */
+/** Checks the address and the token, and returns the service. Throws Failed. */
 export async function openService(access: Access, signal: AbortSignal): Promise<Service> {
   const { base } = access;
   const token = tokens(access, signal);
@@ -49,7 +49,7 @@ interface Answer<T> {
   readonly response: Response;
 }
 
-/** Repeats the call, which must be safe to repeat, until it succeeds. Throws Failed with the problem's text, or CutOff. */
+/** Repeats the call until it succeeds, so the call must be safe to repeat. Throws Failed with the problem's text, or CutOff. */
 export const answered = <T>(
   { base, signal }: Pick<Service, "base" | "signal">,
   call: () => Promise<Answer<T>>,
@@ -67,7 +67,7 @@ export const answered = <T>(
     tries === undefined ? {} : { tries },
   );
 
-/** Undefined for 404. */
+/** Returns the answer, or undefined for status 404. */
 export const found = async <T>(service: Service, call: () => Promise<Answer<T>>): Promise<T | undefined> =>
   (
     await answered<{ value: T | undefined }>(service, async () => {
@@ -77,7 +77,7 @@ export const found = async <T>(service: Service, call: () => Promise<Answer<T>>)
     })
   ).value;
 
-/** Repeats `look` after growing waits until it returns a value. */
+/** Calls `look` with growing waits in between until it returns a value. */
 export async function polled<T>({ signal }: Service, look: () => Promise<T | undefined>): Promise<T> {
   for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
     const value = await look();
@@ -86,7 +86,10 @@ export async function polled<T>({ signal }: Service, look: () => Promise<T | und
   }
 }
 
-/** Busy if a retry may succeed. A conflict with `Retry-After` is a repeated request whose first one still runs. */
+/**
+ * Returns the error of an answer. It is Busy if a retry may succeed. A conflict with the header `Retry-After` means that the first of two
+ * equal requests is still running.
+ */
 export function problemOf(status: number, body: unknown, retryAfter: string | null = null): Failed {
   const text = problemText(status, body);
   const mayPass = status >= 500 || status === 429 || (status === 409 && retryAfter !== null);
@@ -103,7 +106,10 @@ function problemText(status: number, body: unknown): string {
   return `${[detail, ...faults].join("\n  ")} (${status}, request ${requestId})`;
 }
 
-/** Without a given token, requests one from the local service, and a new one before it expires. */
+/**
+ * Returns a function that provides the token. Without a given token it requests one from the local service, and a new one before that
+ * token expires.
+ */
 function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () => Promise<string> {
   let current = { token: token ?? "", until: token === undefined ? 0 : Number.POSITIVE_INFINITY };
   return async () => {
@@ -115,7 +121,7 @@ function tokens({ base, token, email = "" }: Access, signal: AbortSignal): () =>
       signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
     });
     const text = (await answer.text()).trim();
-    // A deployed service answers with a problem body, because it has no such route.
+    // A deployed service answers with a problem body, because it has no route for tokens.
     if (!answer.ok)
       throw new Failed(`no token for ${email}: ${text.startsWith("{") ? `${base} is not a local service` : text}`);
     current = { token: text, until: Date.now() + TOKEN_MS };

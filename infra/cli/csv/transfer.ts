@@ -1,4 +1,7 @@
-/** Sends and receives files over HTTP: an upload once the server asks for it, a download that resumes where a connection broke. */
+/**
+ * Sends and receives files over HTTP. An upload starts when the server asks for the bytes, and a download resumes after a broken
+ * connection.
+ */
 import { createReadStream } from "node:fs";
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -7,9 +10,9 @@ import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { backoff, CutOff, Failed, Gone, reasonOf, TRIES } from "./fault.ts";
 
-/** A connection that moves no byte for so long is dead. */
+/** A connection that transfers no byte for this time counts as broken. */
 const IDLE_MS = 60_000;
-/** Some servers never answer `Expect: 100-continue`. */
+/** The upload starts after this time even without an answer, because some servers never answer `Expect: 100-continue`. */
 const CONTINUE_MS = 2_000;
 
 function open(method: string, url: string, headers: OutgoingHttpHeaders, signal: AbortSignal) {
@@ -25,11 +28,11 @@ interface Upload {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly file: string;
-  /** The announced length: another one would break the connection. */
+  /** The length that the request announces. A file with another length breaks the connection. */
   readonly bytes: number;
 }
 
-/** The answer may come before the whole file is sent. Rejects if none comes. */
+/** Sends a file and returns the answer, which may come before the whole file is sent. Rejects if no answer comes. */
 export async function sendFile(
   { url, headers, file, bytes }: Upload,
   signal: AbortSignal,
@@ -49,7 +52,7 @@ export async function sendFile(
   const send = (): void => {
     if (isSending) return;
     isSending = true;
-    // The request itself reports a broken connection.
+    // A broken connection needs no handler here, because the request reports it.
     pipeline(createReadStream(file, { end: bytes - 1 }), counter, request).catch((error: Error) =>
       request.destroy(error),
     );
@@ -67,8 +70,8 @@ export async function sendFile(
 }
 
 /**
- * Yields the bytes of a file in the bucket as they are stored, each once. `link` is called before each request, because links
- * expire. Throws Gone if the file was removed, and CutOff after several tries without a byte.
+ * Yields the stored bytes of a file in the bucket, each byte one time. `link` is called before each request, because links expire. Throws
+ * Gone if the file was removed, and CutOff after several tries without a byte.
  */
 export async function* download(
   link: () => Promise<string>,
