@@ -1,12 +1,12 @@
-/** Concurrent work that never outlives its caller: each function waits for all promises, even after a failure. */
+/** Runs concurrent work that never outlives its caller: each function waits for all promises, even after one of them has failed. */
 
-/** Both results, or the first failure after both have ended. */
+/** Returns both results. If one promise fails, throws the first failure after both promises have ended. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];
 }
 
-/** Works on at most `parallel` entries at a time, in the order of the list. Starts no entry after a failure. */
+/** Works on at most `parallel` entries at the same time, in the order of the list. Starts no further entry after a failure. */
 export async function mapConcurrently<T, R>(
   entries: readonly T[],
   parallel: number,
@@ -31,7 +31,7 @@ export async function mapConcurrently<T, R>(
   return results;
 }
 
-/** All results, or the first failure in the order of the list after all have ended. */
+/** Returns all results. If promises fail, waits until all have ended and throws the failure that comes first in the list. */
 export async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return (await Promise.allSettled(work)).map((end) => {
     if (end.status === "rejected") throw end.reason;

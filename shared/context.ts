@@ -1,4 +1,7 @@
-/** The services that domain code uses, as one object. A warm function makes it once; tests replace all of it. */
+/**
+ * The services that domain code uses, combined in one object. A function instance makes the object only once; tests replace the whole
+ * object.
+ */
 import type { DynamoDBRecord } from "aws-lambda";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { DeliveryQueue, JobQueue } from "#shared/aws/sqs.ts";
@@ -11,7 +14,7 @@ import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 
-/** A function opens only the services that it needs, since each of them makes its bundle larger. */
+/** All services. Each function opens only the services that it needs, because each service makes the function's bundle larger. */
 export interface AppContext {
   readonly table: Table;
   readonly clock: Clock;
@@ -19,8 +22,8 @@ export interface AppContext {
   readonly ids: Ids;
   readonly secrets: Secrets;
   /**
-   * Commits the one transaction of a POST with its answer. Under an idempotency key it writes both together, so that a repeated
-   * request finds either nothing or the complete answer.
+   * Commits the single transaction of a POST together with its answer. If the request has an idempotency key, a repeated request therefore
+   * finds either nothing or the complete answer.
    */
   readonly commit: (writes: readonly Write[], answer: unknown) => Promise<void>;
   readonly objects: Objects;
@@ -28,11 +31,14 @@ export interface AppContext {
   /** The delivery queue. */
   readonly queue: DeliveryQueue;
   readonly post: (request: Post) => Promise<Exchange>;
-  /** Sends a stream record that cannot be published, with its data, to the queue of poison records for an operator. */
+  /**
+   * Sends a stream record that cannot be published to the queue of poison records, with the record's data, so that an operator can handle
+   * it.
+   */
   readonly park: (record: DynamoDBRecord, reason: string) => Promise<void>;
-  /** Divides delays and retry gaps. */
+  /** The factor by which delays and retry gaps are shortened. */
   readonly timeScale: number;
-  /** The largest number of delivery functions of the deployment at once. */
+  /** The largest number of delivery functions of the deployment that run concurrently. */
   readonly senders: number;
 }
 

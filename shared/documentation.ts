@@ -1,16 +1,16 @@
-/** What the OpenAPI document says of a schema besides its shape: meanings of fields, parameters and examples. */
+/** The parts of the OpenAPI document that a schema's shape does not contain: meanings of fields, parameters and examples. */
 import * as z from "zod/mini";
 
 export interface ParameterText {
   readonly description: string;
   readonly example: string | number;
-  /** Replaces the shape of a text that the service reads as another type, such as a page size with its default. */
+  /** Replaces the documented shape of a text that the service parses to another type, for example a page size with a default. */
   readonly schema?: Readonly<Record<string, unknown>>;
 }
 
 export interface SchemaText<Field extends string = string> {
   readonly fields?: { readonly [Name in Field]?: string | ParameterText };
-  /** Of a request body. */
+  /** An example of the request body. */
   readonly example?: unknown;
 }
 
@@ -19,8 +19,8 @@ type FieldOf<S> = S extends z.ZodMiniType ? Extract<keyof z.input<S>, string> : 
 const texts = /* @__PURE__ */ z.registry<{ readonly read: () => SchemaText }>();
 
 /**
- * Describes each of the schemas; a later call adds to an earlier one. Call it as a statement next to the schema and mark the call as
- * PURE: esbuild then removes it with its text from the bundles of functions, because nothing uses the result.
+ * Adds documentation to each of the schemas. A later call adds to an earlier one. Call the function as a statement next to the schema and
+ * mark the call as PURE: nothing uses the result, so esbuild then removes the call and its texts from the bundles of functions.
  */
 export function explain<const S extends readonly z.ZodMiniType[]>(
   schemas: S,

@@ -1,7 +1,7 @@
-/** The errors of the service: the closed list for API callers, and the errors of the table and the bucket. */
+/** The errors of the service: the complete list of errors for API callers, and the errors of the table and the bucket. */
 import * as z from "zod/mini";
 
-/** The closed list of error codes. The API answers with no other code. */
+/** The complete list of error codes. The API answers with no other code. */
 export const ProblemCode = z.enum([
   "validation_failed",
   "malformed_json",
@@ -19,7 +19,7 @@ export const ProblemCode = z.enum([
 ]);
 export type ProblemCode = z.infer<typeof ProblemCode>;
 
-/** One fault of a request: its position (a JSON pointer into the body, or a parameter), its code and the reason. */
+/** One fault of a request, with its position (a JSON pointer into the body, or a parameter), its code and the reason. */
 export const Fault = z.object({
   pointer: z.optional(z.string()),
   parameter: z.optional(z.string()),
@@ -28,7 +28,7 @@ export const Fault = z.object({
 });
 export type Fault = z.infer<typeof Fault>;
 
-/** Thrown for a fault of the caller, and if the caller must wait. */
+/** Thrown if the caller made a mistake, or if the caller must wait. */
 export class ApiError extends Error {
   readonly code: ProblemCode;
   readonly faults: readonly Fault[];
@@ -49,7 +49,10 @@ export class ApiError extends Error {
 
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
-/** Each of these body fields must hold the id of such a record. The answer does not say whether the record is missing, inactive or hidden. */
+/**
+ * The error for body fields that do not hold the id of a suitable record. The message does not reveal whether the record is missing,
+ * inactive or hidden.
+ */
 export function badReference(
   record: "an active status" | "an active user" | "an address" | "a tag",
   ...fields: readonly string[]
@@ -61,7 +64,8 @@ export function badReference(
 }
 
 /**
- * A condition failed. `failed` has an entry for each write of the transaction whose condition failed, with the item under its key.
+ * Thrown if a condition failed. `failed` has one entry for each write of the transaction whose condition failed, with the item that the key
+ * holds.
  */
 export class ConditionFailed extends Error {
   override readonly name = "ConditionFailed";
@@ -76,22 +80,22 @@ export class ConditionFailed extends Error {
 export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
   error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
 
-/** DynamoDB did not finish a call within the attempts, because of conflicts or throttling. */
+/** Thrown if DynamoDB did not complete a call within the allowed attempts, because of conflicts or throttling. */
 export class TableBusy extends Error {
   override readonly name = "TableBusy";
 }
 
-/** S3 did not read or write a file within the attempts. A fault of the service, never of the file. */
+/** Thrown if S3 did not read or write a file within the allowed attempts. The fault is in the service, never in the file. */
 export class BucketUnavailable extends Error {
   override readonly name = "BucketUnavailable";
 }
 
-/** The file does not exist, or another file has replaced it. */
+/** Thrown if the file does not exist, or if another file has replaced it. */
 export class FileGone extends Error {
   override readonly name = "FileGone";
 }
 
-/** A later retry may succeed: throttling, 5xx, time-outs, broken connections. */
+/** Whether a later retry may succeed, as after throttling, a 5xx status, a timeout or a broken connection. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof TableBusy || error instanceof BucketUnavailable) return true;

@@ -1,4 +1,7 @@
-/** Makes the handler of a queue function. It parses the messages and reports each failed one, so that only failed messages return. */
+/**
+ * Makes the handler of a function that consumes a queue. The handler parses the messages and reports each failed one, so that only failed
+ * messages return to the queue.
+ */
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import * as z from "zod/mini";
 import { withDeadline } from "#shared/deadline.ts";
@@ -6,19 +9,19 @@ import { errorFields, log } from "#shared/log.ts";
 
 export interface Received<Message> {
   readonly message: Message;
-  /** The queue has delivered this message before. */
+  /** Whether the queue has delivered this message before. */
   readonly isRepeat: boolean;
-  /** Milliseconds until Lambda stops the function. */
+  /** Returns the milliseconds until Lambda stops the function. */
   readonly remainingMs: () => number;
 }
 
-/** The result of each message, in the order of the batch. */
+/** The results of the messages, in the order of the batch. */
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
-/** Seconds until a failed message returns: 2, 4, 8 …, in place of the queue's visibility time-out. */
+/** The seconds after which a failed message returns: 2, 4, 8 and so on. They replace the queue's visibility timeout. */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
-/** `returnIn` sets when a failed message becomes visible again. */
+/** Makes the handler. `returnIn` makes a failed message visible again after a number of seconds. */
 export function queueConsumer<S extends z.ZodMiniType>(
   schema: S,
   work: (batch: readonly Received<z.output<S>>[]) => Promise<Ends>,
@@ -29,7 +32,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
 
   async function returnMessage(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
     log.error("message failed", { messageId: record.messageId, ...errorFields(error) });
-    // A failure here costs time only: the message returns after the visibility time-out.
+    // A failure here costs only time, because the message returns after the visibility timeout.
     await returnIn(record.receiptHandle, returnSeconds(receiveCount(record))).catch(() => undefined);
     return { itemIdentifier: record.messageId };
   }
@@ -39,7 +42,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const readable: { record: SQSRecord; received: Received<z.output<S>> }[] = [];
     for (const record of Records) {
       const parsed = z.safeParse(schema, jsonOf(record.body));
-      // An invalid message fails each time, so it ends in the dead-letter queue with its body.
+      // An invalid message fails at every delivery, so it ends in the dead-letter queue with its body.
       if (!parsed.success) failed.push(returnMessage(record, parsed.error));
       else {
         const received = {
@@ -58,7 +61,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     return { batchItemFailures: await Promise.all(failed) };
   };
 
-  /** Work that throws fails every message. */
+  /** If `work` throws, every message of the batch has failed. */
   async function settled(batch: readonly Received<z.output<S>>[]): Promise<Ends> {
     try {
       return await work(batch);
@@ -68,7 +71,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
   }
 }
 
-/** For work on a single message. The messages of a batch run concurrently. */
+/** Makes the work on a batch from work on a single message. The messages of a batch run concurrently. */
 export const eachAlone =
   <Message>(work: (received: Received<Message>) => Promise<unknown>) =>
   (batch: readonly Received<Message>[]): Promise<Ends> =>
@@ -76,7 +79,7 @@ export const eachAlone =
 
 const receiveCount = ({ attributes }: SQSRecord): number => Number(attributes.ApproximateReceiveCount);
 
-/** Undefined for text that is not JSON, which fits no schema. */
+/** Returns undefined for text that is not JSON. No schema accepts undefined. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

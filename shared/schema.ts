@@ -1,20 +1,20 @@
-/** The scalar schemas that all rooms share. One schema serves as validator, type, stored shape and API documentation. */
+/** The scalar schemas that the whole service shares. One schema serves as validator, type, stored shape and API documentation. */
 import * as z from "zod/mini";
 import { limits } from "#shared/limits.ts";
 
-/** Registers a schema as a component of the OpenAPI document. It has no effect at run time. */
+/** Registers a schema as a component of the OpenAPI document. The registration has no effect at run time. */
 export function named<S extends z.ZodMiniType>(id: string, schema: S, description?: string): S {
   z.globalRegistry.add(schema, description === undefined ? { id } : { id, description });
   return schema;
 }
 
-/** Binary values of the table. */
+/** A binary value of the table. */
 export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
 
-/** A positive integer below 2^53, unique across the whole service. */
+/** A positive integer below 2^53 that is unique in the whole service. */
 export const Id = z.int().check(z.minimum(1));
 
-/** A positive integer in a path. Digits only: `1e3`, `0x10` and ` 1` are not ids. */
+/** A positive integer in a path. Only digits are allowed, so `1e3`, `0x10` and ` 1` are not ids. */
 export const PathId = z.pipe(
   z.string().check(z.regex(/^[1-9][0-9]{0,15}$/, "must be a positive integer")),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
@@ -22,13 +22,13 @@ export const PathId = z.pipe(
 
 const digits = (message: string) => z.string().check(z.regex(/^[0-9]+$/, message));
 
-/** The number of a page in a query. */
+/** A page number in a query. */
 export const PositiveInteger = z.pipe(
   digits("must be a positive integer"),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
-/** The requested page size in a query: any positive integer, reduced to the maximum. */
+/** The requested page size in a query. Any positive integer is accepted and reduced to the maximum. */
 export const PageSize = z.pipe(
   digits("must be a positive integer"),
   z.pipe(
@@ -43,12 +43,12 @@ export const Flag = z.pipe(
   z.transform((value) => value === "true"),
 );
 
-/** The id after which a page begins, in a query; 0 for the first page. */
+/** The id after which a page begins, in a query. The first page has 0. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /**
- * Text of `min` to `max` code points, as JSON Schema counts. Rejects lone surrogates: UTF-8 cannot hold them, so an answer could not
- * return them.
+ * Text of `min` to `max` code points, which JSON Schema also counts. Lone surrogates are rejected, because UTF-8 cannot represent them and
+ * an answer could not return them.
  */
 export function text(max: number, min = 0) {
   return z.string().check(
@@ -65,7 +65,7 @@ function codePoints(value: string): number {
   return count;
 }
 
-/** Gives the message for a wrong format. Other faults, such as a wrong type, keep their own message. */
+/** Returns the message for a wrong format. Other faults, such as a wrong type, keep the message of the schema. */
 const malformed =
   (message: string) =>
   ({ code }: { readonly code: string }): string | undefined =>
@@ -73,7 +73,10 @@ const malformed =
 
 const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 
-/** A dot-atom of RFC 5322 at a host name with at least one dot. Rejects quoted local parts and address literals. */
+/**
+ * An e-mail address: a dot-atom of RFC 5322, `@`, and a host name with at least one dot. Quoted local parts and address literals are
+ * rejected.
+ */
 const mailbox =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$/;
 
@@ -83,15 +86,15 @@ export const Email = z
 
 export const WebUrl = z.url({ error: malformed("must be a valid URL") }).check(atMost(limits.url));
 
-/** An RFC 3339 instant in the API's format: UTC with milliseconds. */
+/** An RFC 3339 instant in the API's format, which is UTC with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 export type Timestamp = z.infer<typeof Timestamp>;
 
 const [day, time] = [z.regexes.date, z.regexes.time({})].map(({ source }) => source.slice(1, -1));
 
 /**
- * A time or a day by ISO 8601. Seconds are optional, an offset may omit its colon, and a time without an offset is UTC. Rejects days
- * that do not exist, the hour 24 and leap seconds.
+ * A time or a day by ISO 8601. Seconds are optional, an offset may omit its colon, and a time without an offset is UTC. Days that do not
+ * exist, the hour 24 and leap seconds are rejected.
  */
 export const IsoTime = z
   .string()
@@ -104,7 +107,10 @@ export const IsoTime = z
 
 export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
 
-/** Milliseconds since the epoch of a value that `IsoTime` accepts. A day counts as its first instant. Drops fractions of a millisecond. */
+/**
+ * The milliseconds since the epoch of a value that `IsoTime` accepts. A day means its first instant. Fractions of a millisecond are
+ * dropped.
+ */
 export function instantOf(value: string): number {
   if (isDay(value)) return Date.parse(value);
   const written = value.replace(/([+-]\d\d)(\d\d)$/, "$1:$2");
@@ -116,7 +122,7 @@ export const InstantInput = z.pipe(
   IsoTime,
   z.pipe(
     z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // An offset can move an instant beyond the years with four digits.
+    // An offset can move an instant outside of the years with four digits.
     z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
   ),
 );
@@ -124,8 +130,9 @@ export const InstantInput = z.pipe(
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
 
 /**
- * The display value of a status or tag. Commas and semicolons separate values in filters and CSV cells. The limit also applies to the
- * normalised value: it is part of a key of at most 1 024 bytes, and some symbols become three under normalisation.
+ * The display value of a status or tag. It must not contain commas and semicolons, because they separate values in filters and CSV cells.
+ * The limit also applies to the normalised value, because that value is part of a key of at most 1 024 bytes and normalisation turns some
+ * symbols into three.
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),
@@ -137,7 +144,7 @@ export const DisplayValue = z.pipe(
   ),
 );
 
-/** Latitude or longitude in degrees. Magnitudes below a nanodegree become 0, since the table's smallest number is 1e-130. */
+/** Latitude or longitude in degrees. Magnitudes below a nanodegree become 0, because the smallest number of the table is 1e-130. */
 export function degrees(limit: number) {
   return z.pipe(
     z.number().check(z.minimum(-limit), z.maximum(limit)),
@@ -145,7 +152,7 @@ export function degrees(limit: number) {
   );
 }
 
-/** Texts of docs/openapi.json about these scalars. `recordTexts` holds for every schema that has a field of the name. */
+/** Descriptions of these scalars in docs/openapi.json. `recordTexts` applies to every schema that has a field of the same name. */
 export const recordTexts = {
   id: "Unique in the whole service.",
   companyId: "The company that owns the record.",

@@ -1,4 +1,4 @@
-/** The signed-in user of a request: how the authorizer passes it to the functions, and which prospects the user may see. */
+/** The signed-in user of a request: how the authorizer passes the user to the functions, and which prospects the user may see. */
 import * as z from "zod/mini";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { Id, PathId } from "#shared/schema.ts";
@@ -12,17 +12,17 @@ export interface Caller {
 
 export const isAdmin = (caller: Caller): boolean => caller.role === "admin" || caller.role === "owner";
 
-/** Admins and owners hold every permission. */
+/** Whether the caller holds the permission. Admins and owners hold every permission. */
 export const may = (caller: Caller, permission: Permission): boolean =>
   isAdmin(caller) || caller.permissions.includes(permission);
 
-/** All permissions of the caller, by grant or by role. */
+/** All permissions of the caller, whether granted or held by role. */
 export const effectivePermissions = (caller: Caller): Permission[] =>
   Permission.options.filter((permission) => may(caller, permission));
 
 /**
- * The prospects that the caller sees: `undefined` means all of the company, a user id means those assigned to that user. Filters,
- * single reads and conditions of writes all use this function.
+ * The user id whose assigned prospects the caller may see; `undefined` if the caller may see all prospects of the company. List filters,
+ * single reads and the conditions of writes all use this function.
  */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;
@@ -30,14 +30,15 @@ export const visibleAssignee = (caller: Caller): number | undefined =>
 const ParsedCaller = z.object({ companyId: Id, userId: Id, role: Role, permissions: z.array(Permission) });
 
 /**
- * The authorizer's context for the functions: API Gateway turns each value into text. The gateway caches a context for a minute, so
- * new functions receive contexts of the previous version: add fields, but never change one. No field is ever empty.
+ * Converts the caller to the authorizer's context and back. API Gateway turns each value of the context into text, and no value may be
+ * empty. The gateway caches a context for a minute, so new functions receive contexts of the previous version: add fields, but never change
+ * one.
  */
 export const CallerContext = z.codec(
   z.object({
     companyId: z.string(),
     userId: z.string(),
-    /** The role, then the permissions, separated by blanks. */
+    /** The role and then the permissions, separated by spaces. */
     rights: z.string(),
   }),
   ParsedCaller,

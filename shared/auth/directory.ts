@@ -1,4 +1,4 @@
-/** The service's user directory: from a token's subject to the user's company, role and permissions. */
+/** The service's user directory. It finds a user's company, role and permissions by the subject of the user's token. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { unauthenticated } from "#shared/auth/token.ts";
@@ -10,22 +10,22 @@ import { keys } from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 
-/** The row of a token's subject. It repeats the user's rights, so that a sign-in reads one row; rows of older users lack them. */
+/** The row of a token's subject. It repeats the user's rights, so that a sign-in reads only one row. Rows of older users have no rights. */
 const Identity = z.object({
   type: z.literal("identity"),
   companyId: Id,
   userId: Id,
   rights: z.optional(UserRights),
-  /** The end of an invitation that the user has not accepted. Milliseconds since the epoch. */
+  /** The time at which the invitation ends, in milliseconds since the epoch. Absent once the user has accepted. */
   invitedUntil: z.optional(z.int()),
-  /** The address that the user has a claim on, in lower case. Absent once the invitation is accepted. */
+  /** The e-mail address that the invitation reserves for the user, in lower case. Absent once the user has accepted. */
   email: z.optional(z.string()),
 });
 type Identity = z.infer<typeof Identity>;
 
 /**
- * The caller behind a token's subject. A first sign-in accepts the invitation. Throws `unauthenticated` for an unknown or disabled
- * user, and for an invitation that has ended.
+ * Returns the user with this token subject as the caller. The first sign-in accepts the invitation. Throws `unauthenticated` for an unknown
+ * or disabled user, and for an invitation that has ended.
  */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;
@@ -44,7 +44,10 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
 const ownRights = async (table: ApiContext["table"], { companyId, userId }: Identity): Promise<UserRights> =>
   StoredUser.parse(await table.get(keys.user(companyId, userId)));
 
-/** Makes the user and the claim on the address permanent. False: the invitation has ended. Safe to repeat, and to run concurrently. */
+/**
+ * Removes the expiry from the user and from the reserved e-mail address. Returns false if the invitation has ended. It may run repeatedly
+ * and concurrently.
+ */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   sub: string,

@@ -1,4 +1,7 @@
-/** Verifies access tokens of the configured OpenID Connect issuer. Signing keys come from the issuer's configured address, never from an address in a token. */
+/**
+ * Verifies access tokens of the configured OpenID Connect issuer. The signing keys come from the configured address, never from an address
+ * in a token.
+ */
 import { FetchError, JwtBaseError } from "aws-jwt-verify/error";
 import { SimpleJwksCache } from "aws-jwt-verify/jwk";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
@@ -11,18 +14,18 @@ import { limits } from "#shared/limits.ts";
 const FETCH_TIMEOUT_MS = 3_000;
 
 /**
- * The Authorization header by RFC 6750, with a JWT: three parts in base64url. The last part is the signature, so an unsigned token
- * does not match. RFC 9110 compares the scheme without case and allows several blanks after it. The gateway checks the header by this
- * pattern too. Its documentation does not say whether it matches the whole header, so the pattern fixes both ends.
+ * The form of an Authorization header (RFC 6750) with a signed JWT, which has three parts in base64url. The third part is the signature, so
+ * an unsigned token does not match. RFC 9110 allows any case for the scheme `Bearer` and several spaces after it. The gateway also checks
+ * the header by this pattern. The gateway's documentation does not say whether it matches the whole header, so the pattern has `^` and `$`.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
-/** The authorizer rejects a longer token without verifying it. API Gateway accepts 10 240 bytes of headers in all. */
+/** The authorizer rejects a longer token without verifying it. API Gateway accepts 10 240 bytes for all headers together. */
 const MAX_TOKEN_CHARACTERS = 8_192;
 
 const bearer = new RegExp(BEARER_PATTERN);
 
-/** Undefined: the header has no bearer token. */
+/** Returns undefined if the header holds no bearer token. */
 export function bearerToken(authorization: string): string | undefined {
   const token = authorization.slice(authorization.lastIndexOf(" ") + 1);
   return token.length <= MAX_TOKEN_CHARACTERS && bearer.test(authorization) ? token : undefined;
@@ -33,9 +36,11 @@ const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 export interface Issuer {
   readonly issuer: string;
-  /** Accepted client ids or audiences. */
+  /** The accepted client ids or audiences. */
   readonly audience: readonly string[];
-  /** The address of the issuer's keys. Undefined: read it from the discovery document, with one more request. */
+  /**
+   * The address of the issuer's keys. If it is undefined, the verifier reads it from the discovery document, which costs one more request.
+   */
   readonly jwksUri: string | undefined;
 }
 
@@ -43,15 +48,16 @@ type Verify = (token: string) => Promise<JwtPayload>;
 
 let own: ((authorization: string) => Promise<string>) | undefined;
 
-/** `subjectOf` for the issuer of this deployment. */
+/** Calls `subjectOf` with the issuer of this deployment. */
 export function verifiedSubject(authorization: string): Promise<string> {
   own ??= subjectOf({ issuer: setting("ISSUER"), audience: setting("AUDIENCE"), jwksUri: setting("JWKS_URI") });
   return own(authorization);
 }
 
 /**
- * Returns the subject of the access token in an Authorization header. Throws `unauthenticated`, or `unavailable` if it cannot fetch
- * the issuer's keys. It caches keys, and fetches them again for a token with an unknown key.
+ * Returns a function that verifies the access token in an Authorization header and returns the token's subject. That function throws
+ * `unauthenticated`, or `unavailable` if it cannot fetch the issuer's keys. It caches the keys, and fetches them again if a token names an
+ * unknown key.
  */
 export function subjectOf(issuer: Issuer): (authorization: string) => Promise<string> {
   let verifier: Promise<Verify> | undefined;
@@ -85,7 +91,7 @@ async function createVerifier({ issuer, audience, jwksUri }: Issuer): Promise<Ve
   const jwt = JwtVerifier.create(
     {
       issuer,
-      // `assertAccessToken` checks `aud` or `client_id`: Cognito's access tokens have only `client_id`.
+      // `assertAccessToken` checks `aud` or `client_id`, because Cognito's access tokens have only `client_id`.
       audience: null,
       jwksUri: jwksUri ?? (await discoveredJwksUri(issuer)),
       customJwtCheck: ({ header, payload }) => assertAccessToken(header, payload, audience),
@@ -102,7 +108,10 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
   return discovery.jwks_uri;
 }
 
-/** Cognito marks an access token by `token_use`, RFC 9068 by its type. An id token has neither mark. */
+/**
+ * Throws if the token is not an access token. Cognito marks an access token by `token_use`, and RFC 9068 marks it by its type. An id token
+ * has neither mark.
+ */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: readonly string[]): void {
   const tokenUse = payload.token_use;
   const type = String(header.typ ?? "").toLowerCase();
@@ -117,7 +126,7 @@ function assertAccessToken(header: JwtHeader, payload: JwtPayload, audience: rea
   }
 }
 
-/** Throws FetchError for an answer that is not a key set. The library would report an invalid token instead. */
+/** Throws FetchError if the answer is not a key set. Without this check, the library would report an invalid token. */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);
   try {
@@ -128,7 +137,7 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
   return bytes;
 }
 
-/** Plain fetch, since the library's fetcher refuses an issuer on loopback without TLS. Follows no redirects. */
+/** Uses plain fetch, because the library's fetcher refuses a local issuer without TLS. Follows no redirects. */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   try {
     const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });

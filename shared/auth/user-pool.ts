@@ -1,4 +1,7 @@
-/** The identity provider of this deployment: a Cognito user pool, which mails invitations, or the directory alone. */
+/**
+ * The identity provider of this deployment: either a Cognito user pool, which mails the invitations, or `directoryOnly`, which sends no
+ * mail.
+ */
 import {
   AdminCreateUserCommand,
   AdminDeleteUserCommand,
@@ -13,13 +16,13 @@ import { directoryOnly, type IdentityProvider } from "#shared/auth/identity-prov
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { setting } from "#shared/config.ts";
 
-/** Longer than the pool usually takes to create a user and to send the mail. */
+/** A user pool usually takes less time than this to create a user and to send the mail. */
 const ANSWERS_AFTER_MS = 2_000;
 
 const INVITED = UserStatusType.FORCE_CHANGE_PASSWORD;
 
 export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
-  /** An earlier attempt created the user. Sends the mail again if the user has not accepted. */
+  /** Handles a user that an earlier attempt created. Sends the mail again if the user has not accepted the invitation. */
   async function inviteAgain(email: string): Promise<AttributeType[]> {
     const user = { UserPoolId, Username: email };
     const { UserStatus, UserAttributes = [] } = await pool.send(new AdminGetUserCommand(user));
@@ -63,7 +66,7 @@ export function userPool(UserPoolId: string, pool: CognitoIdentityProviderClient
 
 let made: IdentityProvider | undefined;
 
-/** Made once per warm function. Without a user pool in the settings, the directory alone serves. */
+/** The provider of this function instance, made at the first call. It is `directoryOnly` if no user pool is configured. */
 export function identityProvider(): IdentityProvider {
   if (made === undefined) {
     const userPoolId = setting("USER_POOL_ID");

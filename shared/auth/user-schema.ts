@@ -37,18 +37,18 @@ export const userFields = {
   updatedAt: Timestamp,
 };
 
-/** The fields that a sign-in checks. One transaction writes them to the user's row and to the row of the token's subject. */
+/** The fields that a sign-in checks. One transaction writes them both to the user's row and to the row of the token's subject. */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
-/** The stored row. `sub` is the identity provider's id of the user. */
+/** The stored row of a user. `sub` is the user's id at the identity provider. */
 export const StoredUser = z.object({
   ...userFields,
   type: z.literal("user"),
   companyId: Id,
   sub: z.string(),
   version: z.int(),
-  /** The end of an invitation that the user has not accepted. Milliseconds since the epoch. */
+  /** The time at which the invitation ends, in milliseconds since the epoch. Absent once the user has accepted. */
   invitedUntil: z.optional(z.int()),
   isWithdrawn: z.optional(z.literal(true)),
 });

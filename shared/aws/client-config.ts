@@ -1,4 +1,4 @@
-/** The settings that every AWS client shares: where it calls, its time limits, its connections and its retries. */
+/** The settings that all AWS clients share: endpoint, time limits, connections and retries. */
 
 export interface Credentials {
   readonly accessKeyId: string;
@@ -7,30 +7,30 @@ export interface Credentials {
 }
 
 export interface ClientSettings {
-  /** Default: the SDK's choice. It honours AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE>. */
+  /** By default the SDK chooses the endpoint. The SDK reads AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE>. */
   readonly endpoint?: string | undefined;
-  /** Default: AWS_REGION. */
+  /** By default AWS_REGION. */
   readonly region?: string | undefined;
-  /** Default: the SDK's provider chain. A Lambda function has its credentials in the environment. */
+  /** By default the SDK's provider chain, which finds a Lambda function's credentials in the environment. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
-  /** Limits the time until the answer begins, and each pause in the answer. */
+  /** The longest time until the answer begins, and the longest pause within the answer. */
   readonly answerMs?: number;
-  /** Attempts of one call, the first included. */
+  /** The number of attempts of one call, including the first. */
   readonly attempts?: number;
 }
 
-/** Short limits, so that an API function answers within 25 seconds even if a service hangs. */
+/** The limits are short, so that an API function answers within 25 seconds even if an AWS service hangs. */
 const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
 const ATTEMPTS = 3;
 
-/** Connections of one client, kept alive between calls. */
+/** The number of connections of one client. They stay open between calls. */
 const CONNECTIONS = 50;
 
 /**
- * The configuration of an SDK client. The retry mode is `standard`, not `adaptive`: `adaptive` slows down every call of the client
- * after one throttled key, and does not see the keys that a batch leaves unprocessed.
+ * The configuration of an SDK client. The retry mode is `standard`, because `adaptive` slows down every call of the client after one
+ * throttled key, and does not see the keys that a batch leaves unprocessed.
  */
 export function clientConfig(settings: ClientSettings = {}) {
   const { endpoint, region, credentials, connectMs = CONNECT_MS, answerMs = ANSWER_MS, attempts = ATTEMPTS } = settings;

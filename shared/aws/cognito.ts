@@ -1,8 +1,8 @@
-/** The client of Cognito user pools. */
+/** The client for Cognito user pools. */
 import { CognitoIdentityProviderClient } from "@aws-sdk/client-cognito-identity-provider";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** Cognito sends the invitation mail before it answers. */
+/** Long enough for Cognito to send the invitation mail, which Cognito does before it answers. */
 const ANSWER_MS = 5_000;
 
 export const cognitoClient = (settings: ClientSettings = {}): CognitoIdentityProviderClient =>

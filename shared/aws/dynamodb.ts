@@ -1,12 +1,15 @@
-/** The DynamoDB client: plain JavaScript values in and out, sets as `Set`, binary as `Uint8Array`. */
+/**
+ * The DynamoDB client. It converts between DynamoDB's types and plain JavaScript values, with `Set` for sets and `Uint8Array` for binary
+ * values.
+ */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** Items omit fields that are undefined. A number that JavaScript cannot hold exactly is an error. */
+/** Makes the client. It omits fields that are undefined, and throws for a number that JavaScript cannot represent exactly. */
 export function dynamoClient(settings: ClientSettings = {}): DynamoDBDocumentClient {
   const client = new DynamoDBClient(clientConfig(settings));
-  // The SDK copies each request and each answer for its logger, even if the logger does nothing.
+  // The SDK's logger middleware copies each request and each answer, even if no logger is set.
   client.middlewareStack.remove("loggerMiddleware");
   return DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
 }

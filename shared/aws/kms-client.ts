@@ -1,2 +1,2 @@
-/** The commands of the KMS client in use. Named exports keep its other fifty commands out of the bundles. */
+/** The KMS client and the commands in use. A named export keeps the other fifty KMS commands out of the bundles. */
 export { DecryptCommand, GenerateDataKeyCommand, KMSClient } from "@aws-sdk/client-kms";

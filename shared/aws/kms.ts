@@ -1,16 +1,16 @@
-/** The KMS client for data keys. The SDK loads at the first call, so a function with cached data keys never loads it. */
+/** The KMS client for data keys. The SDK is loaded at the first call, so a function whose data keys are cached never loads it. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** The encryption context of a data key. KMS requires the same context to unwrap the key, and records it in its audit trail. */
+/** The encryption context of a data key. KMS unwraps the key only with the same context, and records the context in the audit trail. */
 export type KeyContext = Readonly<Record<string, string>>;
 
 export interface Kms {
-  /** A new data key of 256 bits, in plain text and wrapped by the KMS key. */
+  /** Creates a data key of 256 bits. Returns it in plain text and wrapped by the KMS key. */
   generateDataKey(context: KeyContext): Promise<{ readonly plain: Uint8Array; readonly wrapped: Uint8Array }>;
   unwrap(wrapped: Uint8Array, context: KeyContext): Promise<Uint8Array>;
 }
 
-/** `KeyId` is the key's ARN. */
+/** `KeyId` is the ARN of the KMS key. */
 export function openKms(KeyId: string, settings: ClientSettings = {}): Kms {
   let loaded: ReturnType<typeof load> | undefined;
   const load = async () => {

@@ -1,4 +1,4 @@
-/** Presigned links to files in the bucket: the holder of a link reads or writes one file until the link expires, without a token. */
+/** Makes presigned URLs of files in the bucket. The holder of a URL can read or write one file without a token until the URL expires. */
 import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { s3Client } from "#shared/aws/s3.ts";
@@ -10,24 +10,24 @@ export interface Link {
   readonly expiresAt: string;
 }
 
-/** An upload must send exactly these headers. S3 refuses another length, other bytes and a second file. */
+/** The headers that an upload must send exactly. S3 then refuses a different length, different bytes and a second upload. */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** `*`: the file must not exist yet. */
+  /** The value `*` requires that the file does not exist yet. */
   readonly "if-none-match": string;
-  /** Bytes. */
+  /** The length of the file in bytes. */
   readonly "content-length"?: string | undefined;
-  /** Base64. */
+  /** The SHA-256 checksum of the file in base64. */
   readonly "x-amz-checksum-sha256"?: string | undefined;
 }
 
-/** Makes links. It reads and writes no file. */
+/** Makes presigned URLs, but reads and writes no file. */
 export interface Links {
   download(key: string, seconds: number, nowMs: number): Promise<Link>;
   upload(key: string, headers: UploadHeaders, seconds: number, nowMs: number): Promise<Link>;
 }
 
-/** Reads no setting and opens no connection before the first link. */
+/** Reads no setting and opens no connection before the first link is made. */
 export function openLinks(): Links {
   let client: S3Client | undefined;
   const s3 = (): S3Client => {
@@ -53,7 +53,8 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // By default the signer does not sign the media type, and it moves `x-amz-` headers into the query, so an upload need not send them.
+      // Sign all of these headers: by default the signer leaves out the media type and moves `x-amz-` headers into the query, so an upload
+      // could omit or change them.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

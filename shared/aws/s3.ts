@@ -1,4 +1,7 @@
-/** The S3 client and the files in the bucket: read as a stream that resumes after a broken connection, written in parts. */
+/**
+ * The S3 client and the files in the bucket. A file is read as a stream that resumes after a broken connection, and may be written in
+ * parts.
+ */
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -16,9 +19,12 @@ import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** Enough for the largest file that a function holds in memory, over a slow line. The limit covers the start of the answer and each pause in it. */
+/**
+ * Long enough to read the largest file that a function holds in memory, even over a slow connection. The limit applies to the start of the
+ * answer and to each pause within it.
+ */
 const ANSWER_MS = 6_000;
-/** Enough for a part of 8 MB over a slow line. */
+/** Long enough to send a part of 8 MB over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
@@ -27,9 +33,9 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
     (settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;
   return new S3Client({
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
-    // A stand-in for AWS resolves no host name of a bucket.
+    // A local stand-in for AWS does not resolve host names that contain the bucket's name.
     forcePathStyle: isStandIn,
-    // TLS already detects corrupted bytes. The SDK's default adds a checksum to every request, and a presigned link cannot carry one.
+    // Add no checksum by default: a presigned URL cannot carry one, and TLS already detects corrupted bytes.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -39,8 +45,8 @@ const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 
 /**
- * 404 and 412 mean that the file is gone. The functions hold `s3:ListBucket`; without it S3 answers 403 for a missing file.
- * A missing bucket is a fault of the deployment.
+ * Converts an error of S3. The statuses 404 and 412 mean that the file is gone. The functions need the right `s3:ListBucket`, because S3
+ * otherwise answers 403 for a missing file. A missing bucket is a fault of the deployment.
  */
 export function bucketError(error: unknown): FileGone | BucketUnavailable {
   const status = statusOf(error);
@@ -52,11 +58,11 @@ export function bucketError(error: unknown): FileGone | BucketUnavailable {
 
 export interface FileInfo {
   readonly bytes: number;
-  /** Identifies the content of the file. */
+  /** The entity tag, which identifies the content of the file. */
   readonly etag: string;
 }
 
-/** The headers that S3 sends with a download. */
+/** The headers that S3 returns when the file is downloaded. */
 export interface FileHeaders {
   readonly contentType: string;
   readonly contentDisposition?: string;
@@ -65,23 +71,26 @@ export interface FileHeaders {
 
 export interface Objects {
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
-  /** The whole of a small file. Throws FileGone. */
+  /** Reads a whole small file into memory. Throws FileGone. */
   get(key: string): Promise<Uint8Array>;
   /** Streams the file from its start. Throws FileGone if the file is missing or has another etag. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
-  /** Undefined: there is no such file. */
+  /** Returns undefined if the file does not exist. */
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;
-  /** Begins a multipart upload and returns its id. The file becomes visible when the upload completes. */
+  /** Begins a multipart upload and returns the upload's id. The file becomes visible when the upload completes. */
   beginParts(key: string, headers: FileHeaders): Promise<string>;
-  /** Part numbers begin at 1. Each part but the last has at least 5 MB. A repeated part replaces the first one. Returns the part's tag. */
+  /**
+   * Uploads one part and returns the part's tag. Part numbers begin at 1. Every part except the last must have at least 5 MB. A repeated
+   * upload of a part replaces the earlier one.
+   */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
   completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
-  /** Removes all parts. Safe to repeat. */
+  /** Removes all uploaded parts. It may be repeated. */
   abortParts(key: string, upload: string): Promise<void>;
 }
 
-/** Reads no setting and opens no connection before the first file. */
+/** Reads no setting and opens no connection before the first call. */
 export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PART_TIMEOUT_MS })): Objects {
   let client: S3Client | undefined;
   /** Turns every error of S3 into FileGone or BucketUnavailable. */
@@ -165,7 +174,7 @@ interface Answered {
   readonly Body?: { transformToWebStream(): ReadableStream<Uint8Array> } | undefined;
 }
 
-/** Resumes after a broken connection. Gives up after several attempts in a row without a byte. */
+/** Reads a file as a stream and resumes it after a broken connection. Gives up after several attempts in a row that returned no byte. */
 async function* readThrough(
   ranged: (key: string, etag: string, from: number) => Promise<Answered>,
   key: string,
@@ -174,7 +183,7 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; fruitless++) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // With a stored encoding, lengths and ranges count compressed bytes.
+    // If the file is stored with an encoding, its length and ranges count compressed bytes, so the stream could not resume.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const end = at + ContentLength;
     try {

@@ -1,4 +1,6 @@
-/** The queues: webhook deliveries, imports and exports. A send may deliver a message twice, and every consumer expects that. */
+/**
+ * The queues of webhook deliveries, imports and exports. A queue may deliver a message twice, so every consumer accepts repeated messages.
+ */
 import {
   ChangeMessageVisibilityCommand,
   SendMessageBatchCommand,
@@ -15,34 +17,34 @@ import { Id } from "#shared/schema.ts";
 export const sqsClient = (settings: ClientSettings = {}): SQSClient => new SQSClient(clientConfig(settings));
 
 export interface Queued<Message extends { readonly companyId: number } = { readonly companyId: number }> {
-  /** Sent as JSON. Its company is the message group of the fair queue. */
+  /** The message, which is sent as JSON. The message's company becomes the message group of the fair queue. */
   readonly message: Message;
-  /** Whole seconds, at most 900. A longer delay takes several messages, one after the other. */
+  /** Whole seconds, at most 900. A longer delay needs several messages, sent one after the other. */
   readonly delaySeconds: number;
 }
 
 export interface DeliveryQueue {
-  /** Sends all messages or throws. */
+  /** Sends all messages, or throws. */
   send(entries: readonly Queued[]): Promise<void>;
-  /** Makes a received message visible again before the queue's visibility time-out ends. */
+  /** Makes a received message visible again after this time, before the queue's visibility timeout ends. */
   returnIn(receiptHandle: string, seconds: number): Promise<void>;
 }
 
 const BATCH = 10;
 const TRIES = 3;
-/** Batches that one call sends at the same time. */
+/** The number of batches that one call sends at the same time. */
 const PARALLEL = 8;
 
 let made: DeliveryQueue | undefined;
 
-/** The delivery queue of this deployment, opened at its first use. */
+/** The delivery queue of this deployment. The connection is opened at the first use. */
 export function deliveryQueue(): DeliveryQueue {
   made ??= openQueue(setting("DELIVERY_QUEUE_URL"));
   return made;
 }
 
 export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): DeliveryQueue {
-  /** Sends again the entries that the queue refused. */
+  /** Sends a batch, and sends the entries that the queue refused again. */
   async function sendBatch(entries: readonly Queued[]): Promise<void> {
     let left = entries.map((entry, index) => ({
       Id: String(index),
@@ -76,7 +78,7 @@ export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): Deliv
   };
 }
 
-/** Whole seconds until an instant: rounded up, and at most the longest delay of one message. */
+/** The delay of a message in seconds until this instant, rounded up and limited to the longest delay of one message. */
 export const delaySecondsUntil = (dueMs: number, nowMs: number): number =>
   Math.min(limits.queueDelaySeconds, Math.max(0, Math.ceil((dueMs - nowMs) / 1_000)));
 
@@ -85,12 +87,12 @@ export interface JobId {
   readonly id: number;
 }
 
-/** Names a job with work to do. The job's row holds its state. */
+/** Names an import or export that has work to do. The state is in the row of the import or export. */
 export interface JobMessage extends JobId {
   readonly kind: "import" | "export";
 }
 
-/** Reads a message into the one job that it names. */
+/** Makes the parser of a message that names one job of this kind. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),
@@ -99,11 +101,11 @@ export const oneJob = (kind: JobMessage["kind"]) =>
 
 export interface JobQueue {
   send(message: JobMessage): Promise<void>;
-  /** Makes a received message visible again after this time. */
+  /** Makes a received message visible again after this number of seconds. */
   returnIn(kind: JobMessage["kind"], receiptHandle: string, seconds: number): Promise<void>;
 }
 
-/** A queue for each kind: imports do not delay exports, and each function bundles the code of one kind. */
+/** Imports and exports have separate queues, so that imports do not delay exports, and each function bundles the code of one kind only. */
 const queueSettings = { import: "IMPORT_QUEUE_URL", export: "EXPORT_QUEUE_URL" } as const;
 
 /** Reads no setting and opens no connection before the first message. */

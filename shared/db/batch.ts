@@ -1,4 +1,4 @@
-/** The batch calls of the table. They send unprocessed entries again, no faster than the table accepts them. */
+/** The batch calls of the table. They send unprocessed entries again at the rate that the table accepts. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   BatchExecuteStatementCommand,
@@ -15,7 +15,7 @@ import { isThrottled } from "#shared/db/refusals.ts";
 import { msUntilDeadline } from "#shared/deadline.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** An eventual read costs half as much and may miss the latest writes. */
+/** An eventually consistent read costs half as much as a strongly consistent one, but may miss the latest writes. */
 export type Consistency = "strong" | "eventual";
 
 const GET_KEYS = 100;
@@ -23,9 +23,9 @@ const WRITE_ITEMS = 25;
 const INSERT_STATEMENTS = 25;
 
 export interface HowToGet {
-  /** Default: strong. */
+  /** The default is a strongly consistent read. */
   readonly consistency?: Consistency;
-  /** Only these fields of each item. The read still costs the units of the whole item. */
+  /** Reads only these fields of each item. The read still costs the units of the whole item. */
   readonly fields?: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface BatchTarget {
   readonly pace: Pace;
 }
 
-/** The items in no order. Keys without an item give none. */
+/** Returns the items in no particular order. A key without an item is left out. */
 export async function batchGet(
   { client, tableName, pace }: BatchTarget,
   keys: readonly Key[],
@@ -62,21 +62,21 @@ function projectionOf(fields: readonly string[] | undefined) {
   return { ProjectionExpression, ...placeholders.attributes() };
 }
 
-/** Writes all items without conditions. It is not a transaction: a reader may see a part of them. */
+/** Writes all items without conditions and not in a transaction, so a concurrent reader may see only some of them. */
 export const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,
     items.map((Item) => ({ PutRequest: { Item } })),
   );
 
-/** Removes the items under the keys without conditions. It is not a transaction. */
+/** Removes the items with these keys, without conditions and not in a transaction. */
 export const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<void> =>
   batchWrite(
     target,
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** The codes of temporary failures of one statement in a batch. */
+/** The error codes with which one statement of a batch fails temporarily. */
 const temporary: ReadonlySet<string> = new Set([
   "ProvisionedThroughputExceeded",
   "RequestLimitExceeded",
@@ -86,10 +86,9 @@ const temporary: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes each item whose key is free. It is not a transaction. Returns the items whose key was taken; after a lost reply these include
- * items that the same call wrote.
- *
- * Uses PartiQL, since `BatchWriteItem` has no conditions and a transaction costs twice as much. The keys must be distinct.
+ * Writes each item whose key is free, not in a transaction. Returns the items whose key was taken. After a lost reply the result also
+ * contains items that this call has written. The keys must be distinct. The function uses PartiQL, because `BatchWriteItem` accepts no
+ * conditions and a transaction costs twice as much.
  */
 export async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
@@ -134,7 +133,7 @@ function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly
   );
 }
 
-/** DynamoDB rejects a whole batch if it can process no entry of it. */
+/** Returns all entries as unprocessed if DynamoDB rejects the whole batch, which it does if it can process no entry. */
 async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<readonly T[]>): Promise<readonly T[]> {
   try {
     return await send();
@@ -146,26 +145,29 @@ async function unlessThrottled<T>(pending: readonly T[], send: () => Promise<rea
 
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
-/** Chunks in flight at once. More would only wait for a connection. */
+/** The number of chunks in flight. Further chunks would only wait for a connection. */
 const SLOTS = 12;
-/** The longest pause after an answer without progress. */
+/** The upper bound of the pause after an answer without progress. */
 const PAUSE_MS = 2_000;
 /** Work without a deadline gives up after this time without progress. */
 const PATIENCE_MS = 5_000;
-/** Work with a deadline gives up this long before it, so that its caller can still answer. */
+/** Work with a deadline gives up this long before the deadline, so that the caller can still answer. */
 const RESERVE_MS = 2_000;
 
 /** Sends one chunk and returns the unprocessed entries. */
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
 
 /**
- * The number of chunks in flight: additive increase, multiplicative decrease. It lasts longer than a batch. DynamoDB answers a
- * throttled batch in part or rejects all of it; both count as unprocessed entries.
+ * Controls the number of chunks in flight by additive increase and multiplicative decrease. The number is kept from one batch to the next.
+ * DynamoDB answers a throttled batch in part or rejects all of it; in both cases the entries count as unprocessed.
  */
 export class Pace {
   #slots = SLOTS;
 
-  /** Sends until every entry is processed. Throws TableBusy at the deadline or after too long without progress. No chunk outlives the call. */
+  /**
+   * Sends until every entry is processed. Throws TableBusy at the deadline or after too long without progress. No chunk is in flight when
+   * the call ends.
+   */
   async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
     const progress = { atMs: Date.now() };
     const underWay = new Set<Promise<void>>();

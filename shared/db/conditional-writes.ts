@@ -1,15 +1,18 @@
-/** Two ways to write on conditions: retry a read and write until it has no conflict, or write each of many items if its condition holds. */
+/**
+ * Two kinds of conditional writes: `optimistic` repeats a read and a write until no conflict occurs, and `updateEach` makes each of many
+ * updates whose condition holds.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
-/** Enough for about fifty writers of one record. The request's deadline comes earlier. */
+/** Enough attempts for about fifty concurrent writers of one record. The request's deadline comes earlier. */
 const TRIES = 60;
 
 /**
- * Optimistic concurrency: `work` reads, decides, and writes on the condition that no other writer changed the record. It must read again
- * at each call. A ConditionFailed that `isConflict` does not accept is thrown at once.
+ * Optimistic concurrency: `work` reads, decides, and writes on the condition that no other writer has changed the record. `work` must read
+ * again at each call. If `isConflict` does not accept a ConditionFailed, the error is thrown at once.
  */
 export async function optimistic<T>(
   work: () => Promise<T>,
@@ -29,8 +32,8 @@ export async function optimistic<T>(
 type Update = Extract<Write, { update: unknown }>;
 
 /**
- * Makes each update whose condition holds, and returns the other updates. Uses a transaction: one call for all, at half as many units
- * again. A single update needs no transaction.
+ * Makes each update whose condition holds, and returns the other updates. Several updates go into one transaction, which is a single call
+ * but costs half as many units more. One update is written without a transaction.
  */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];

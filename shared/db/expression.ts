@@ -1,4 +1,7 @@
-/** Items, conditions, changes and writes as values, compiled to DynamoDB expressions with placeholders for every name and value. */
+/**
+ * Items, conditions, changes and writes as plain values. This file compiles them to DynamoDB expressions with a placeholder for every name
+ * and value.
+ */
 import type { Key } from "#shared/db/keys.ts";
 
 export type Condition =
@@ -15,18 +18,18 @@ export const above = (field: string, value: unknown): Condition => ({ op: ">", f
 export const all = (...parts: readonly Condition[]): Condition => ({ op: "AND", parts });
 export const any = (...parts: readonly Condition[]): Condition => ({ op: "OR", parts });
 
-/** The key has no item. */
+/** Holds if the key has no item. */
 export const absent: Condition = missing("pk");
-/** The key has an item. */
+/** Holds if the key has an item. */
 export const present: Condition = exists("pk");
 
 export interface Change {
-  /** Fields to write; `undefined` leaves a field as it is. */
+  /** The fields to write. The value `undefined` leaves a field unchanged. */
   readonly set?: Readonly<Record<string, unknown>>;
   readonly remove?: readonly string[];
-  /** Numbers to add to, or members to add to a set. */
+  /** Numbers to add to fields, or members to add to sets. */
   readonly add?: Readonly<Record<string, unknown>>;
-  /** Members to remove from a set. DynamoDB removes the field with the last member. */
+  /** Members to remove from a set. DynamoDB removes the field when its set becomes empty. */
   readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
 
@@ -39,7 +42,7 @@ export type Write =
   | { readonly remove: Key; readonly when?: Condition }
   | { readonly check: Key; readonly when: Condition };
 
-/** Collects placeholders for one request. */
+/** Collects the placeholders of one request. */
 export class Placeholders {
   readonly names: Record<string, string> = {};
   readonly values: Record<string, unknown> = {};
@@ -57,7 +60,7 @@ export class Placeholders {
     return placeholder;
   }
 
-  /** The maps of a request, without empty ones. */
+  /** The request's maps of placeholders. Empty maps are left out. */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
     ExpressionAttributeValues?: Record<string, unknown>;
@@ -78,7 +81,7 @@ export function compileCondition(condition: Condition, into: Placeholders): stri
     case "AND":
     case "OR": {
       const [first, ...more] = condition.parts;
-      // DynamoDB rejects redundant parentheses.
+      // A single condition gets no parentheses, because DynamoDB rejects redundant ones.
       if (first !== undefined && more.length === 0) return compileCondition(first, into);
       return condition.parts.map((part) => `(${compileCondition(part, into)})`).join(` ${condition.op} `);
     }

@@ -1,20 +1,26 @@
-/** Ids that are unique across the whole service. Functions lease blocks of ids from one counter, so a create needs no write for its id. */
+/**
+ * Ids that are unique in the whole service. Functions lease blocks of 128 ids from one counter, so creating a record needs no separate
+ * write for its id.
+ */
 import * as z from "zod/mini";
 import { IDS_PER_PARTITION, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export interface Ids {
-  /** A new id for a record that is neither a prospect nor an address. */
+  /** Returns a new id for a record that is neither a prospect nor an address. */
   next(): Promise<number>;
-  /** A new id for a prospect of this company. Its block holds no prospects of another company. */
+  /** Returns a new id for a prospect of this company. The block of the id holds no prospects of other companies. */
   nextProspect(companyId: number): Promise<number>;
-  /** A new id for an address of this company. Its block holds no addresses of another company. */
+  /** Returns a new id for an address of this company. The block of the id holds no addresses of other companies. */
   nextAddress(companyId: number): Promise<number>;
-  /** `count` prospect ids in ascending order, from whole blocks. */
+  /** Returns `count` ids for prospects in ascending order, from newly leased blocks. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
-  /** The first of `count` consecutive ids, in whole blocks. The range carries the import's id until the import is published. */
+  /**
+   * Leases whole blocks for an import and returns the first of `count` consecutive ids. The row of the leased id range holds the import's
+   * id until the import is published.
+   */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
-  /** The first of `count` consecutive ids for other records, in whole blocks. */
+  /** Leases whole blocks for other records and returns the first of `count` consecutive ids. */
   take(count: number): Promise<number>;
 }
 
@@ -25,12 +31,14 @@ interface Lease {
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/** The kinds with id blocks of the company's own. Its ranges list their partitions. */
+/** The kinds of records whose id blocks belong to one company. The company's id ranges list the partitions of these records. */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
-  /** The first of `blocks` new blocks. The counter only grows, so a lost reply leaves a gap and never repeats an id. */
+  /**
+   * Leases new blocks and returns the number of the first. The counter only grows, so a lost reply leaves a gap and never repeats an id.
+   */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
     return Counter.parse(counter).nextBlock - blocks + 1;
@@ -41,7 +49,7 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /** Writes the company's range before the first use of its ids, so that the ranges cover every prospect. */
+  /** Leases blocks for a company. Writes the company's id range before the first use of an id, so that the id ranges cover every record. */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };
@@ -76,7 +84,7 @@ interface Pool {
   take(): Promise<number>;
 }
 
-/** Gives out the ids of one lease, then renews it. Concurrent callers share one renewal. */
+/** Returns the ids of one lease one after the other, and leases again when none is left. Concurrent callers share the new lease. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

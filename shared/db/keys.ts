@@ -1,23 +1,23 @@
-/** The keys of the table: one function for each question that the table answers. Webhooks have more in webhook-keys.ts. */
+/** The keys of the table: one function for each question that the table answers. The keys of webhook delivery are in webhook-keys.ts. */
 
 export interface Key {
   readonly pk: string;
   readonly sk: string;
 }
 
-/** Ids of one block share a partition: at most 128 prospects or addresses, so no partition is hot. */
+/** The number of ids in one block. The records of a block share a partition, which stays small enough not to become a hot partition. */
 export const IDS_PER_PARTITION = 128;
 
-/** Delivery partitions per webhook: spreads one busy webhook over several partitions. */
+/** The number of delivery partitions of a webhook. Several partitions spread the load of one busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
-/** Partitions of the due index: spreads the write load of all waiting deliveries. */
+/** The number of partitions of the due index. They spread the write load of all waiting deliveries. */
 export const DUE_SHARDS = 8;
 
-/** Ids in keys sort as numbers, since each has the 16 digits of 2^53. */
+/** The id as text that sorts like the number, with 16 digits because 2^53 has 16. */
 export const padded = (id: number): string => String(id).padStart(16, "0");
 
-/** The block of this id, which has its own partition. */
+/** The number of the block that contains this id. Each block has its own partition. */
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
 
 const reference = (companyId: number): string => `C#${companyId}#REF`;
@@ -30,14 +30,14 @@ const indexPartition = (companyId: number): string => `C#${companyId}#X`;
 const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const keys = {
-  /** The one global counter that id blocks are leased from. */
+  /** The one global counter from which id blocks are leased. */
   idCounter: (): Key => ({ pk: "IDS", sk: "IDS" }),
 
   /** Which company and user does this token subject belong to? */
   identity: (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" }),
-  /** Who has this e-mail address (lower case)? One user in the whole service. */
+  /** Which user has this e-mail address (in lower case)? An address belongs to at most one user of the whole service. */
   email: (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" }),
-  /** Which user of this company has the e-mail address, even if it serves another company's sign-in? */
+  /** Which user of this company has this e-mail address? A user of another company may sign in with the same address. */
   companyEmail: (companyId: number, email: string): Key => ({ pk: `E#${email}`, sk: `COMPANY#${companyId}` }),
   /** How much of a daily quota has the company used? The day is `YYYY-MM-DD`, UTC. */
   quota: (companyId: number, name: "INVITATIONS", day: string): Key => ({
@@ -57,7 +57,7 @@ export const keys = {
     sk: `UNIQUE#${kind}#${value}`,
   }),
 
-  /** Which id ranges has the company leased for its prospects? Lists every partition of prospects. */
+  /** Which id ranges has the company leased for its prospects? The ranges cover every partition of prospects. */
   prospectRanges: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#PR` }),
   prospectRange: (companyId: number, from: number): Key => ({ pk: `C#${companyId}#PR`, sk: `R#${padded(from)}` }),
   /** All rows of the prospects in one id block (128 ids). */
@@ -68,33 +68,33 @@ export const keys = {
     pk: prospectPartition(companyId, blockOf(id)),
     sk: `P#${padded(id)}`,
   }),
-  /** The prospects of one id block from one id to another. */
+  /** The prospects of one id block whose ids lie between `first` and `last`. */
   prospectSpan: (companyId: number, first: number, last: number) => ({
     pk: prospectPartition(companyId, blockOf(first)),
     from: `P#${padded(first)}`,
     upTo: `P#${padded(last)}`,
   }),
 
-  /** What is the answer of the request with this idempotency key of the user? */
+  /** What was the answer to the user's request with this idempotency key? */
   idempotency: (companyId: number, userId: number, digest: string): Key => ({
     pk: `C#${companyId}#IK#${userId}`,
     sk: `I#${digest}`,
   }),
 
-  /** Which id ranges has the company leased for its addresses? Lists every partition of addresses. */
+  /** Which id ranges has the company leased for its addresses? The ranges cover every partition of addresses. */
   addressRanges: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#AR` }),
   addressRange: (companyId: number, from: number): Key => ({ pk: `C#${companyId}#AR`, sk: `R#${padded(from)}` }),
-  /** All addresses in one id block (128 ids), in order of their ids. */
+  /** All addresses of one block of 128 ids, sorted by id. */
   addressBlock: (companyId: number, blockNumber: number): { pk: string } => ({
     pk: addressPartition(companyId, blockNumber),
   }),
 
   /** What is the state of an import? */
   import: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" }),
-  /** Which imports has the company? */
+  /** Which imports does the company have? */
   importList: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` }),
   importEntry: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#ML`, sk: `M#${padded(id)}` }),
-  /** The part of the list that is older than this import; all of it for `undefined`. */
+  /** The imports older than this one; the whole list if the id is `undefined`. */
   importsBefore: (id: number | undefined) => ({ from: "M#", upTo: `M#${id === undefined ? "~" : padded(id - 1)}` }),
   /** What is the state of an export? */
   export: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#E#${id}`, sk: "EXPORT" }),
@@ -104,11 +104,11 @@ export const keys = {
     if (letter === undefined) return undefined;
     return { kind: letter === "M" ? "import" : "export", companyId: Number(companyId), id: Number(id) };
   },
-  /** Which imports of a company have begun, and are neither completed nor removed? */
+  /** Which imports of a company have begun but are neither completed nor removed? */
   openImports: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` }),
   openImport: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` }),
 
-  /** The addresses of an import with the ids of one block, without those that have rows of their own. */
+  /** The addresses of an import in one block of 128 ids, packed into one row. Addresses with separate rows are left out. */
   addressPack: (companyId: number, blockNumber: number): Key => ({
     pk: addressPartition(companyId, blockNumber),
     sk: "PACK",
@@ -118,7 +118,7 @@ export const keys = {
     sk: `A#${padded(id)}`,
   }),
 
-  /** All territories of a company, in order of creation. */
+  /** All territories of a company, sorted by creation time. */
   territories: (companyId: number): { pk: string; begins: string } => ({
     pk: territoryPartition(companyId),
     begins: "T#",
@@ -127,16 +127,16 @@ export const keys = {
     pk: territoryPartition(companyId),
     sk: `T#${createdAt}#${padded(id)}`,
   }),
-  /** How many territories does the company have, and how large are their polygons? The condition for both limits. */
+  /** How many territories does the company have, and how large are their polygons? The conditions of both limits check this row. */
   territoryCount: (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" }),
-  /** What is the creation time of the territory with this id? It is part of the row's key. */
+  /** What is the creation time of the territory with this id? The creation time is part of the key of the territory's row. */
   territoryLocator: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#I#${id}`, sk: "TERRITORY" }),
-  /** A deleted territory, outside the range of every list. */
+  /** A deleted territory. Its key is outside the range of every list. */
   deletedTerritory: (companyId: number, id: number): Key => ({ pk: `C#${companyId}#TD`, sk: `T#${padded(id)}` }),
 
   /**
-   * Which entries has the company's index got since its last flush, and what is its head? One Query. The head sorts last, so a flush
-   * during the Query loses no entry: the head that the Query reads then lists the flushed segments.
+   * Which entries has the company's index got since its last flush, and which segments does its head list? One Query reads both. The head
+   * sorts last, so a flush during the Query loses no entry: the head that the Query reads then lists the flushed segments.
    */
   index: (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) }),
   indexHead: (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" }),
@@ -148,23 +148,23 @@ export const keys = {
     pk: indexPartition(companyId),
     sk: `D#${prospectId}#N${noteId}#${version}`,
   }),
-  /** The long text of an unflushed entry, under the entry's sort key. */
+  /** The long text of an index entry that is not flushed yet. It has the same sort key as the entry. */
   deltaText: (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk }),
   deltaTexts: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` }),
-  /** Of which segments do the runs of the company's index consist? One sheet for each run. */
+  /** Which segments make up the runs of the company's index? Each run has one row. */
   runManifests: (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` }),
   runManifest: (companyId: number, runId: string): Key => ({ pk: `C#${companyId}#XM`, sk: runId }),
-  /** A part of a piece of the index: of a column group of a segment, or of what a run holds beside its segments. */
+  /** One part of a piece of the index. A piece is a column group of a segment, or other data of a run. */
   indexPart: (companyId: number, owner: string, piece: string, part: number): Key => ({
     pk: `C#${companyId}#XS#${owner}`,
     sk: `${piece}#${part}`,
   }),
-  /** All parts of a segment or run. */
+  /** All parts of the pieces of a segment or run. */
   indexParts: (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` }),
 
-  /** All webhooks of a company with their registrations: one Query. */
+  /** All webhooks of a company with their registrations, in one Query. */
   webhooks: (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) }),
-  /** How many webhooks does the company have? The condition for their limit. */
+  /** How many webhooks does the company have? The condition of their limit checks this row. */
   webhookCount: (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" }),
   webhook: (companyId: number, id: number): Key => ({ pk: webhookPartition(companyId), sk: `W#${padded(id)}` }),
   /** Which webhook has this key? */
@@ -178,16 +178,16 @@ export const keys = {
     sk: `W#${padded(webhookId)}#R#${padded(id)}`,
   }),
 
-  /** A delivery; `begins_with(sk, delivery.sk)` also reads its attempts. Ids sort by time. */
+  /** A delivery. A Query with `begins_with(sk, delivery.sk)` also reads the delivery's attempts. Delivery ids sort by time. */
   delivery: (companyId: number, webhookId: number, id: string): Key => ({
     pk: deliveryPartition(companyId, webhookId, shardOf(id)),
     sk: `D#${id}`,
   }),
-  /** One of the partitions that hold a webhook's deliveries, in order of time. */
+  /** One of the partitions that hold a webhook's deliveries, sorted by time. */
   deliveryShard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: deliveryPartition(companyId, webhookId, shard),
   }),
-  /** The part of such a partition that is older than this delivery; all of it for `undefined`. */
+  /** The deliveries of such a partition that are older than this one; all of them if the id is `undefined`. */
   deliveriesBefore: (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` }),
   attempt: (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
     pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
@@ -198,28 +198,31 @@ export const keys = {
   dueShard: (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`,
   /** The partition of the due index for imports and exports that the sweep may have to continue or clean up. */
   jobShard: "DUE#JOBS",
-  /** The partition of the due index for the paused backlog of a webhook, in order of time. */
+  /** The partition of the due index for the paused backlog of a webhook, sorted by time. */
   pausedBacklogShard: (companyId: number, webhookId: number): string => `DUE#HELD#${companyId}#${webhookId}`,
-  /** The partition of the due index for the throttled backlog of a webhook: the limiter has no free slot, or the breaker is open. */
+  /**
+   * The partition of the due index for the throttled backlog of a webhook, which holds deliveries that found no free slot in the limiter or
+   * an open breaker.
+   */
   throttledBacklogShard: (companyId: number, webhookId: number): string => `DUE#GATED#${companyId}#${webhookId}`,
   /** The partition of the due index for the rows of paused webhooks. */
   pausedWebhooksShard: (): string => "DUE#PAUSED",
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `DUE#${shard}`),
 } as const;
 
-/** The shard of this name. */
+/** The number of the shard that belongs to this name. */
 export function shardOf(name: string): number {
   return hash(name) % DELIVERY_SHARDS;
 }
 
-/** FNV-1a over UTF-16 units. It only spreads delivery ids over shards. */
+/** The FNV-1a hash over UTF-16 units. It is used only to spread deliveries over shards. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;
 }
 
-/** The sparse index of waiting deliveries by due time. */
+/** The sparse index of waiting deliveries, sorted by due time. */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
 
 const partitionOf = (companyId: number, prospectId: number): string =>
@@ -230,34 +233,34 @@ const agendaPartition = (companyId: number, assignee: number | null): string => 
 
 /**
  * Keys of the rows attached to prospects (notes, past statuses, appointments) and of the rows that find them (locators, the calendar,
- * agendas). Attached rows share their prospect's partition under other prefixes, so a read of prospects skips them.
+ * agendas). Attached rows share the partition of their prospect but have other prefixes, so a read of prospects skips them.
  */
 export const attachedKeys = {
-  /** The prospects of one id block with all their notes, and nothing else. */
+  /** The prospects of one block of 128 ids with all their notes, and no other rows. */
   prospectsAndNotes: (companyId: number, blockNumber: number) => ({
     pk: keys.prospectBlock(companyId, blockNumber).pk,
     from: "N#",
     upTo: "P#~",
   }),
-  /** The prospects of one id block with the counts of their notes, without the notes. */
+  /** The prospects of one block of 128 ids with the counts of their notes, but without the notes. */
   prospectsAndCounts: (companyId: number, blockNumber: number) => ({
     pk: keys.prospectBlock(companyId, blockNumber).pk,
     from: "NC#",
     upTo: "P#~",
   }),
-  /** A note. The notes of one prospect are in order of creation. */
+  /** A note. The notes of one prospect are sorted by creation time. */
   note: (companyId: number, prospectId: number, createdAt: string, id: number): Key => ({
     pk: partitionOf(companyId, prospectId),
     sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,
   }),
-  /** The notes of the prospects of one id block from one id to another, both included. */
+  /** The notes of the prospects of one id block whose ids lie between `first` and `last`, both included. */
   notes: (companyId: number, first: number, last = first) => ({
     pk: partitionOf(companyId, first),
     from: `N#${padded(first)}`,
-    // `$` follows `#`, so the range includes all notes of the last prospect.
+    // `$` sorts directly after `#`, so the range includes all notes of the last prospect.
     upTo: `N#${padded(last)}$`,
   }),
-  /** How many notes does the prospect have, not counting the note of its import? */
+  /** How many notes does the prospect have, not counting the note from its import? */
   noteCount: (companyId: number, prospectId: number): Key => ({
     pk: partitionOf(companyId, prospectId),
     sk: `NC#${padded(prospectId)}`,
@@ -275,27 +278,27 @@ export const attachedKeys = {
     pk: partitionOf(companyId, prospectId),
     sk: `D#${padded(prospectId)}#A#${padded(id)}`,
   }),
-  /** A status change, by the version of the prospect that it made. */
+  /** A past status change. `version` is the version of the prospect that the change wrote. */
   history: (companyId: number, prospectId: number, version: number): Key => ({
     pk: partitionOf(companyId, prospectId),
     sk: `D#${padded(prospectId)}#H#${padded(version)}`,
   }),
-  /** A deleted appointment, outside the range of every read of the prospect. */
+  /** A deleted appointment. Its key is outside the range of every read of the prospect. */
   deletedAppointment: (companyId: number, prospectId: number, id: number): Key => ({
     pk: partitionOf(companyId, prospectId),
     sk: `X#${padded(prospectId)}#A#${padded(id)}`,
   }),
-  /** Which prospect has the note or appointment with this id? Each row has a partition of its own, so none is hot. */
+  /** Which prospect has the note or appointment with this id? Each locator has a separate partition, so none of them becomes hot. */
   noteLocator: (companyId: number, id: number): Key => ({ pk: locatorPartition(companyId, id), sk: "NOTE" }),
   appointmentLocator: (companyId: number, id: number): Key => ({
     pk: locatorPartition(companyId, id),
     sk: "APPOINTMENT",
   }),
-  /** Which appointments of a company start in this month (`YYYY-MM`, UTC), from one instant to another inclusive? */
+  /** Which appointments of a company start in this month (`YYYY-MM`, UTC), between the two instants, both included? */
   calendar: (companyId: number, month: string, from: string, to: string) => ({
     pk: calendarPartition(companyId, month),
     from,
-    // `$` follows `#`, so the range includes appointments that start at the last instant.
+    // `$` sorts directly after `#`, so the range includes appointments that start at the last instant.
     upTo: `${to}$`,
   }),
   calendarEntry: (companyId: number, startAt: string, id: number): Key => ({
@@ -303,21 +306,21 @@ export const attachedKeys = {
     sk: `${startAt}#${padded(id)}`,
   }),
   /**
-   * When are the appointments of a prospect? One row, in the partition of the prospect's assignee. No appointment starts after
-   * `until`.
+   * When are the appointments of a prospect? One row, in the partition of the user to whom the prospect is assigned. No appointment starts
+   * after `until`.
    */
   agenda: (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
     pk: agendaPartition(companyId, assignee),
     sk: `${until}#${padded(prospectId)}`,
   }),
-  /** The agendas of a user's prospects that may have appointments at this instant or later. */
+  /** The agenda rows of a user's prospects that may have appointments at this instant or later. */
   agendas: (companyId: number, userId: number, from: string) => ({
     pk: agendaPartition(companyId, userId),
     from,
     upTo: "~",
   }),
 
-  /** Which prospects have the notes of an import with the ids of one block? */
+  /** Which prospects have the notes that an import created with the ids of one block? */
   noteLocators: (companyId: number, blockNumber: number): Key => ({
     pk: `C#${companyId}#I#B${blockNumber}`,
     sk: "NOTES",
@@ -325,7 +328,7 @@ export const attachedKeys = {
 } as const;
 
 /**
- * Partition-key patterns by key family. A function's policy allows only the families that the function uses, through the condition key
+ * Patterns of partition keys, by key family. A function's policy allows only the families that the function uses, through the condition key
  * `dynamodb:LeadingKeys`.
  */
 export const families = {

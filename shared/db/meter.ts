@@ -1,11 +1,11 @@
-/** Counts a unit of work's DynamoDB usage: requests, consumed units and sequential rounds. */
+/** Counts how a unit of work uses DynamoDB: requests, consumed units and sequential rounds. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export interface Usage {
   requests: number;
   readUnits: number;
   writeUnits: number;
-  /** The longest chain of requests in which each request began after the end of the previous one. */
+  /** The length of the longest chain of requests in which each request began after the previous one ended. */
   rounds: number;
 }
 
@@ -22,10 +22,10 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
   return { result, usage };
 }
 
-/** The usage of the current work; `undefined` outside `metered`. */
+/** The usage of the current work so far; `undefined` outside `metered`. */
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
-/** Counts one request of the table. `kind` is the kind of its `CapacityUnits`. */
+/** Sends one request to the table and counts it. `kind` says whether the consumed units are read or write units. */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",
   send: () => Promise<T>,

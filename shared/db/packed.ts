@@ -1,4 +1,6 @@
-/** Many small records as one compressed attribute. DynamoDB charges a write by the kilobyte, so a row per record would cost more. */
+/**
+ * Stores many small records as one compressed attribute. DynamoDB charges writes by the kilobyte, so a row for each record would cost more.
+ */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type * as z from "zod/mini";
 

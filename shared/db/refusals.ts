@@ -13,7 +13,7 @@ import { TableBusy } from "#shared/errors.ts";
 
 const CONFLICT_TRIES = 8;
 
-/** Retries a call that conflicts with other writers of the same items. The call must be idempotent. */
+/** Repeats a call while it conflicts with other writers of the same items. The call must be idempotent. */
 export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -27,7 +27,7 @@ export async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A retry can succeed if neither a condition nor invalid input cancelled the transaction. */
+/** Whether a retry can succeed. It cannot if a failed condition or invalid input cancelled the transaction. */
 function isConflict(error: unknown): boolean {
   if (error instanceof TransactionCanceledException) {
     return !reasonsOf(error).some(({ Code }) => Code === "ConditionalCheckFailed" || Code === "ValidationError");
@@ -38,27 +38,29 @@ function isConflict(error: unknown): boolean {
 const reasonsOf = (error: unknown) =>
   error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 
-/** The failed conditions of a transaction, with the items under their keys. */
+/** The failed conditions of a transaction, each with the item that the key holds. */
 export function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
   return reasonsOf(error).flatMap(({ Code, Item }, index) =>
     Code === "ConditionalCheckFailed" ? [{ index, item: itemOf(Item) }] : [],
   );
 }
 
-/** The item under the key of a single write whose condition failed; `undefined` for any other error. */
+/** The item that the key of a single write holds if the write's condition failed; `undefined` for any other error. */
 export const conditionalFailure = (error: unknown): { item: Item | undefined } | undefined =>
   error instanceof ConditionalCheckFailedException ? { item: itemOf(error.Item) } : undefined;
 
-/** The document client converts answers, but not errors. */
+/** Converts the item in an error, because the document client converts only answers. */
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
   item === undefined ? undefined : unmarshall(item);
 
 const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling|ThrottlingException|.*Throttled.*)/;
 
-/** DynamoDB rejected the whole call for now. */
+/** Whether DynamoDB temporarily rejected the whole call. */
 export const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
-/** Full jitter: 0 to 25 ms doubled per attempt, at most 800 ms. */
+/**
+ * Waits with full jitter: a random time below 25 ms for the first attempt. The upper bound doubles with each attempt, to at most 800 ms.
+ */
 function backoff(attempt: number): Promise<void> {
   return sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
 }

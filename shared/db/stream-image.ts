@@ -1,4 +1,4 @@
-/** Reads the items in stream records. Lambda passes DynamoDB JSON with binary values as base64 text; the SDK expects bytes. */
+/** Reads the items in stream records. Lambda passes DynamoDB JSON with binary values as base64 text, but the SDK expects bytes. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";

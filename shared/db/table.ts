@@ -1,6 +1,7 @@
 /**
- * The client of the one table. Queries read all pages, batches send unprocessed entries again, a failed condition is a typed error, and
- * a retry recognises its own write after a lost reply. Reads are strongly consistent unless the caller chooses otherwise.
+ * The client of the one table. A Query reads all pages, a batch sends unprocessed entries again, and a failed condition is a typed error.
+ * After a lost reply, a retried write recognises the item that it has already written. Reads are strongly consistent unless the caller
+ * chooses otherwise.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -30,38 +31,38 @@ import { ConditionFailed } from "#shared/errors.ts";
 
 export interface QuerySpec {
   readonly pk: string;
-  /** Only sort keys with this prefix. */
+  /** Reads only sort keys with this prefix. */
   readonly begins?: string;
-  /** Only sort keys up to and including this one. */
+  /** Reads only sort keys up to this one, which is included. */
   readonly upTo?: string;
-  /** Only sort keys from this one on, included. Requires `upTo`. */
+  /** Reads only sort keys from this one on, which is included. Requires `upTo`. */
   readonly from?: string;
   readonly newestFirst?: boolean;
-  /** Items per page. The iteration still covers all pages. */
+  /** The number of items per page. The iteration still covers all pages. */
   readonly pageItems?: number;
-  /** The most items to read. */
+  /** The largest number of items to read. */
   readonly limit?: number;
-  /** Only these fields of each item. The read still costs the units of the whole item. */
+  /** Reads only these fields of each item. The read still costs the units of the whole item. */
   readonly fields?: readonly string[];
   readonly index?: typeof DUE_INDEX.name;
-  /** Default: strong. An index has eventual reads only. */
+  /** The default is a strongly consistent read. A secondary index supports only eventually consistent reads. */
   readonly consistency?: Consistency;
 }
 
 export interface Table {
   get(key: Key): Promise<Item | undefined>;
-  /** The items in no order. Keys without an item give none. */
+  /** Returns the items in no particular order. A key without an item is left out. */
   batchGet(keys: readonly Key[], how?: HowToGet): Promise<Item[]>;
-  /** Writes all items without conditions. Not a transaction. */
+  /** Writes all items without conditions and not in a transaction. */
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
-  /** Writes each item whose key is free, and returns the other items. Not a transaction. */
+  /** Writes each item whose key is free, not in a transaction. Returns the items whose key was taken. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
-  /** Removes all items without conditions. Not a transaction. */
+  /** Removes the items with these keys, without conditions and not in a transaction. */
   batchRemove(keys: readonly Key[]): Promise<void>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
-  /** One write. An update returns the changed item. Throws ConditionFailed. */
+  /** Makes one write. For an update, returns the changed item. Throws ConditionFailed. */
   write(write: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined>;
-  /** One transaction of at most 100 writes. Throws ConditionFailed. */
+  /** Makes one transaction of at most 100 writes. Throws ConditionFailed. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -108,7 +109,10 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     } while (from !== undefined && left !== 0);
   }
 
-  /** `writeId` marks a conditional write. After a lost reply, a retry recognises its own write in place of a failed condition. */
+  /**
+   * Stores a random `writeId` with each conditional write. If the reply is lost, the retry fails its condition, finds its own `writeId` in
+   * the item and knows that the write succeeded.
+   */
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
     try {
@@ -147,7 +151,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     return count("write", () => client.send(command));
   }
 
-  /** The token makes the transaction idempotent across the SDK's retries and ours. */
+  /** The request token makes the transaction idempotent, both for retries of the SDK and for retries of this function. */
   async function transact(writes: readonly Write[]): Promise<void> {
     const input = {
       TransactItems: writes.map((entry) => transactItem(tableName, entry)),
@@ -173,7 +177,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   };
 }
 
-/** The key fields alone: a caller may pass an object with further fields. */
+/** Copies only the key fields, because a caller may pass an object with further fields. */
 const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });
 
 function transactItem(tableName: string, entry: Write) {

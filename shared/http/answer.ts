@@ -1,4 +1,4 @@
-/** Makes the answers of endpoints: common headers, JSON or problem bodies, and the size limit of Lambda. */
+/** Makes the answers of endpoints: common headers, JSON and problem bodies, and a check of Lambda's size limit. */
 import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiContext } from "#shared/context.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
@@ -21,7 +21,7 @@ export function answer(
   };
 }
 
-/** Turns any error into a problem body. Logs a 5xx error and answers it with constant text. */
+/** Turns any error into an answer with a problem body. Logs a 5xx error, and answers it with a constant text that reveals nothing. */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
   const { status } = problems[problem.code];
@@ -55,7 +55,10 @@ export function commonHeaders(request: Request): Record<string, string> {
   };
 }
 
-/** The request's use of the table so far. The header's durations, in milliseconds elsewhere, hold these counts. */
+/**
+ * A Server-Timing header with the request's use of the table so far. The header's durations, which normally hold milliseconds, hold counts
+ * here.
+ */
 function serverTiming(): Record<string, string> {
   const usage = usageSoFar();
   if (process.env.SERVER_TIMING !== "on" || usage === undefined) return {};
@@ -68,10 +71,10 @@ function serverTiming(): Record<string, string> {
   return { "Server-Timing": metrics.map(([name, value, text]) => `${name};dur=${value};desc="${text}"`).join(", ") };
 }
 
-/** Whether pages of another origin may call the API. */
+/** Whether web pages of other origins may call the API. */
 export const allowsOrigins = (): boolean => (process.env.ALLOWED_ORIGINS ?? "") !== "";
 
-/** Exposes the headers that a browser application needs in addition to the safelisted ones. */
+/** The CORS headers. They expose the response headers that a browser application needs and cannot read by default. */
 function corsHeaders(request: Request): Record<string, string> {
   const origin = request.headers.get("origin")?.[0];
   const allowed = (process.env.ALLOWED_ORIGINS ?? "").split(",").map((entry) => entry.trim());
@@ -84,15 +87,15 @@ function corsHeaders(request: Request): Record<string, string> {
   };
 }
 
-/** Room for the headers, the status and the envelope of Lambda's answer. */
+/** The number of bytes reserved for the headers, the status and the JSON envelope of Lambda's answer. */
 const ENVELOPE_BYTES = 16 * 1024;
-/** The largest size of one character of JSON text within the envelope: three bytes in UTF-8, or two for an escaped character. */
+/** The largest number of bytes of one character of JSON text within the envelope: three bytes in UTF-8, or two for an escaped character. */
 const CHARACTER_BYTES = 3;
 
-/** Bytes of a body within the JSON of Lambda's answer. */
+/** The number of bytes that a body takes within the JSON of Lambda's answer. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
-/** Throws `internal` for a body above Lambda's limit. Otherwise API Gateway would answer 502. */
+/** Throws `internal` for a body above Lambda's limit, which API Gateway would otherwise answer with 502. */
 export function assertAnswerFits(body: string): void {
   const room = limits.bufferedAnswerBytes - ENVELOPE_BYTES;
   if (body.length * CHARACTER_BYTES <= room) return;
@@ -103,7 +106,7 @@ export function assertAnswerFits(body: string): void {
   });
 }
 
-/** Rejects an answer larger than Lambda's limit before its transaction commits. */
+/** Rejects an answer that is larger than Lambda's limit before the transaction of the request commits. */
 export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
   ...context,
   commit: async (writes, answer) => {

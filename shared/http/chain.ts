@@ -1,4 +1,4 @@
-/** The steps that all endpoints share: log context, authorization, parsing, problem answers, deadline. */
+/** The steps that all endpoints share: log context, authorization, parsing, problem bodies and the deadline. */
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -13,7 +13,7 @@ import { jsonBody } from "#shared/http/request-body.ts";
 import { type Part, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
-/** The input of an endpoint's work. All parts are parsed. */
+/** The input of an endpoint's work. All parts are parsed and validated. */
 export interface Call<Path, Query, Body> {
   readonly context: ApiContext;
   readonly caller: Caller;
@@ -25,8 +25,8 @@ export interface Call<Path, Query, Body> {
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
 
 /**
- * `succeed` makes the answer. An error of it becomes a problem body. So does a late answer: the chain stops waiting `reserveMs`
- * before the function's time ends.
+ * Makes the chain of steps. `succeed` makes the answer. If `succeed` throws, the answer is a problem body. If `succeed` is not done
+ * `reserveMs` before the function's time ends, the chain stops waiting and also answers with a problem body.
  */
 export function requestChain<
   Path extends z.ZodMiniType,
@@ -91,7 +91,7 @@ function bodyReader({ body, upload }: Contract): MiddlewareObj<ApiEvent> | [] {
   return body === undefined ? [] : jsonBody();
 }
 
-/** Runs one request with its log context, and logs one line after its answer. */
+/** Runs one request with its log context, and logs one line after the answer. */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,
   work: (event: ApiEvent) => Promise<Answer>,
@@ -104,7 +104,7 @@ export function answering<Answer extends { readonly statusCode: number }>(
   });
 }
 
-/** Keeps the documented fields only. A value that does not fit its contract is a fault of the service. */
+/** Keeps only the documented fields. A value that does not fit the contract is a fault of the service. */
 export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (!parsed.success)
@@ -112,13 +112,13 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
   return parsed.data;
 }
 
-/** A part without a schema becomes an empty object, so the work never sees unvalidated input. */
+/** A part without a schema becomes an empty object, so that the work never receives unvalidated input. */
 function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
 function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/** Joins a repeated parameter to a comma list. A parameter with a single value then fails its schema. */
+/** Joins the values of a repeated parameter with commas. A repeated parameter that allows only one value then fails its schema. */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

@@ -1,10 +1,13 @@
-/** The contract of an endpoint: `endpoint()` validates by it, and the OpenAPI generator documents it. */
+/** The contract of an endpoint. `endpoint()` validates requests by it, and the OpenAPI generator documents it. */
 import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
 import type { Permission } from "#shared/auth/user-schema.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
 
-/** The users who may call: all signed-in users, admins and owners, or holders of a permission. `public` needs no token. */
+/**
+ * The users who may call the endpoint: all signed-in users, admins and owners, or holders of a permission. A `public` endpoint needs no
+ * token.
+ */
 export type Allow = "public" | "everyone" | "admin" | Permission;
 
 export interface Contract<
@@ -15,25 +18,25 @@ export interface Contract<
 > {
   /** One line for the reference page. */
   readonly summary: string;
-  /** More for the reference page: rules, limits, side effects. Markdown. */
+  /** More text for the reference page, in Markdown: rules, limits, side effects. */
   readonly description?: string;
-  /** Section of the reference page, e.g. `Prospects`. */
+  /** The section of the reference page, for example `Prospects`. */
   readonly tag: string;
   readonly allow: Allow;
   readonly path?: Path;
-  /** Every query parameter is a string in the input of this schema. */
+  /** The schema of the query. Every query parameter reaches this schema as a string. */
   readonly query?: Query;
-  /** JSON body. An empty request body counts as `{}`. */
+  /** The schema of the JSON body. An empty request body counts as `{}`. */
   readonly body?: Body;
-  /** Reads a form with one file instead of JSON. `body` is then UploadedFile. */
+  /** Reads a form with one file instead of JSON. The schema `body` is then UploadedFile. */
   readonly upload?: MiddlewareObj<ApiEvent>;
-  /** Status of success: 200, 201 (with `Location`) or 202. */
+  /** The status of a successful answer: 200, 201 (with `Location`) or 202. */
   readonly status: 200 | 201 | 202;
   readonly response: Response;
-  /** The answer holds a secret. The company's data key encrypts the copy for a repeated request. */
+  /** Whether the answer holds a secret. If so, the company's data key encrypts the stored copy that answers a repeated request. */
   readonly holdsSecret?: boolean;
-  /** The answer is a text file in UTF-8 for download, not JSON. */
+  /** Set if the answer is not JSON but a text file in UTF-8 for download. */
   readonly file?: { readonly mediaType: string; readonly name: string };
-  /** The collection of a created record, e.g. `/api/notes`, if it differs from the route's own path. */
+  /** The path of the created record's collection, for example `/api/notes`, if it differs from the route's path. */
   readonly collection?: string;
 }

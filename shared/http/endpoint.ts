@@ -9,7 +9,7 @@ import type { Contract } from "#shared/http/contract.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 
-/** The endpoint answers this long before the function times out, so that the client gets a problem body and not an error of the gateway. */
+/** The endpoint answers this long before the function times out, so that the client receives a problem body and not the gateway's error. */
 const DEADLINE_RESERVE_MS = 1_000;
 
 export interface Endpoint {
@@ -53,7 +53,7 @@ export function endpoint<
   return Object.assign(handle, { contract });
 }
 
-/** The path of the created record: the collection's path and the new id. */
+/** The path of the created record, which is the path of the collection and the new id. */
 function location(request: Request, collection: string | undefined, value: unknown): Record<string, string> {
   if (typeof value !== "object" || value === null || !("id" in value)) return {};
   const parent = collection === undefined ? request.path.replace(/\/$/, "") : `${request.prefix}${collection}`;

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key` on a POST (IETF draft): a repeated request has one effect. A row claims the key, one transaction commits the
- * effect and the answer together with that row, and a repetition returns the first answer.
+ * Implements `Idempotency-Key` for POST (IETF draft), so that a repeated request has only one effect. A row claims the key. One transaction
+ * commits the effect and stores the answer in that row. A repeated request then receives the stored answer.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -19,16 +19,16 @@ const RELEASE_TRIES = 4;
 
 const StoredClaim = z.object({
   type: z.literal("idempotency"),
-  /** Digest of path, query and body. It detects the same key on another request. */
+  /** A digest of path, query and body. It detects that the same key is used for a different request. */
   fingerprint: z.string(),
-  /** The run that holds the claim. */
+  /** The id of the run that holds the claim. */
   run: z.string(),
-  /** The run counts as alive until then. Milliseconds since the epoch. */
+  /** The run counts as alive until this time, in milliseconds since the epoch. */
   runsUntil: z.number(),
-  /** The encrypted answer, absent during the run. `sealedAnswer` is the answer that holds a secret. */
+  /** The encrypted answer, absent while the run is under way. `sealedAnswer` replaces it for an answer that holds a secret. */
   answer: z.optional(z.instanceof(Uint8Array)),
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
-  /** The end of the key's validity. TTL deletes the row some time later. Milliseconds since the epoch. */
+  /** The time at which the key becomes free again, in milliseconds since the epoch. TTL deletes the row some time later. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
 });
@@ -77,13 +77,16 @@ export async function idempotently<T>(
     if (!committed) await context.table.transact([await answered(value)]);
     return { value, replayed: false };
   } catch (error) {
-    // A write still in flight, the claim included, cannot commit after its row is gone.
+    // After the row of the claim is removed, no write that is still in flight can commit.
     await release(context, { remove: row, when: ownClaim });
     throw error;
   }
 }
 
-/** Retries more than other writes: a leftover claim makes the client wait until the run counts as dead. */
+/**
+ * Removes a claim. Retries more often than other writes, because the client would have to wait for a claim that is left behind until its
+ * run counts as dead.
+ */
 async function release(context: ApiContext, removal: Write): Promise<void> {
   for (let attempt = 1; attempt <= RELEASE_TRIES; attempt++) {
     try {
@@ -96,13 +99,16 @@ async function release(context: ApiContext, removal: Write): Promise<void> {
 
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
-/** The encrypted answer of an earlier run: sealed by the company's data key, or encrypted by a secret of the idempotency key. */
+/**
+ * The encrypted answer of an earlier run. It is sealed by the company's data key, or encrypted with a secret derived from the idempotency
+ * key.
+ */
 interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;
 }
 
-/** Undefined: this run holds the claim. */
+/** Claims the key for this run. Returns undefined if the claim succeeded. */
 async function claim(
   context: ApiContext,
   row: Key,
@@ -139,8 +145,9 @@ async function claim(
 }
 
 /**
- * A killed run looks like a running one. So a repetition waits as long as the run has taken so far, and at most until the run counts
- * as dead. A client repeats soon after a short run, and at most five times after a run that died at once.
+ * The time after which the client should repeat the request. A run that was killed looks like one that is still running. The time is
+ * therefore as long as the run has already taken, and ends at the latest when the run counts as dead. A client so repeats soon after a
+ * short run, and at most five times if the run died immediately.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -148,7 +155,7 @@ function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: numb
   return Math.max(1, Math.ceil(Math.min(takenMs, leftMs) / 1_000));
 }
 
-/** The draft requires quotes around the key. A key without quotes is accepted too. */
+/** The idempotency key of a POST. The IETF draft requires quotes around the key, but a key without quotes is also accepted. */
 function keyOf(request: Request): string | undefined {
   const values = request.headers.get("idempotency-key");
   if (request.method !== "POST" || values === undefined) return undefined;
@@ -173,13 +180,14 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * AES-256-GCM with a secret derived from the idempotency key. A reader of the table who guesses the key can derive it too. So such an
- * answer holds no data that the table lacks; a contract marks answers with secrets by `holdsSecret`.
+ * Encrypts the answer by AES-256-GCM with a secret derived from the idempotency key. Whoever reads the table and guesses the key can derive
+ * the secret. An answer encrypted this way must therefore hold no data that the table does not hold anyway; contracts mark answers with
+ * secrets by `holdsSecret`.
  */
 function encrypt(secret: Buffer, answer: unknown): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // A row holds 400 KB. The errors in an import's answer may exceed that before compression.
+  // Compress first, because a row holds at most 400 KB and the errors in an import's answer may be larger.
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

@@ -10,8 +10,8 @@ import { limits } from "#shared/limits.ts";
 const jsonMediaType = /^application\/json\s*(?:;.*)?$/i;
 
 /**
- * The parser rejects the keys `__proto__` and `constructor.prototype`, and nesting deeper than its stack. Its own check of the media
- * type is off, since it also accepts types such as `application/problem+json`.
+ * The parser rejects the keys `__proto__` and `constructor.prototype`, and nesting deeper than its stack. The parser's own check of the
+ * media type is off, because it also accepts types such as `application/problem+json`.
  */
 const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
@@ -40,17 +40,17 @@ function readableText({ request: { body, headers } }: ApiEvent): string {
   return body === "" ? "{}" : body;
 }
 
-/** The body that the handler gets. */
+/** The parsed body that the handler of an upload receives. */
 export const UploadedFile = z.object({ file: z.instanceof(Uint8Array) });
 
 export interface Upload {
-  /** A larger file is payload_too_large. */
+  /** The largest size of the file in bytes. A larger file is rejected with payload_too_large. */
   readonly bytes: number;
-  /** Advises what to do with a larger file. */
+  /** The advice in the error message for a larger file. */
   readonly otherwise: string;
 }
 
-/** The name of the only field. */
+/** The name of the form's only field. */
 const FIELD = "file";
 
 export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
@@ -63,7 +63,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
     const file = await fileIn(body, type, upload);
     event.payload = { file };
-    // Idempotency compares the file alone: a client chooses a new form boundary for each try.
+    // The idempotency fingerprint covers only the file, because a client chooses a new form boundary for each attempt.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),
@@ -71,10 +71,10 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   },
 });
 
-/** The largest size of boundaries and part headers, in bytes. */
+/** The largest total size of boundaries and part headers, in bytes. */
 const FORM_BYTES = 8_192;
 
-/** Uses Node's form parser. Throws validation_failed or payload_too_large. */
+/** Extracts the file with Node's form parser. Throws validation_failed or payload_too_large. */
 async function fileIn(body: Buffer, type: string, { bytes, otherwise }: Upload): Promise<Uint8Array> {
   const response = new Response(Uint8Array.from(body), { headers: { "Content-Type": type } });
   const form = await response.formData().catch(() => {

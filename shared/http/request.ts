@@ -1,28 +1,28 @@
-/** The request as the service reads it from a REST API proxy event, with header names in lower case. */
+/** The request as the service reads it from a REST API proxy event. Header names are in lower case. */
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import type { Caller } from "#shared/auth/caller.ts";
 
 export interface Request {
   readonly requestId: string;
   readonly method: string;
-  /** As the client sent it, stage included. */
+  /** The path as the client sent it, including the stage. */
   readonly path: string;
   readonly resource: string;
-  /** The path before the resource: the stage on API Gateway's own host name, and empty on a custom domain. */
+  /** The part of the path before the resource. It is the stage on API Gateway's own host name, and empty on a custom domain. */
   readonly prefix: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly pathParameters: Readonly<Record<string, string>>;
   readonly queryParameters: ReadonlyMap<string, readonly string[]>;
-  /** Text of the body, UTF-8. */
+  /** The body as UTF-8 text. */
   readonly body: string;
 }
 
-/** API Gateway's event, with the fields that the middlewares of an endpoint add. */
+/** API Gateway's event with the fields that the middlewares of an endpoint add. */
 export interface ApiEvent extends APIGatewayProxyEvent {
   request: Request;
   /** Set by the authorization middleware; absent on public endpoints. */
   caller?: Caller;
-  /** The parsed body of an endpoint that accepts one. No schema has validated it yet. */
+  /** The parsed body of an endpoint that accepts a body. It is not validated by a schema yet. */
   payload?: unknown;
 }
 

@@ -1,4 +1,7 @@
-/** Makes the Lambda handler of an endpoint whose answer may exceed 6 MB: it streams the answer, gzipped if the client accepts that. */
+/**
+ * Makes the Lambda handler of an endpoint whose answer may exceed 6 MB. The handler streams the answer, and compresses it by gzip if the
+ * client accepts gzip.
+ */
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip, type Gzip } from "node:zlib";
@@ -22,7 +25,7 @@ export interface StreamEndpoint {
   readonly contract: Contract;
 }
 
-/** Streams one JSON value, which is complete before its first byte is sent. */
+/** Streams one JSON value. The whole value is made before its first byte is sent. */
 export function streamEndpoint<
   Response extends z.ZodMiniType,
   Path extends z.ZodMiniType,
@@ -37,7 +40,7 @@ export function streamEndpoint<
   });
 }
 
-/** Streams a JSON array of any length. Validates and writes each item as it arrives. */
+/** Streams a JSON array of any length. Each item is validated and written as soon as it arrives. */
 export function streamItems<
   Item extends z.ZodMiniType,
   Path extends z.ZodMiniType,
@@ -54,7 +57,7 @@ export function streamItems<
   });
 }
 
-/** Streams JSON text that the work writes itself, in pieces. No schema validates it; the tests of the work do. */
+/** Streams JSON text that the work writes itself, piece by piece. No schema validates the text; the work's own tests check it. */
 export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<Iterable<Piece>>,
@@ -64,7 +67,7 @@ export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** Streams the contract's file, in pieces of its text. */
+/** Streams the file of the contract as pieces of text. */
 export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body> & Required<Pick<Contract, "file">>,
   work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<AsyncIterable<string>>,
@@ -74,7 +77,7 @@ export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniTy
   });
 }
 
-/** An error before the first piece becomes a problem body. A later error breaks the connection. */
+/** Makes the streaming handler. An error before the first piece becomes a problem body. A later error breaks the connection. */
 function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
   contract: Contract<Path, Query, Body>,
   piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => AsyncGenerator<Piece>,
@@ -107,19 +110,19 @@ function contentHeaders({ file }: Contract): Record<string, string> {
 }
 
 /**
- * The OpenAPI generator and the tests run outside Lambda's runtime and get the bare handler. The SDK, which tests load, also makes a
- * global of this name, but without streaming.
+ * Makes a streaming handler inside Lambda's runtime. The OpenAPI generator and the tests run outside of it and get the plain handler. The
+ * check of `streamifyResponse` is necessary, because the SDK, which the tests load, creates a global `awslambda` without that function.
  */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
-/** API Gateway compresses no streamed answer. */
+/** The headers of a compressed answer. The function must compress by itself, because API Gateway compresses no streamed answer. */
 function encodingHeaders(request: Request, { Vary }: Readonly<Record<string, string>>): Record<string, string> {
   const vary = { Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding` };
   return acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
 }
 
-/** RFC 9110: `gzip` or `*`, unless its weight is zero. */
+/** Whether the client accepts gzip. By RFC 9110 it does if the header names `gzip` or `*` with a weight other than zero. */
 function acceptsGzip({ headers }: Request): boolean {
   const codings = (headers.get("accept-encoding") ?? []).join(",").toLowerCase().split(",");
   const weights = new Map(
@@ -132,26 +135,26 @@ function acceptsGzip({ headers }: Request): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** Characters of one piece: enough for the compressor, and little memory. */
+/** The number of characters of one piece, which is large enough for efficient compression and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
 /**
- * Measured on a map of pins: level 6 gives a body one sixth shorter in three times the time. A window of 32 KB takes a tenth more
- * time than 16 KB, and the body is no shorter. Output chunks of 64 KB take a fifth less time than 16 KB, since the compressor's
- * thread and the function wait for each other at each chunk.
+ * Measured on a map of pins: level 6 makes the body one sixth shorter but takes three times as long. A window of 32 KB takes a tenth more
+ * time than one of 16 KB without making the body shorter. Output chunks of 64 KB take a fifth less time than chunks of 16 KB, because the
+ * compressor's thread and the function wait for each other at each chunk.
  */
 const GZIP = { level: 2, windowBits: 14, chunkSize: 64 * 1024 } as const;
 
 export const newGzip = (): Gzip => createGzip(GZIP);
 
-/** Text, or its bytes in UTF-8. */
+/** A piece of an answer, as text or as bytes in UTF-8. */
 export type Piece = string | Uint8Array;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
   readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
 }
 
-/** A JSON array in pieces. Validates each item before it writes the item. */
+/** Yields a JSON array in pieces. Validates each item before writing it. */
 export async function* jsonArray<Item extends z.ZodMiniType>(
   schema: Item,
   items: Iterable<z.input<Item>> | AsyncIterable<z.input<Item>>,
@@ -169,7 +172,7 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** Runs up to the first piece, so that an earlier error can still become a problem body. */
+/** Runs the generator up to its first piece, so that an error before that piece can still become a problem body. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Piece> {
@@ -180,10 +183,13 @@ export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterabl
   return all();
 }
 
-/** Resolves when the stream has accepted the whole answer. On an error it destroys the stream, so that no client takes a part for the whole, and throws. */
+/**
+ * Resolves when the stream has accepted the whole answer. On an error it destroys the stream and throws, so that no client mistakes a part
+ * for the whole answer.
+ */
 export async function writeAnswer(stream: Writable, { statusCode, headers, pieces }: StreamedAnswer): Promise<void> {
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
-  // A piece may have megabytes, so at most one piece waits.
+  // At most one piece waits in memory, because a piece may have megabytes.
   const source = Readable.from(pieces, { highWaterMark: 1 });
   try {
     if (headers?.["Content-Encoding"] === "gzip") await pipeline(source, newGzip(), body);

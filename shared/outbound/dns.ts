@@ -1,6 +1,6 @@
 /**
- * Resolves the host names of webhook receivers with c-ares. `dns.lookup` would block one of libuv's four threads for as long as a
- * name server is silent, and cannot be cancelled; c-ares waits on a socket and has a time limit.
+ * Resolves the host names of webhook receivers with c-ares. `dns.lookup` would block one of libuv's four threads while a name server does
+ * not answer, and cannot be cancelled. c-ares waits on a socket and has a time limit.
  */
 import type { LookupAddress, RecordWithTtl } from "node:dns";
 import { Resolver } from "node:dns/promises";
@@ -9,38 +9,41 @@ import { isIP } from "node:net";
 import { performance } from "node:perf_hooks";
 import { limits } from "#shared/limits.ts";
 
-/** All addresses of a host, IPv4 first: a Lambda function outside a VPC has no IPv6 route. Throws NoAddress and LookupFailed. */
+/**
+ * Returns all addresses of a host. IPv4 comes first, because a Lambda function outside a VPC has no IPv6 route. Throws NoAddress and
+ * LookupFailed.
+ */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** A name server answered that the name does not exist or has no address. The receiver's owner can fix that. */
+/** A name server answered that the name does not exist or has no address. Only the receiver's owner can correct that. */
 export class NoAddress extends Error {
   override readonly name = "NoAddress";
 }
 
-/** No name server gave an answer in time. The failure says nothing about the receiver. */
+/** No name server answered in time. The failure says nothing about the receiver. */
 export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
 
 export interface ResolverSettings {
-  /** Default: the name servers of the system. */
+  /** By default the name servers of the system. */
   readonly servers?: readonly string[];
-  /** Resolve the names in this file, and those under `localhost`, on this machine only. */
+  /** The hosts file of this machine. Names in this file, and names under `localhost`, are resolved without a name server. */
   readonly hostsFile?: string;
   readonly lookupMs?: number;
-  /** Milliseconds of a monotonic clock. */
+  /** Returns the milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
-/** A cached result: addresses, or the error to throw. */
+/** A cached result, which is either the addresses or the error to throw. */
 interface Cached {
   readonly outcome: readonly LookupAddress[] | NoAddress | LookupFailed;
   readonly untilMs: number;
 }
 
 /**
- * Concurrent requests for one host share one look-up. A company has at most 40 hosts, so one company alone cannot use up the limit of
- * concurrent look-ups.
+ * Makes a resolver with a cache. Concurrent requests for the same host share one look-up. A company has at most 40 hosts, so one company
+ * alone cannot exhaust the limit of concurrent look-ups.
  */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
@@ -80,7 +83,7 @@ export function createResolver(settings: ResolverSettings = {}): Resolve {
   };
 }
 
-/** `example.com.` and `example.com` are the same name. */
+/** Removes the trailing dot of a host name, because `example.com.` and `example.com` are the same name. */
 export const withoutTrailingDot = (host: string): string => host.replace(/\.+$/, "");
 
 function addressesOf({ outcome }: Cached): readonly LookupAddress[] {
@@ -103,7 +106,7 @@ const LOOPBACK: readonly LookupAddress[] = [
   { address: "::1", family: 6 },
 ];
 
-/** RFC 6761: `localhost` and all names under it are loopback. */
+/** The addresses that this machine itself has for a name. By RFC 6761, `localhost` and all names under it are loopback addresses. */
 async function localAddresses(name: string, hostsFile: string): Promise<readonly LookupAddress[]> {
   if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
   const lines = (await readFile(hostsFile, "utf8").catch(() => "")).split("\n");
@@ -114,10 +117,10 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
   });
 }
 
-/** The reply for one address family: records, no such records, or a failure with its error code. */
+/** The reply for one address family: the records, "none" if the name has no such records, or a failure with its error code. */
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
-/** The wait for the second address family once the first has records. RFC 8305 suggests 50 ms for interactive clients. */
+/** How long to wait for the second address family after the first has returned records. RFC 8305 suggests 50 ms for interactive clients. */
 const SECOND_FAMILY_MS = 250;
 
 async function askServers(name: string, { servers, lookupMs = limits.lookupMs }: ResolverSettings): Promise<Found> {
@@ -142,13 +145,13 @@ async function askServers(name: string, { servers, lookupMs = limits.lookupMs }:
   }
 }
 
-/** NXDOMAIN and an empty record set are answers. Every other error means that no server answered. */
+/** Turns an error into a reply. NXDOMAIN and an empty record set are valid replies. Every other error means that no server answered. */
 function replyOfError(error: unknown): Reply {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
 }
 
-/** The limit of addresses used from one answer, which may hold thousands. */
+/** The largest number of addresses used from one DNS answer, which may hold thousands. */
 const ADDRESSES = 64;
 
 function foundIn(name: string, v4: Reply, v6: Reply): Found {

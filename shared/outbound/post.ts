@@ -1,4 +1,7 @@
-/** Sends one POST to a receiver: a vetted address, one deadline for the whole exchange, a bounded answer, no redirects. */
+/**
+ * Sends one POST to a vetted address of a receiver, with one deadline for the whole exchange. Limits the size of the answer and follows no
+ * redirects.
+ */
 import { Agent as HttpAgent, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { LookupFunction, Socket } from "node:net";
@@ -9,14 +12,14 @@ import { LookupFailed, type Resolve } from "#shared/outbound/dns.ts";
 import { addressesFault, parseTarget, resolverFor } from "#shared/outbound/public-url.ts";
 
 export interface Exchange {
-  /** HTTP status of the answer, or null without an answer. */
+  /** The HTTP status of the answer, or null if there was no answer. */
   readonly status: number | null;
   readonly error: string | null;
-  /** The beginning of the answer's body, as text. */
+  /** The beginning of the answer's body as text. */
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** The request never left this process. The fault is ours and says nothing about the receiver. */
+  /** Set if the request never left this process. The fault is then in the service and says nothing about the receiver. */
   readonly isUnsent?: true;
 }
 
@@ -26,7 +29,7 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Never throws: a failure is the result of the attempt, or the request never left. */
+/** Makes one exchange. Never throws: the result also describes a failure, and whether the request left this process. */
 export async function post(
   { url, body, headers }: Post,
   policy: UrlPolicy,
@@ -58,12 +61,15 @@ export async function post(
   }
 }
 
-/** A request that Node's client refuses to build. */
+/** Thrown for a request that Node's client refuses to build. */
 class NotBuilt extends Error {
   override readonly name = "NotBuilt";
 }
 
-/** Error codes of this machine: no socket, no port or no route. Errors of the receiver and of the network path to it are not in this list. */
+/**
+ * Error codes for faults of this machine, which has no free socket, no free port or no route. The list contains no errors of the receiver
+ * or of the network path.
+ */
 const ownFaults = new Set([
   ...["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EACCES", "EPERM"],
   ...["EADDRNOTAVAIL", "EADDRINUSE", "EAFNOSUPPORT", "ENETUNREACH", "ENETDOWN"],
@@ -71,7 +77,7 @@ const ownFaults = new Set([
 
 function neverLeft(error: unknown): boolean {
   if (error instanceof LookupFailed || error instanceof NotBuilt) return true;
-  // Every address of the name was tried.
+  // An AggregateError holds one error for each address that was tried.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverLeft);
   if (!(error instanceof Error && "code" in error && "syscall" in error)) return false;
   return error.syscall === "connect" && ownFaults.has(String(error.code));
@@ -80,9 +86,9 @@ function neverLeft(error: unknown): boolean {
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
 /**
- * Requests to one URL that follow each other closely share a connection; its address was vetted when it was opened. Connections are not
- * shared between URLs, so an unsolicited response can never answer another webhook's request. The global agents are not used: they may
- * follow a proxy from the environment, and a proxy resolves the name by itself.
+ * Consecutive requests to the same URL share a connection, whose address was vetted when the connection was opened. Different URLs never
+ * share a connection, so that an unsolicited response cannot answer the request of another webhook. Node's global agents are not used,
+ * because they may use a proxy from the environment, and a proxy would resolve the name itself.
  */
 const keepAlive = { keepAlive: true, timeout: limits.connectionKeptMs, scheduling: "lifo" } as const;
 const secure = { request: requestHttps, agent: perUrl(new HttpsAgent({ ...keepAlive, maxCachedSessions: 0 })) };
@@ -90,7 +96,7 @@ const plain = { request: requestHttp, agent: perUrl(new HttpAgent(keepAlive)) };
 
 type PoolOptions = Parameters<HttpAgent["getName"]>[0] & { readonly poolUrl?: string };
 
-/** Adds the request's `poolUrl` to the name of the agent's connection pool. */
+/** Adds the `poolUrl` of the request to the name of the agent's connection pool. */
 function perUrl<A extends HttpAgent>(agent: A): A {
   const nameOf = agent.getName.bind(agent);
   agent.getName = (options?: PoolOptions) => `${nameOf(options)} ${options?.poolUrl ?? ""}`;
@@ -108,7 +114,7 @@ interface Sending {
   readonly signal: AbortSignal;
 }
 
-/** A reused connection ended without a byte of answer: the receiver had closed it before the request arrived. */
+/** Thrown if a reused connection ended without a byte of an answer, because the receiver had closed it before the request arrived. */
 class StaleConnection extends Error {}
 
 async function send(sending: Sending): Promise<Answer> {
@@ -143,7 +149,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
     sent.on("error", (error) =>
       reject(sent.reusedSocket && isSilent() && isClosed(error) ? new StaleConnection() : error),
     );
-    // The end of the connection ends the exchange, also after a switch to another protocol.
+    // The exchange ends when the connection ends, even after a switch to another protocol.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
     sent.on("response", (response) => {
       const chunks: Buffer[] = [];
@@ -158,13 +164,13 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
         bytes += chunk.length;
         if (bytes < limits.answerBytes) return;
         finish();
-        // Do not read the rest: the answer may be endless.
+        // Do not read the rest of the answer, which may be endless.
         sent.destroy();
       });
       response.on("end", () => {
         finish();
         const { socket } = sent;
-        // The name may have another address by now.
+        // Close an old connection, because the name may have another address in the meantime.
         if (socket !== null && performance.now() - (openedAt.get(socket) ?? 0) > limits.connectionAgeMs)
           socket.destroy();
       });
@@ -183,7 +189,7 @@ function built<T>(build: () => T): T {
   }
 }
 
-/** Gives the socket only addresses that were vetted, so DNS rebinding has no effect. */
+/** Makes a lookup that returns only vetted addresses to the socket, so that DNS rebinding has no effect. */
 function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     const refuse = (error: Error): void => callback(error, "", 4);

@@ -1,4 +1,7 @@
-/** Decides which receivers may be called: https URLs at public addresses. The rules apply when a URL is saved and at each new socket. */
+/**
+ * Decides which receivers the service may call: https URLs at public addresses. The rules are checked when a URL is saved and whenever a
+ * socket is opened.
+ */
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
@@ -6,14 +9,17 @@ import type { UrlPolicy } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createResolver, type Resolve, withoutTrailingDot } from "#shared/outbound/dns.ts";
 
-/** Only local development reads the machine's own host names. */
+/** The resolver for each policy. Only local development reads the host names of this machine. */
 const resolvers: Record<UrlPolicy, Resolve> = {
   public: createResolver(),
   local: createResolver({ hostsFile: "/etc/hosts" }),
 };
 export const resolverFor = (policy: UrlPolicy): Resolve => resolvers[policy];
 
-/** Ranges that the library calls unicast although they are not public, or for which the error should use a more precise name. */
+/**
+ * Ranges that the library calls unicast although they are not public, and ranges for which the error message should have a more precise
+ * name.
+ */
 const denied: ReadonlyArray<[prefix: string, name: string]> = [
   ["169.254.169.254/32", "instance metadata"],
   ["169.254.170.0/24", "container metadata"],
@@ -28,10 +34,10 @@ const denied: ReadonlyArray<[prefix: string, name: string]> = [
 ];
 const deniedRanges = denied.map(([prefix, name]) => ({ range: ipaddr.parseCIDR(prefix), name }));
 
-/** The only IPv6 range allocated for public use. */
+/** The only IPv6 range that is allocated for public use. */
 const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** The reason why an address must not be called, or `undefined` if it may. */
+/** The reason why the service must not call an address; `undefined` if it may. */
 export function addressFault(address: string, policy: UrlPolicy): string | undefined {
   const bare = address.replace(/^\[|\]$/g, "").split("%")[0] ?? "";
   if (!ipaddr.isValid(bare)) return `${address} is no address`;
@@ -45,35 +51,38 @@ export function addressFault(address: string, policy: UrlPolicy): string | undef
   return name === undefined ? undefined : `${bare} is not a public address (${name})`;
 }
 
-/** The reason why a host with these addresses must not be called. One forbidden address is enough. */
+/** The reason why the service must not call a host with these addresses. One forbidden address is enough to refuse the host. */
 export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
   addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
 
 /** Names reserved for private networks (RFC 6761, RFC 6762 and ICANN's `.internal`). */
 const privateName = /(?:^|\.)(localhost|local|internal)$/;
 
-/** The reason why a host with this name must not be called, whatever its addresses are. */
+/** The reason why the service must not call a host with this name, whatever addresses the host has. */
 function nameFault(host: string, policy: UrlPolicy): string | undefined {
   const [, ending] = policy === "local" ? [] : (privateName.exec(host) ?? []);
   if (ending === undefined) return undefined;
   return ending === "localhost" ? `${host} is a loopback name` : `${host} is a name of private networks (.${ending})`;
 }
 
-/** Parses a URL whose form is allowed. Throws validation_failed with the violated rule. */
+/** Parses a URL and checks its form. Throws validation_failed with the violated rule. */
 export function parseTarget(url: string, policy: UrlPolicy): URL {
   if (!URL.canParse(url)) throw targetError("must be a valid URL");
   const target = new URL(url);
   const schemes = policy === "local" ? ["https:", "http:"] : ["https:"];
   if (!schemes.includes(target.protocol)) throw targetError("must be an https URL");
   if (target.username !== "" || target.password !== "") throw targetError("must not contain a user name or password");
-  // WHATWG parsing has already turned 127.1, 0x7f.1, 2130706433 and full-width digits into plain addresses.
+  // WHATWG parsing has already converted 127.1, 0x7f.1, 2130706433 and full-width digits to ordinary addresses.
   const host = hostOf(target);
   const fault = isIP(host) === 0 ? nameFault(host, policy) : addressFault(host, policy);
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
   return target;
 }
 
-/** Throws validation_failed if the URL may not be saved. A name that does not resolve yet is checked at each delivery. */
+/**
+ * Throws validation_failed if the URL must not be saved. A name that does not resolve yet is accepted, because each delivery checks it
+ * again.
+ */
 export async function assertTarget(
   url: string,
   policy: UrlPolicy,

@@ -1,6 +1,6 @@
 /**
- * Encrypts secrets with one data key per company. KMS wraps the data keys. A warm function caches the unwrapped keys, so it calls KMS once
- * an hour for each company.
+ * Encrypts secrets with one data key for each company. KMS wraps the data keys. A warm function caches the unwrapped keys, so it calls KMS
+ * once an hour for each company.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
@@ -18,7 +18,7 @@ import { limits } from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { PURPOSE, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
-/** To be called while a function is loaded that may use the deployment's KMS key. */
+/** Enables the use of the deployment's KMS key. A function that may use the key calls this while it is loaded. */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
@@ -36,7 +36,7 @@ interface CachedKey {
   readonly untilMs: number;
 }
 
-/** Reads and connects nothing before the first secret. `now` is a monotonic clock in milliseconds. */
+/** Reads nothing and opens no connection before the first secret. `now` is a monotonic clock in milliseconds. */
 export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
   const cache = new Map<number, CachedKey>();
   let connected: Kms | undefined;
@@ -45,7 +45,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     return connected;
   };
 
-  /** Concurrent requests share one call. A failed call is not cached. */
+  /** Returns the cached data key of a company, or loads it. Concurrent requests share one load. A failed load is not cached. */
   function keyOf(companyId: number, load: () => Promise<KeyObject>): Promise<KeyObject> {
     const cached = cache.get(companyId);
     if (cached !== undefined && cached.untilMs > now()) return cached.key;
@@ -70,7 +70,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     return keyObject(await kms().unwrap(wrapped, contextOf(companyId)));
   }
 
-  /** Several functions may create a company's first secret at the same time: all use the data key that was written first. */
+  /** Creates a company's data key. If several functions do this at the same time, all of them use the data key that was written first. */
   async function createKey(companyId: number): Promise<KeyObject> {
     const { plain, wrapped } = await kms().generateDataKey(contextOf(companyId));
     const row: z.infer<typeof StoredDataKey> = {
@@ -105,20 +105,23 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   };
 }
 
-/** Wipes the bytes: a heap dump does not show the content of a KeyObject. */
+/** Makes a KeyObject, whose content does not appear in a heap dump, and overwrites the plain bytes. */
 function keyObject(plain: Uint8Array): KeyObject {
   const key = createSecretKey(plain);
   plain.fill(0);
   return key;
 }
 
-/** First byte of sealed text: the version of its format. */
+/** The first byte of a sealed text, which is the version of its format. */
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
-/** The row's key is authenticated data, so sealed text that is copied to another row does not open there. */
+/**
+ * The authenticated data of a sealed text. It contains the key of the row, so a sealed text that was copied to another row cannot be opened
+ * there.
+ */
 const authenticatedData = ({ pk, sk }: Key): Buffer => Buffer.from(JSON.stringify([VERSION, pk, sk]));
 
 /** Encrypts with AES-256-GCM. */
@@ -129,7 +132,7 @@ export function seal(key: KeyObject, row: Key, text: string): Uint8Array {
   return new Uint8Array(Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), encrypted]));
 }
 
-/** Throws if the bytes were not sealed with this key for this row, or if one bit differs. */
+/** Throws if the bytes were not sealed with this key for this row, or if a single bit differs. */
 export function open(key: KeyObject, row: Key, sealed: Uint8Array): string {
   const bytes = Buffer.from(sealed);
   if (bytes[0] !== VERSION || bytes.length < HEAD_BYTES) throw new Error("the bytes are not sealed text");
