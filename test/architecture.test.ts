@@ -1,4 +1,6 @@
-/** The rules of the code base that a test can check: directions of imports, first lines, file names and lengths, links. */
+/**
+ * Tests that imports follow the order of the rooms, that files keep the rules of first line, name and length, and that links have targets.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -11,7 +13,7 @@ function sources(folder: string): string[] {
     .map((file) => join(folder, file));
 }
 
-/** Paths from the root that a file imports, packages left out. */
+/** The paths, from the root of the repository, of the files that a file imports. Imported packages are left out. */
 function imports(file: string): string[] {
   const specifiers = [...read(file).matchAll(/(?:from|import\(|import)\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
   return specifiers.flatMap((name) => {
@@ -24,8 +26,8 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const all = ["infra", "functions", "shared"].flatMap(sources);
 
 /**
- * The rooms of the code, from the ground up. A file may import from its own room and from the rooms before it, types included. What
- * two rooms share belongs beneath both.
+ * The rooms of the code, from the lowest to the highest. A file may import from its own room and from the rooms listed before it; types
+ * count as imports. Code that two rooms share belongs in a room below both.
  */
 const rooms = [
   "shared",
@@ -66,7 +68,7 @@ const rooms = [
   "infra/cli",
 ];
 
-/** A room is a folder without those below it, or one file. All functions are one room. */
+/** A room is a folder without its subfolders, or a single file. The folder functions/ with all its subfolders is one room. */
 function roomOf(file: string): string {
   if (rooms.includes(file)) return file;
   return file.startsWith("functions/") ? "functions" : dirname(file);
@@ -82,7 +84,7 @@ test("every folder is a room", () => {
   expect([...new Set(all.map(roomOf))].filter((room) => !rooms.includes(room))).toEqual([]);
 });
 
-test("no circle of files", () => {
+test("the imports of files form no circle", () => {
   const arrows = new Map(all.map((file) => [file, imports(file)]));
   const finished = new Set<string>();
   function circle(file: string, path: readonly string[]): string[] {
@@ -121,7 +123,7 @@ test("importing a function opens no connection, reads no environment variable an
   expect(wrong).toEqual([]);
 });
 
-/** A longer one holds two ideas. */
+/** A longer file usually holds two ideas, which are easier to understand in two files. */
 test("files have at most 400 lines", () => {
   expect(all.filter((file) => read(file).split("\n").length > 401)).toEqual([]);
 });

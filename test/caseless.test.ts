@@ -1,4 +1,4 @@
-/** Law: texts compare equal in any case and composition of their letters, and unique values fit a key. */
+/** Tests that texts compare equal in any case and Unicode normalisation, and that values which must be unique fit a key of the table. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -18,13 +18,13 @@ const writings = (text: string): string[] => [
   caseless(text),
 ];
 
-test("every letter of Unicode, with and without a combining mark", () => {
+test("all ways to write a letter of Unicode are equal, with and without a combining mark", () => {
   const marks = ["\u0300", "\u0308", "\u0327", "\u0323"];
-  // In capitals a mark behind an iota subscript would stand on the iota: nobody writes that.
+  // Letters with an iota subscript are left out, because in capitals the mark would follow the iota, which nobody writes.
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const marked = bases.flatMap((letter) => marks.map((mark) => letter + mark));
   const wrong = [...letters, ...marked].filter((text) =>
-    // Most letters are written in one way only.
+    // The first comparison saves time, because most letters have only one way of writing.
     writings(text).some((other) => other !== text && caseless(other) !== caseless(text)),
   );
   expect(wrong).toEqual([]);
@@ -39,7 +39,7 @@ test.each([
   ["ﬁne", "FINE", true],
   ["Amelie", "Amélie", false],
   ["a b", "ab", false],
-])("%j is %j: %j", (a, b, same) => {
+])("%j equals %j: %j", (a, b, same) => {
   expect(folded(a) === folded(b)).toBe(same);
 });
 

@@ -60,7 +60,7 @@ interface Receipt {
   readonly receivedAt: number;
 }
 
-/** The URL of --base, or of the local service. */
+/** The URL of the option --base, or of the local service. */
 function baseUrl(): string {
   try {
     return options.base?.replace(/\/$/, "") ?? serviceUrl();

@@ -1,4 +1,4 @@
-/** Laws of the scalar schemas: an accepted value returns unchanged, and a rejected one gets a reason. */
+/** Tests that the scalar schemas return an accepted value unchanged, and reject every other value with a reason. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -77,12 +77,12 @@ test.each([
   [WebUrl, `https://b.de/${"x".repeat(2_048)}`, "too_big", "must have at most 2048 characters"],
   [WebUrl, "nowhere", "invalid_format", "must be a valid URL"],
   [WebUrl, undefined, "invalid_type", "Invalid input: expected string, received undefined"],
-])("what is wrong has a code and words of its own: %#", (schema, value, code, message) => {
+])("each kind of wrong value has its own code and message, case %#", (schema, value, code, message) => {
   z.config(en());
   expect(z.safeParse(schema, value).error?.issues).toEqual([expect.objectContaining({ code, message })]);
 });
 
-/** All that take a time; the last two give milliseconds. */
+/** The schemas that accept a time. The two date bounds return milliseconds. */
 const takers = [InstantInput, dateBound("start"), dateBound("end")];
 
 test.each([
@@ -159,7 +159,7 @@ test.each(["red", "#fff", "#12345", "#12345g", "#1234567"])("%j is no colour", (
   expect(accepts(HexColor, value)).toBe(false);
 });
 
-test("degrees keep their value within a nanodegree and their limits", () => {
+test("degrees keep their value to within a nanodegree, and stay within their limits", () => {
   fc.assert(
     fc.property(fc.double(), (value) => {
       const parsed = z.safeParse(degrees(90), value);
@@ -209,7 +209,7 @@ describe("custom fields", () => {
     [CustomFields, '{"a":-1e999,"b":{"c/d":[1,{"e":1e400}]},"f":1e308}', [["a"], ["b", "c/d", 1, "e"]]],
     [EventFilter, '{"a":1e999}', [["a"]]],
     [EventFilter, '{"a":{"b":[1,-1e999]},"f":1e308}', [["a", "b", 1]]],
-  ])("numbers that JSON cannot give back are refused where they stand: %#", (schema, json, paths) => {
+  ])("numbers that JSON cannot represent are refused with the path of the number, case %#", (schema, json, paths) => {
     expect(z.safeParse(schema, JSON.parse(json)).error?.issues.map(({ path }) => path)).toEqual(paths);
   });
 

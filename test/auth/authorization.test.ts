@@ -1,4 +1,4 @@
-/** The caller's context between authorizer and functions, and the pattern by which the gateway checks the Authorization header. */
+/** Tests that a function decodes the caller that the authorizer encoded, and which Authorization headers the gateway's pattern accepts. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -21,7 +21,7 @@ describe("the caller's context", () => {
       fc.property(caller, (given) => {
         const context = z.encode(CallerContext, given);
         for (const value of Object.values(context)) expect(value).toMatch(/^.+$/);
-        // API Gateway adds fields of its own.
+        // API Gateway adds its own fields to the context.
         expect(z.decode(CallerContext, { ...context, ...{ principalId: "x", integrationLatency: 1 } })).toEqual(given);
       }),
     );
@@ -41,7 +41,7 @@ describe("the caller's context", () => {
     { ...sound, rights: "boss" },
     { ...sound, rights: "sales canDoAnything" },
     { ...sound, rights: "sales  canManageProspects" },
-  ])("%j is no caller: the function answers 500 and does nothing", async (authorizer) => {
+  ])("%j is no caller, so the function answers 500 and does nothing", async (authorizer) => {
     expect(z.safeParse(CallerContext, authorizer).success).toBe(false);
     const { statusCode, body } = await handler(proxyEvent(authorizer), lambdaContext);
     expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
@@ -52,7 +52,7 @@ describe("the pattern that the gateway checks", () => {
   const pattern = new RegExp(BEARER_PATTERN);
 
   test.each(["Bearer a.b.c", "bearer a.b.c", "BEARER a.b.c", "bEaReR   a.b.c", "Bearer a-_9.Z.0"])(
-    "takes %j",
+    "accepts %j",
     (header) => {
       expect(pattern.test(header)).toBe(true);
       expect(bearerToken(header)).toBe(header.split(" ").at(-1));
@@ -87,14 +87,14 @@ describe("the pattern that the gateway checks", () => {
     expect(bearerToken(header)).toBeUndefined();
   });
 
-  test("allows any length; the authorizer rejects tokens above 8 192 characters", () => {
+  test("leaves the length to the authorizer, which rejects tokens above 8 192 characters", () => {
     const token = (length: number): string => `a.b.${"c".repeat(length - 4)}`;
     expect(bearerToken(`Bearer ${token(8_192)}`)).toBe(token(8_192));
     expect(bearerToken(`Bearer ${token(8_193)}`)).toBeUndefined();
   });
 
   test("takes time linear in the length of any header", () => {
-    // A pattern that tries again from each place of a megabyte would not come to an end here.
+    // A pattern with backtracking would not finish on headers of this length.
     for (const part of ["a", "Bearer ", "a.", ".", " "])
       expect(pattern.test(`Bearer ${part.repeat(200_000)}`)).toBe(false);
   });

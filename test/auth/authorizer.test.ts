@@ -1,4 +1,4 @@
-/** The authorizer in the whole service: the functions that a request starts, and the answers while the table fails. */
+/** Tests which functions a request starts in the whole service, and how the service answers while the authorizer cannot read the table. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { LogLine } from "../../infra/local/options.ts";
@@ -33,7 +33,10 @@ beforeEach(() => {
 const guarded = routes.filter((route) => !route.public);
 const files = new Set(["authorize", ...routes.map(({ file }) => file)]);
 
-/** Functions that requests were answered by, or that looked their caller up; those of events go on beside them. */
+/**
+ * Counts the calls of the authorizer and of the functions of routes during `work`. Functions of events are left out, because they run at
+ * any time.
+ */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();
@@ -85,12 +88,12 @@ test("a rejected token is logged with its reason and without a stack", async () 
     .map(({ text }) => LogEntry.parse(JSON.parse(text)));
   expect(entries).toMatchObject([
     { level: "INFO", message: { event: "unauthorized", reason: expect.any(String) } },
-    // Lambda itself logs each error that a function throws.
+    // Lambda logs each error that a function throws, in addition to the function's own line.
     { level: "ERROR", message: { errorMessage: "Unauthorized", stackTrace: ["Error: Unauthorized"] } },
   ]);
 });
 
-test("one look-up serves all methods, and the functions read no row for the caller", async () => {
+test("one look-up of the caller serves all methods, and the functions read no row for the caller", async () => {
   const called = await calledBy(async () => {
     const answers = [
       await call("GET", "/api/me", `Bearer ${token}`),
@@ -105,7 +108,7 @@ test("one look-up serves all methods, and the functions read no row for the call
   expect(called).toEqual({ authorize: 1, me: 1, "territories/list": 1 });
 });
 
-test("a forged token starts only the authorizer, each time", async () => {
+test("each request with a forged token starts the authorizer and no other function", async () => {
   const forged = `Bearer ${token.slice(0, -4)}AAAA`;
   const called = await calledBy(async () => {
     for (let i = 0; i < 3; i++) expect((await call("GET", "/api/me", forged)).status).toBe(401);
@@ -113,7 +116,7 @@ test("a forged token starts only the authorizer, each time", async () => {
   expect(called).toEqual({ authorize: 3 });
 });
 
-test("a failed look-up gives a server error, not 401, and succeeds once the table answers", async () => {
+test("a failed look-up of the caller gives a server error instead of 401, and succeeds when the table answers again", async () => {
   db.plan((operation) => (operation === "GetItem" ? serverError : pass));
   const answer = await call("GET", "/api/prospects", `Bearer ${token}`);
   const told = ["content-type", "retry-after", "www-authenticate", "access-control-allow-origin"];

@@ -1,4 +1,4 @@
-/** Each look-up reads a user's current rights by one read, and caches none. */
+/** Tests that each look-up of a caller reads the user's current rights from the table, and that nothing is cached. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
@@ -17,7 +17,7 @@ const db = faultyDynamoDb();
 
 const callerOf = ({ companyId, id, role }: StoredUser): Caller => ({ companyId, userId: id, role, permissions: [] });
 
-test("each look-up gives the current rights: a disabled user is rejected, and accepted again once enabled", async () => {
+test("each look-up returns the current rights, so a disabled user is rejected until the user is enabled again", async () => {
   const context = contextOn(db.table);
   const owner = { email: "owner@x.test", firstName: "A", lastName: "B", sub: "subject-1" };
   const { company, owner: made } = await createCompany(context, { name: "X", owner });
@@ -38,7 +38,7 @@ test("each look-up gives the current rights: a disabled user is rejected, and ac
   expect(await lookUpCaller(context, "subject-1")).toEqual(caller);
 });
 
-test("a user with rights in the user's own row alone signs in by them, until their next change", async () => {
+test("an identity row without rights gets the rights of the user row at the user's next change, and sign-in works before", async () => {
   const context = contextOn(db.table);
   const owner = { email: "owner@old.test", firstName: "A", lastName: "B", sub: "subject-old" };
   const { owner: made } = await createCompany(context, { name: "Old", owner });
@@ -53,7 +53,7 @@ test("a user with rights in the user's own row alone signs in by them, until the
   expect(db.calls).toEqual(["GetItem"]);
 });
 
-test("an unknown subject is refused, and one e-mail address or subject serves one user only", async () => {
+test("an unknown subject is refused, and an e-mail address or a subject belongs to one user only", async () => {
   const context = contextOn(db.table);
   await expect(lookUpCaller(context, "nobody")).rejects.toBeInstanceOf(ApiError);
   const owner = { email: "Twice@x.test", firstName: "A", lastName: "B", sub: "subject-2" };

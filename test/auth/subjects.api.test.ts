@@ -1,4 +1,6 @@
-/** The subject of a new user over HTTP: the inviter names it with an external issuer, as the local one is. */
+/**
+ * Tests that the inviter names the subject of a new user over HTTP, as an external issuer requires. The local issuer counts as external.
+ */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { clientOf } from "../harness/client.ts";
@@ -29,7 +31,7 @@ test("a subject belongs to one user of the service, and no answer shows it", asy
   }
 });
 
-test.each(["", "x".repeat(256), "é", "a\nb", 7, null])("%j is refused", async (sub) => {
+test.each(["", "x".repeat(256), "é", "a\nb", 7, null])("the subject %j is refused", async (sub) => {
   const faults = problemOf(await as.admin("POST", "/api/users", newUser({ sub })), 400, "validation_failed");
   expect(faults.map(({ pointer }) => pointer)).toEqual(["/sub"]);
 });

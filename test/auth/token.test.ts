@@ -1,4 +1,4 @@
-/** The requests for the issuer's keys, and the answers to a caller while the issuer fails. */
+/** Tests which requests the verifier makes for the issuer's keys, and what a caller gets while the issuer fails. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -16,9 +16,9 @@ afterEach(() => {
 
 interface Running {
   readonly issuer: string;
-  /** Paths that were asked for, in order. */
+  /** Paths of the requests to the issuer, in order. */
   readonly asked: string[];
-  /** What it answers from now on; undefined is its sound answer. */
+  /** The answer of the issuer to every request. Undefined stands for the correct answer. */
   fault: { status: number; body: string } | undefined;
 }
 
@@ -67,7 +67,7 @@ test("a cold sign-in makes one request if the address of the keys is configured;
   expect(running.asked).toEqual([JWKS]);
 });
 
-test("without a configured address the verifier reads the discovery document, once", async () => {
+test("without a configured address the verifier reads the discovery document only once", async () => {
   const running = await startIssuer();
   const verify = subjectOf(settings(running.issuer, undefined));
   for (let i = 0; i < 3; i++) expect(await verify(bearer(running.issuer))).toBe("somebody");
@@ -79,7 +79,7 @@ test.each([
   ["no JSON", { status: 200, body: "<html>" }],
   ["no keys", { status: 200, body: '{"keys":1}' }],
 ])(
-  "an issuer that answers %s makes the service unavailable and signs nobody out; then it works again",
+  "while the issuer answers %s, requests get `unavailable` instead of 401; afterwards the same token is accepted",
   async (_, fault) => {
     const running = await startIssuer();
     for (const jwksUri of [`${running.issuer}${JWKS}`, undefined]) {

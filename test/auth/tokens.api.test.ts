@@ -1,4 +1,4 @@
-/** Bad tokens give 401 on every route, and no request to an address that a token names. */
+/** Tests that bad tokens get 401 on every route, and that the service requests no URL that a token names. */
 import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -22,9 +22,9 @@ const encode = (part: unknown): string =>
   Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
 const decode = (part: string | undefined): unknown => JSON.parse(Buffer.from(part ?? "", "base64url").toString());
 
-/** Everything a forger could want: the issuer's keys, a genuine token's parts, a key of the forger's own. */
+/** The material of a forger: the issuer's keys, the parts of a genuine token, and a key that the forger made. */
 interface Forge {
-  /** Undefined where the service under test keeps it to itself. */
+  /** Undefined if the service under test does not share its private key. */
   readonly privateKey: KeyObject | undefined;
   readonly publicKey: KeyObject;
   readonly ownKey: KeyObject;
@@ -34,7 +34,7 @@ interface Forge {
 }
 let forge: Forge;
 
-/** Where a token's `jku` or `x5u` leads: nobody must come. */
+/** The server that forged tokens name in `jku` or `x5u`. The service under test must never visit this server. */
 const lure = { url: "", visits: 0, close: (): void => undefined };
 
 beforeAll(async () => {
@@ -70,7 +70,7 @@ afterAll(() => lure.close());
 class NoIssuerKey extends Error {}
 const NO_KEY = "the issuer's key is not at hand: run without BASE_URL, or against a service of this DATA_DIR";
 
-/** A token of these parts, signed by RS256 with this key: the issuer's, unless said otherwise. */
+/** A token of the given parts, signed with RS256. The key is the issuer's by default. */
 function signed(claims: unknown, header: object = forge.header, key = forge.privateKey): string {
   if (key === undefined) throw new NoIssuerKey();
   const input = `${encode(header)}.${encode(claims)}`;
@@ -102,7 +102,7 @@ const bad: Record<string, () => string | undefined> = {
   "two tokens": () => `Bearer ${forge.token} ${forge.token}`,
   "two tokens with a comma": () => `Bearer ${forge.token}, Bearer ${forge.token}`,
   "no JWT": () => "Bearer abc",
-  "dots alone": () => "Bearer ..",
+  "only dots": () => "Bearer ..",
   "alg none": () => `Bearer ${unsigned("none")}`,
   "alg None": () => `Bearer ${unsigned("None")}`,
   "alg NONE": () => `Bearer ${unsigned("NONE")}`,
@@ -127,7 +127,7 @@ const bad: Record<string, () => string | undefined> = {
   "another audience": () => `Bearer ${withClaims({ client_id: "another", aud: "another" })}`,
   "no audience": () => `Bearer ${without("client_id")}`,
   "an id token": () => `Bearer ${withClaims({ token_use: "id", aud: "local" })}`,
-  "a token of no use": () => `Bearer ${without("token_use")}`,
+  "no token_use": () => `Bearer ${without("token_use")}`,
   expired: () => `Bearer ${withClaims({ iat: now - 7_200, exp: now - 3_600 })}`,
   "not yet valid": () => `Bearer ${withClaims({ nbf: now + 3_600 })}`,
   "no exp": () => `Bearer ${without("exp")}`,
@@ -143,7 +143,7 @@ const bad: Record<string, () => string | undefined> = {
   "a huge token": () => `Bearer ${withClaims({ padding: "x".repeat(9_000) })}`,
 };
 
-/** Undefined where only the issuer's key could make it. */
+/** Undefined if the token needs the issuer's private key and the test does not have the key. */
 function forged(make: (() => string | undefined) | undefined): { value: string | undefined } | undefined {
   try {
     return { value: make?.() };
@@ -153,20 +153,20 @@ function forged(make: (() => string | undefined) | undefined): { value: string |
   }
 }
 
-test("the forge makes valid tokens: one without a fault is accepted", async ({ skip }) => {
+test("the forge makes valid tokens, because a token without a fault is accepted", async ({ skip }) => {
   skip(forge.privateKey === undefined, NO_KEY);
   const answer = await send("GET", "/api/me", { headers: { Authorization: `Bearer ${withClaims({})}` } });
   bodyOf(answer, 200, z.unknown());
 });
 
-test.for(Object.keys(bad))("%s: 401", async (name, { skip }) => {
+test.for(Object.keys(bad))("%s gets 401", async (name, { skip }) => {
   const made = forged(bad[name]) ?? skip(NO_KEY);
   const { value } = made;
   expectChallenge(await send("GET", "/api/me", { headers: value === undefined ? {} : { Authorization: value } }));
   expect(lure.visits).toBe(0);
 });
 
-/** What the gateway says by itself about a token. */
+/** Expects the answer of the gateway to a bad token: 401 with a challenge, without a call of the table. */
 function expectChallenge(answer: Answer): void {
   problemOf(answer, 401, "unauthenticated");
   expect(answer.headers.get("www-authenticate")).toBe("Bearer");
@@ -178,14 +178,14 @@ function expectChallenge(answer: Answer): void {
 describe("every route", () => {
   const guarded = routes.filter((route) => !route.public);
 
-  test("of the interface needs a token", () => {
+  test("below /api/ needs a token", () => {
     expect(guarded.map(({ path }) => path).toSorted()).toEqual(
       routes.flatMap(({ path }) => (path.startsWith("/api/") ? [path] : [])).toSorted(),
     );
   });
 
   test.each(guarded.map(({ method, path }) => [method, path]))(
-    "%s %s refuses what is no good token",
+    "%s %s refuses a missing, an incomplete and a forged token",
     async (method, path) => {
       const place = path.replace(/\{\w+\}/g, "1");
       const headers = [undefined, "Bearer", `Bearer ${withHeader({}, forge.ownKey)}`];
@@ -196,7 +196,7 @@ describe("every route", () => {
   );
 });
 
-test("the scheme is compared without case, and blanks may follow it", async ({ skip }) => {
+test("the scheme Bearer is case-insensitive, and several blanks may follow the scheme", async ({ skip }) => {
   skip(forge.privateKey === undefined, NO_KEY);
   for (const scheme of ["bearer", "BEARER", "bEARER  ", "Bearer   "]) {
     const headers = { Authorization: `${scheme} ${withClaims({})}` };
@@ -216,6 +216,6 @@ test("two Authorization headers are rejected, even if each is valid", async () =
   }
 });
 
-test("a valid token still works between bad ones", async () => {
+test("a valid token still works after bad tokens", async () => {
   dataOf(await as.rep.GET("/api/me"));
 });

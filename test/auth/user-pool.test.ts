@@ -1,4 +1,4 @@
-/** The requests that invitations send to a Cognito user pool. */
+/** Tests which requests an invitation and a withdrawal send to a Cognito user pool. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
@@ -13,7 +13,10 @@ const attributes = [
   { Name: "sub", Value: sub },
 ];
 
-/** A pool that knows the user with this status, or does not know it. Gives what the work gives and what was asked, in order. */
+/**
+ * Runs `work` against a pool that knows the user with status `known`, or does not know the user if `known` is undefined. Returns the result
+ * of `work`, with the operations and bodies of its requests in order.
+ */
 async function askPool<T extends object>(
   known: string | undefined,
   work: (identities: IdentityProvider) => Promise<T>,

@@ -11,7 +11,7 @@ import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 const Described = z.object({
   content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))),
 });
-/** A response stands in place or, where many share it, among the components. */
+/** A response is described in its operation or, if several operations share the response, among the components. */
 const Place = z.union([z.object({ $ref: z.string() }), Described]);
 const Document = z.object({
   paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), Place) }))),
@@ -30,7 +30,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema({ $id: "openapi", ...document });
 
-/** Operations in the document's order: a literal path segment is tried before a placeholder. */
+/** Paths with fewer placeholders come first, so that a literal path segment is tried before a placeholder. */
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => {
     const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{[^}]+\}/g, "[^/]+")}$`);
@@ -47,7 +47,7 @@ export const documentedOperations = operations.map(({ method, path }) => ({ meth
 
 const validators = new Map<string, ValidateFunction>();
 
-/** Throws unless the document describes this answer: status, media type and body. */
+/** Throws if the operation is documented, but the status, media type or body of this answer is not. */
 export function assertDocumented(method: string, path: string, answer: Answer): void {
   const operation = operations.find((entry) => entry.method === method && entry.pattern.test(path));
   if (operation === undefined) return;
@@ -82,16 +82,16 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Parsed, where it is JSON. */
+  /** The parsed body if it is JSON, else undefined. */
   readonly body: unknown;
 }
 
 export const baseUrl = (): string => inject("baseUrl");
 
-/** Cheaper by far than `fetch`, and there are tens of thousands of requests. */
+/** Node's HTTP client costs much less time than `fetch`, and the tests send tens of thousands of requests. */
 const agent = new Agent({ keepAlive: true });
 
-/** One request as it is given, its path byte for byte; the answer is checked against the document. */
+/** Sends one request with its path byte for byte, and checks the answer against the OpenAPI document. */
 export async function send(
   method: string,
   path: string,
@@ -101,7 +101,7 @@ export async function send(
   return sendBytes(method, path, headers, Buffer.from(body));
 }
 
-/** As a browser writes it: the boundary is in the media type. */
+/** Sends a form as a browser does, with the boundary in the media type. */
 async function sendForm(
   method: string,
   path: string,
@@ -135,11 +135,13 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
 
 function answerOf(status: number, headers: Headers, text: string): Answer {
   const isJson = headers.get("content-type")?.includes("json") === true;
-  // The answer to HEAD has the headers alone.
+  // The answer to HEAD has headers and no body.
   return { status, headers, text, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
-/** The gateway keeps what it knows of a token for a minute: this makes it ask anew at once. */
+/**
+ * Empties the gateway's cache of authorizer results. Without this, a test would wait a minute until the gateway calls the authorizer again.
+ */
 export async function flushAuthorizers(): Promise<void> {
   const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
   if (answer.status !== 204) throw new Error(`the authorizers' cache was not flushed: ${answer.status}`);
@@ -164,16 +166,16 @@ async function fetchToken(email: string): Promise<string> {
   return (await answer.text()).trim();
 }
 
-/** The client that apps use. Every answer is checked against the document before anybody looks at it. */
+/** The client that apps use. Every answer is checked against the OpenAPI document before the test gets the answer. */
 type TypedClient = Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE">;
 
 export interface Client extends TypedClient {
-  /** The raw door, for what the types rightly refuse: wrong bodies, wrong ids, verbs that are not there. */
+  /** Sends a request that the types refuse: with a wrong body, a wrong id or a method that the path does not have. */
   (method: string, path: string, body?: unknown): Promise<Answer>;
   readonly email: string;
 }
 
-/** A client in somebody's name. The raw door sends `body` as JSON. */
+/** A client that signs in as the user with this e-mail address. An untyped request sends `body` as JSON. */
 export function clientOf(email: string): Client {
   const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = { Authorization: `Bearer ${await tokenOf(email)}`, "Content-Type": "application/json" };
@@ -193,10 +195,10 @@ export function clientOf(email: string): Client {
   return Object.assign(call, { email, GET, POST, PUT, PATCH, DELETE });
 }
 
-/** The record with this id, for a path with `{id}`. */
+/** The path parameter for the record with this id, for a path with `{id}`. */
 export const at = (id: number) => ({ params: { path: { id } } });
 
-/** The demo companies, for reading only: every test file looks at the same ones. */
+/** The demo companies. Tests only read these companies, because all test files share them. */
 export const demo = {
   owner: clientOf("owner@acme.test"),
   otherOwner: clientOf("owner@globex.test"),

@@ -1,8 +1,11 @@
-/** A faulty DynamoDB for the tests of one file: without faults at the start of each test, stopped at the end. */
+/** Starts a faulty DynamoDB for the tests of one file. No fault is planned at the start of each test. It stops after the last test. */
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
-/** Call it once, at the top of a test file. `test` gives each test a table of its own, for work that reads the rows of all companies. */
+/**
+ * Call this once, at the top of a test file. The scope `test` gives each test a separate table, for work that reads the rows of all
+ * companies.
+ */
 export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb {
   const [before, after] = scope === "file" ? [beforeAll, afterAll] : [beforeEach, afterEach];
   let started: FaultyDynamoDb | undefined;

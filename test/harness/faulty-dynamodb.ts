@@ -1,4 +1,4 @@
-/** A real DynamoDB server behind a proxy that can throttle, fail, lose replies, hang, and answer in pieces. */
+/** A real DynamoDB server behind a proxy that can throttle, fail, hang, lose or delay replies, and carry out only a part of a batch. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { text } from "node:stream/consumers";
@@ -12,20 +12,22 @@ import { startDynamoDb } from "../../infra/local/dynamodb.ts";
 
 type Json = Record<string, unknown>;
 
-/** What happens to one call. `number` counts the calls from 1. */
+/** The fault of one call. A fault plan gets the number of each call, which starts at 1. */
 export type Fault =
   | { readonly kind: "pass" }
   | { readonly kind: "error"; readonly code: string; readonly status: number }
-  /** Takes effect; the connection breaks before the answer. */
+  /** The call takes effect, and the connection breaks before the reply. */
   | { readonly kind: "lose reply" }
   | { readonly kind: "hang" }
-  /** Takes effect; the answer waits until other work is done. */
+  /** The call takes effect, and its reply waits until `meanwhile` is done. */
   | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown>; readonly change?: (body: Json) => Json }
-  /** Takes effect only when other work is done. */
+  /** The call takes effect only after `meanwhile` is done. */
   | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
-  /** The request goes out changed. */
+  /** The request is changed before it reaches the server. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
-  /** Only this share of a batch goes out, but at least one entry unless it is 0; the rest comes back as unprocessed. */
+  /**
+   * Only this share of a batch reaches the server, but at least one entry unless the share is 0. The reply lists the rest as unprocessed.
+   */
   | { readonly kind: "part"; readonly share: number };
 
 export type FaultPlan = (operation: string, number: number, body: Json) => Fault;
@@ -41,17 +43,17 @@ export interface FaultyDynamoDb {
   /** The same table without faults, with long time-outs for a busy machine. */
   readonly direct: Table;
   readonly directEndpoint: string;
-  /** The operations since the last plan, in order. */
+  /** Names of the operations since the last call of `plan`, in order. */
   readonly calls: string[];
   plan(next: FaultPlan): void;
-  /** Every key of the table that begins so. */
+  /** All keys of the table whose partition key begins with `partition`. */
   keysOf(partition: string): Promise<Key[]>;
   stop(): Promise<void>;
 }
 
 export const TABLE = "Canvassing";
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-/** Time-outs for many calls at once on a busy machine. */
+/** Long time-outs, because a busy machine answers many concurrent calls slowly. */
 export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
 
@@ -93,7 +95,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
         {
           TableName: TABLE,
           ProjectionExpression: "pk, sk",
-          // The server looks through all that a file's tests have left; what does not begin so need not be sent and read.
+          // The filter saves transfer, because the table contains the rows of all earlier tests of the file.
           FilterExpression: "begins_with(pk, :partition)",
           ExpressionAttributeValues: { ":partition": { S: partition } },
         },
@@ -162,7 +164,7 @@ async function apply(
 const Statements = z.object({ Statements: z.array(z.unknown()) });
 const Carried = z.looseObject({ Responses: z.array(z.unknown()) });
 
-/** Of statements each has an answer of its own: those that are left out are throttled. */
+/** Carries out a share of a batch of PartiQL statements. The reply lists each of the other statements as throttled. */
 async function carryOut(body: Json, share: number, forward: (body: Json) => Promise<{ text: string }>): Promise<Json> {
   const all = z.parse(Statements, body).Statements;
   const sent = all.slice(0, share === 0 ? 0 : Math.max(1, Math.floor(all.length * share)));
@@ -193,7 +195,7 @@ function split(operation: string, body: Json, share: number): { sent: Json; left
 async function send(endpoint: string, headers: NodeJS.Dict<string | string[]>, body: Json) {
   const same = ["x-amz-target", "authorization", "x-amz-date"].map((name) => [name, String(headers[name])]);
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  // Not `fetch`, which takes four times as much processor time.
+  // This is not `fetch`, because `fetch` costs four times as much processor time.
   sendHttp(endpoint, {
     method: "POST",
     headers: { "content-type": "application/x-amz-json-1.0", ...Object.fromEntries(same) },

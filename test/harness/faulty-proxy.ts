@@ -1,24 +1,24 @@
-/** A proxy between a client and the local service with its bucket. It cuts, holds and answers requests as planned. */
+/** A proxy between a client and the local service with its bucket. It breaks, shortens, loses and replaces answers as a test plans. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 
-/** A planned failure of one request. `cut` breaks the connection after so many bytes of the body. */
+/** A planned failure of one request. `cut` breaks the connection after this many bytes of the body. */
 export type Failure =
   | { readonly cut: "request" | "answer"; readonly after: number }
   /** The service handles the request, but the client gets no answer. */
   | { readonly lose: "answer" }
   | { readonly hold: "request" }
-  /** The proxy answers with this status; the service gets no request. */
+  /** The proxy answers with this status, and the service gets no request. */
   | { readonly answer: number }
-  /** The client gets this many bytes of the body, and then its regular end. */
+  /** The client gets this many bytes of the body, and then a regular end of the body. */
   | { readonly shorten: number };
 
 export interface FaultyProxy {
   readonly url: string;
-  /** The requests so far, e.g. `PUT /uploads`. */
+  /** The requests so far, for example `PUT /uploads`. */
   readonly calls: readonly string[];
-  /** Plans failures for the next requests that begin with `call`, one each. */
+  /** Plans failures for the next requests whose text begins with `call`, one failure for each request. */
   fail(call: string, ...failures: readonly Failure[]): void;
   /** Resolves after `count` more requests that begin with `call`. */
   received(call: string, count?: number): Promise<void>;
@@ -26,7 +26,7 @@ export interface FaultyProxy {
 }
 
 export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
-  /** The origin of the bucket in links. */
+  /** The origin of the bucket, taken from presigned URLs. */
   let bucket = "";
   let url = "";
   const calls: string[] = [];
@@ -63,7 +63,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
       return void request.socket.destroy();
     }
     const { "transfer-encoding": _, "content-length": length, connection: __, ...headers } = answer.headers;
-    // Streamed answers are gzipped and hold no links.
+    // Streamed answers pass unchanged, because they are gzipped and contain no presigned URLs.
     const isJson = String(headers["content-type"]).includes("json") && headers["content-encoding"] === undefined;
     const body = isJson ? Buffer.from(throughProxy((await buffer(answer)).toString())) : undefined;
     const contentLength = body?.length ?? length;
@@ -89,7 +89,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
     else response.destroy();
   }
 
-  /** Replaces the origin of links by the proxy's. */
+  /** Replaces the bucket's origin in presigned URLs by the origin of the proxy. */
   function throughProxy(text: string): string {
     return text.replace(/(http:\/\/127\.0\.0\.1:\d+)(?=[^"]*X-Amz-Signature)/g, (origin) => {
       if (origin !== url) bucket = origin;

@@ -1,13 +1,13 @@
 /**
- * Compares the grants of the route table with the grants that functions use while all API tests run. Remove an unused grant, or give
- * it a reason here that names the tests of the path which needs it.
+ * Compares the grants of the route table with the grants that functions use while all API tests run. Remove an unused grant, or excuse it
+ * here with a reason that names the tests of the path which needs the grant.
  */
 import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts";
 
 export interface Grant {
   readonly file: string;
-  /** `action family`. */
+  /** An action and a key family, as `action family`. */
   readonly grant: string;
 }
 
@@ -130,18 +130,20 @@ const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) =>
 
 const isGranted = ({ file, grant }: Grant): boolean => granted.some((one) => one.file === file && one.grant === grant);
 
-/** Every granted combination of a reason's files and grants. */
+/** Every combination of a reason's files and grants that the route table grants. */
 export const excused: readonly Grant[] = rare
   .flatMap(({ files, grants }) => files.flatMap((file) => grants.map((grant) => ({ file, grant }))))
   .filter(isGranted);
 
-/** Reasons whose grants no longer exist. */
+/** Reasons that excuse no grant of the route table. */
 export const staleReasons = (): string[] =>
   rare
     .filter(({ files, grants }) => !files.some((file) => grants.some((grant) => isGranted({ file, grant }))))
     .map(({ reason }) => reason);
 
-/** Grants without a use and without a reason. `uses`: `action family`, by a function's file. */
+/**
+ * Grants that no function used and no reason excuses. `uses` contains the used grants, each as `action family`, for each function's file.
+ */
 export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>): Grant[] {
   const needed = new Set([
     ...Object.entries(uses).flatMap(([file, grants]) => grants.map((grant) => `${file} ${grant}`)),
@@ -150,7 +152,7 @@ export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>):
   return granted.filter(({ file, grant }) => !needed.has(`${file} ${grant}`));
 }
 
-/** Call it after all API tests. Throws an error with a line for each unnecessary grant. */
+/** Call this after all API tests. Throws an error with one line for each unnecessary grant. */
 export function assertGrantsAreUsed(uses: Readonly<Record<string, readonly string[]>>): void {
   const lines = unusedGrants(uses).map(({ file, grant }) => `${file} has the grant ${grant}, which no API test uses`);
   if (lines.length > 0)

@@ -1,4 +1,4 @@
-/** The oracle of the index tests: reads all rows and the whole index without cache and zone maps, and compares them. */
+/** The oracle of the index tests. It reads all rows and the whole index without a cache and without zone maps, and compares them. */
 import * as z from "zod/mini";
 import { readUnflushed, withTexts } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
@@ -13,24 +13,24 @@ import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Partitions that are read at once. */
+/** The number of partitions that are read at the same time. */
 const PARALLEL = 16;
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 export interface CompanyProspects {
-  /** Prospects that are not deleted, in no order. */
+  /** Prospects that are not deleted, in no particular order. */
   readonly prospects: StoredProspect[];
-  /** All notes in no order, notes of deleted prospects included. */
+  /** All notes in no particular order, including notes of deleted prospects. */
   readonly notes: readonly StoredNote[];
 }
 
-/** Ranges are recorded before their rows are written, so that no row is missed. */
+/** Reads the rows of all recorded id ranges. No row is missed, because a range is recorded before its rows are written. */
 export async function readAllProspects(table: Table, companyId: number): Promise<CompanyProspects> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const { from, to, importId } = Range.parse(item);
-    // Ranges of an unfinished import have no visible rows.
+    // The rows of an unfinished import are not visible.
     if (importId !== undefined) continue;
     for (let block = from; block <= to; block++) blocks.push(block);
   }
@@ -52,13 +52,13 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 }
 
 export interface Contents {
-  /** Live rows by prospect. More than one is a fault. */
+  /** Live rows by prospect id. More than one row for an id is a fault. */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
-  /** Live notes by note. More than one is a fault. */
+  /** Live notes by note id. More than one note for an id is a fault. */
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
 }
 
-/** Throws IndexUnreadable if a piece is missing or damaged. */
+/** Throws IndexUnreadable if a piece of the index is missing or damaged. */
 export async function readContents(table: Table, companyId: number): Promise<Contents> {
   const unflushed = await readUnflushed(table, companyId);
   const { runs } = await readManifest(table, companyId, unflushed.head.manifest);
@@ -101,14 +101,17 @@ export interface IndexFault {
   readonly fault: "missing" | "too many" | "different";
 }
 
-/** Empty if the index equals the rows. Needs a company without concurrent writes. Throws IndexUnreadable. */
+/**
+ * Returns the differences between index and rows, and an empty list if there are none. The company must have no concurrent writes. Throws
+ * IndexUnreadable if a piece of the index is missing or damaged.
+ */
 export async function checkIndex(table: Table, companyId: number): Promise<IndexFault[]> {
   const [company, contents] = await Promise.all([readAllProspects(table, companyId), readContents(table, companyId)]);
   const rows = new Map(company.prospects.map((prospect) => [prospect.id, indexRow(prospect)]));
   const texts = new Map(
     company.notes.filter(({ prospectId }) => rows.has(prospectId)).map((note) => [note.id, indexNote(note)]),
   );
-  // Notes of a deleted prospect stay in the index until their runs are merged.
+  // Notes of a deleted prospect stay in the index until the runs that contain the notes are merged.
   const notes = new Map([...contents.notes].filter(([, [note]]) => note !== undefined && rows.has(note.prospectId)));
   return [...differences("prospect", rows, contents.rows), ...differences("note", texts, notes)];
 }

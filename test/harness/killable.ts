@@ -1,4 +1,4 @@
-/** A process that a test kills: after the call that kills it, no call of it has an effect. */
+/** A process that a test can kill. After the call that kills the process, none of its calls has an effect. */
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -25,7 +25,7 @@ export function killable(context: EventContext): EventContext {
   };
 }
 
-/** The table with every operation run by `call`, which gets the operation's name. */
+/** The same table, with every operation run through `call`, which gets the name of the operation. */
 export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Promise<T>, table: Table): Table {
   const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
     const items: Item[] = [];

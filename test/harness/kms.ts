@@ -1,9 +1,12 @@
-/** A KMS for tests that create webhooks without the local service: one for each worker, found through the environment. */
+/**
+ * Starts one KMS for each test worker, for tests that create webhooks without the local service. The tests find the KMS through environment
+ * variables.
+ */
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { startKms } from "../../infra/local/kms.ts";
 import { keyArn, REGION } from "../../infra/local/names.ts";
 
-/** Credentials are no function's: whatever is asked for is granted. */
+/** The test KMS checks no policy, because the credentials belong to no function. */
 export async function useTestKms(): Promise<void> {
   useKeyService();
   if (process.env.SECRETS_KEY_ARN !== undefined) return;

@@ -1,4 +1,4 @@
-/** Receivers on loopback with the behaviour that a test gives them. They close after the test. */
+/** Receivers on loopback that behave as a test says. They close after the test. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";
@@ -7,7 +7,7 @@ import { post } from "#shared/outbound/post.ts";
 
 const cleanUps: (() => void)[] = [];
 
-/** To be called once by each file that listens. */
+/** Call this once in each file that starts receivers. */
 export const closeAfterEach = (): void =>
   afterEach(() => {
     for (const cleanUp of cleanUps.splice(0)) cleanUp();
@@ -15,7 +15,7 @@ export const closeAfterEach = (): void =>
 
 export interface Listening {
   readonly url: string;
-  /** Requests or connections so far. */
+  /** The number of requests or connections so far. */
   count(): number;
 }
 
@@ -36,7 +36,7 @@ export async function http(behave: (response: ServerResponse, request: IncomingM
   return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, count: () => count };
 }
 
-/** Speaks whatever it likes. */
+/** Starts a TCP server that passes each connection to `behave`, so that a test can violate HTTP. */
 export async function tcp(behave: (socket: Socket) => void): Promise<Listening> {
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => {

@@ -10,16 +10,16 @@ import { assertGrantsAreUsed } from "./grants.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Without a trailing slash. */
+    /** The URL has no trailing slash. */
     readonly baseUrl: string;
-    /** The issuer's private key, to forge tokens. Null if the service of BASE_URL does not share it. */
+    /** The issuer's private key, with which tests forge tokens. Null if the service of BASE_URL does not share the key. */
     readonly signingKey: SigningKey | null;
   }
 }
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const other = process.env.BASE_URL ?? "";
-  // The test runner puts a path into this variable if it is not set.
+  // Only a URL counts, because the test runner sets this variable to a path if it is not set.
   if (URL.canParse(other)) {
     const baseUrl = other.replace(/\/$/, "");
     await assertSignIn(baseUrl);
@@ -49,7 +49,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>["uses
   return z.parse(Used, (await answer)[0]).uses;
 }
 
-/** Whether all API tests ran and passed: some of them alone use only some of the grants. */
+/** Returns true if all API tests ran and passed. A part of the tests uses only a part of the grants. */
 async function isWhole(project: TestProject): Promise<boolean> {
   if (project.name !== "api" || project.vitest.config.testNamePattern !== undefined) return false;
   const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
@@ -61,7 +61,7 @@ async function isWhole(project: TestProject): Promise<boolean> {
   );
 }
 
-/** Null if a signal ended the process. */
+/** The exit code of the service. Null if a signal ended the process. */
 const ExitCode = z.nullable(z.number());
 const Ready = z.object({ url: z.string(), signingKey: SigningKey });
 

@@ -17,7 +17,7 @@ export const lambdaContext: Context = {
   getRemainingTimeInMillis: () => 25_000,
 };
 
-/** As one who calls the function past the gateway could make it. */
+/** An event with any authorizer context, as a caller who bypasses the gateway could make it. */
 export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {
   const requestContext: APIGatewayProxyEvent["requestContext"] = {
     accountId: "",

@@ -1,7 +1,7 @@
-/** The local service of the API tests, in a process of its own because the test runner slows down the modules it loads. */
+/** The local service of the API tests, in a separate process because the test runner slows down the modules that it loads. */
 import { startLocal } from "../../infra/local/service.ts";
 
-/** Retry gaps and debounce windows of minutes pass in seconds. */
+/** The service divides its delays by this factor, so that retry gaps and debounce windows of minutes pass in seconds. */
 const TIME_SCALE = 60;
 
 const service = await startLocal({
@@ -16,14 +16,14 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // A refused call led to a 5xx; name its cause.
+  // A call that the function's rights did not allow led to a 5xx. Print its cause.
   for (const refusal of service.refusals) console.error(refusal);
   process.exit(exitCode);
 }
 
-// `disconnect` is the end of the test run for any reason: the service ends with it.
+// `disconnect` means that the test run has ended for any reason, so the service ends.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
-// Ctrl-C in a terminal reaches all its processes; the test run ends this one.
+// Ctrl-C in a terminal signals all its processes. This process ignores the signal, because the test run ends it.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
   if (message === "uses") process.send?.({ uses: service.uses() });

@@ -11,26 +11,26 @@ export const Problem = z.object({
   errors: z.array(z.looseObject({ pointer: z.optional(z.string()), parameter: z.optional(z.string()) })),
 });
 
-/** The body of a raw answer, after its status was as expected. */
+/** Expects this status, and returns the parsed body of an untyped answer. */
 export function bodyOf<S extends z.ZodMiniType>(answer: Answer, status: number, schema: S): z.output<S> {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status);
   return z.parse(schema, answer.body);
 }
 
-/** What the typed client gives. */
+/** An answer of the typed client. */
 interface TypedAnswer<Data> {
   readonly data?: Data;
   readonly error?: unknown;
   readonly response: Response;
 }
 
-/** The data, after the status was as expected. */
+/** Expects this status, and returns the data of a typed answer. */
 export function dataOf<Data>({ data, error, response }: TypedAnswer<Data>, status = 200): Data {
   expect(response.status, JSON.stringify(error)).toBe(status);
   return data ?? expect.fail(`${response.url} gave no data`);
 }
 
-/** A problem of this status and code; gives its faults. */
+/** Expects a problem with this status and code, and returns the errors of the problem. */
 export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number, code: string) {
   const isTyped = "response" in answer;
   const response = isTyped ? answer.response : answer;
@@ -42,12 +42,12 @@ export function problemOf(answer: Answer | TypedAnswer<unknown>, status: number,
   return problem.errors;
 }
 
-/** The status alone, where many are compared. */
+/** The status of a typed answer, for tests that compare many answers. */
 export const statusOf = ({ response }: { readonly response: Response }): number => response.status;
 
-/** What must be there. */
+/** Returns the value. Fails if it is null or undefined. */
 export const present = <T>(value: T | null | undefined): T => value ?? expect.fail("what must be there is missing");
 
-/** Name that no other test uses. */
+/** The number of names so far. Each name contains this number, so that no other test uses the same name. */
 let names = 0;
 export const uniqueName = (): string => `T${process.pid}-${Date.now().toString(36)}-${names++}`;

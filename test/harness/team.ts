@@ -1,4 +1,4 @@
-/** Two companies for one test file, so that test files can share a local service. */
+/** Creates two companies for one test file, so that test files can share a local service. */
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
@@ -11,12 +11,12 @@ import { dataOf, uniqueName } from "./shapes.ts";
 export interface Team {
   readonly owner: Client;
   readonly admin: Client;
-  /** Ravi Rep and Rita Rep: sales without permissions. */
+  /** Ravi Rep and Rita Rep are sales users without permissions. */
   readonly rep: Client;
   readonly rep2: Client;
-  /** Sales with canViewAllProspects. */
+  /** A sales user with canViewAllProspects. */
   readonly viewer: Client;
-  /** Sales with canManageProspects. */
+  /** A sales user with canManageProspects. */
   readonly importer: Client;
   readonly otherOwner: Client;
   readonly otherRep: Client;
@@ -24,7 +24,7 @@ export interface Team {
 
 const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
-/** Companies with a user for each role: those of `other…` belong to the second one. */
+/** Creates two companies with a user for each role. The clients named `other…` belong to users of the second company. */
 export async function newTeam(): Promise<Team> {
   const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };

@@ -1,4 +1,4 @@
-/** A DynamoDB whose partitions take a limited number of write units a second, as those of a new on-demand table do. */
+/** A DynamoDB whose partitions accept a limited number of write units a second, as the partitions of a new on-demand table do. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
@@ -22,7 +22,7 @@ export interface ThrottledDynamoDb {
   stop(): void;
 }
 
-/** @param unitsPerSecond of each of the partitions. A partition saves up one second of them. */
+/** @param unitsPerSecond The write units that each partition accepts in a second. A partition saves the unused units of one second. */
 export async function startThrottledDynamoDb(
   behind: string,
   partitions: number,
@@ -31,7 +31,10 @@ export async function startThrottledDynamoDb(
   const buckets = Array.from({ length: partitions }, () => ({ left: unitsPerSecond, atMs: Date.now() }));
   const counts = { calls: 0, refusedCalls: 0, units: 0 };
 
-  /** A write goes through while there is anything left, as in DynamoDB, which settles the debt afterwards. */
+  /**
+   * A write is accepted while any units are left, as in DynamoDB. The units of a large write then fall below zero, and later seconds make
+   * up for them.
+   */
   function takes(pk: string, bytes: number): boolean {
     const bucket = buckets[placeOf(pk, partitions)];
     if (bucket === undefined) throw new Error("there is no such partition");
@@ -104,7 +107,7 @@ function keysIn(operation: string, body: string): string[] {
   return parts.map(({ Key, Item }) => (Key ?? Item)?.pk.S ?? "");
 }
 
-/** FNV-1a: DynamoDB spreads partition keys by a hash. */
+/** The hash FNV-1a spreads the keys over the partitions. DynamoDB also uses a hash of the partition key. */
 function placeOf(pk: string, partitions: number): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < pk.length; i++) value = Math.imul(value ^ pk.charCodeAt(i), 0x01000193);

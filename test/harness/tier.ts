@@ -1,4 +1,7 @@
-/** The tier that a test runs in: `npm test` and `test:deep` state a law at a size that can still fail, `test:wide` at its whole size. */
+/**
+ * The test tier. `npm test` and `test:deep` (short tier) run a test at a size that can still fail, `test:wide` (wide tier) at its full
+ * size.
+ */
 import { inject } from "vitest";
 
 type Tier = "short" | "wide";
@@ -9,5 +12,8 @@ declare module "vitest" {
   }
 }
 
-/** How often, or how much, in the tier that runs. What asks for it has the tag `sized`: the wide tier runs nothing else. */
+/**
+ * The number of runs, or the size, for the current tier. A test that uses this function needs the tag `sized`, because the wide tier runs
+ * only tests with this tag.
+ */
 export const sized = (sizes: Readonly<Record<Tier, number>>): number => sizes[inject("tier")];

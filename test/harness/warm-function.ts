@@ -16,7 +16,7 @@ export function warmFunction(db: FaultyDynamoDb, clock: Clock): ApiContext {
 }
 
 export interface Company {
-  /** Its owner. */
+  /** The owner of the company. */
   readonly caller: Caller;
   readonly repId: number;
 }

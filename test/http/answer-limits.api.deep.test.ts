@@ -1,6 +1,6 @@
 /**
- * Every route at the limits that the interface states for it: each answer arrives, and arrives whole. A buffered answer that
- * Lambda would refuse is a 502 of the local gateway, as it is API Gateway's.
+ * Tests that every route sends a complete answer when its data are at the documented limits. The local gateway answers 502, as API Gateway
+ * does, if Lambda would refuse a buffered answer as too large.
  */
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
@@ -19,11 +19,11 @@ import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 
-/** As JSON it takes six bytes, and seven within the answer of a function: no other character of a text takes more. */
+/** The character that takes the most bytes in an answer: six bytes as JSON, and seven bytes in the JSON that the function returns. */
 const WIDE = "\u0001";
 const wide = (characters: number, beginning = ""): string => beginning + WIDE.repeat(characters - beginning.length);
 
-/** So much of what is only streamed that its answer passes what a buffered one holds. */
+/** The number of records that makes a streamed answer larger than a buffered answer may be. */
 const STREAMED = 110;
 
 let team: Team;
@@ -41,7 +41,10 @@ async function ask(method: string, path: string, body?: object, key?: string): P
   });
 }
 
-/** Answered alike a second time under its key: what is kept of it fits a row of the table. */
+/**
+ * Sends the request twice under one idempotency key. The answers must be equal, which shows that the stored answer fits into a row of the
+ * table.
+ */
 async function post(path: string, body: object = {}): Promise<Answer> {
   const key = randomUUID();
   const first = await ask("POST", path, body, key);
@@ -60,7 +63,7 @@ async function made(path: string, body: object): Promise<number> {
   return z.parse(Identified, answer.body).id;
 }
 
-/** A few at a time. */
+/** Runs `work` for each index, a few at a time. */
 async function inLanes<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;
@@ -91,7 +94,7 @@ const appointment = {
   title: text(limits.appointmentTitle),
   location: text(limits.appointmentLocation),
   notes: text(limits.appointmentNotes),
-  // Long over: a prospect's row has a copy of what is to come.
+  // The date has passed, because the row of a prospect keeps copies of future appointments.
   startAt: "2020-01-01T00:00:00.000Z",
 };
 const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
@@ -106,10 +109,13 @@ const prospect = {
   lng: -104.123456789,
   source: text(limits.source),
   sourceId: text(limits.sourceId),
-  // Quotation marks: each is two bytes of the limit, and four of the answer.
+  // A quotation mark counts as two bytes of the limit, and takes four bytes in the answer.
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
-/** Met by the prospect, so that its button shows; the rest of it is quotation marks. */
+/**
+ * A filter of the largest size. The prospect matches the filter, so that the button of the registration shows. The rest of the filter is
+ * quotation marks.
+ */
 const filter = (() => {
   const match = { "prospect.source": ["", prospect.source] };
   const room = limits.filterBytes - Buffer.byteLength(JSON.stringify(match));
@@ -127,7 +133,7 @@ const webhook = (count: number) => ({
   secretKey: randomUUID().repeat(7),
   registrations: Array.from({ length: count }, () => registration),
 });
-/** Every row at fault in as many columns as a file of the greatest size has room for. */
+/** A file of the largest number of rows. Each row has errors in as many columns as fit into a file of the largest size. */
 const badFile = (() => {
   const tags = Array.from({ length: limits.tagsPerProspect }, (_, i) => `${i},`).join(";");
   const row = `${"x".repeat(51)},@,x,x,?,?,"${tags.slice(0, 60)}"`;
@@ -166,7 +172,7 @@ beforeAll(async () => {
   const status = await inLanes(limits.statusesPerCompany - statuses - 1, (i) =>
     made("/api/statuses", { value: wide(limits.displayValue, `s${i}`) }),
   );
-  // A row may name 50 tags, and an import makes those that are not there.
+  // An import creates the tags, because one row may name 50 tags and an import creates missing tags.
   const tagged = Array.from({ length: (limits.tagsPerCompany - 1) / limits.tagsPerProspect }, (_, row) =>
     Array.from({ length: limits.tagsPerProspect }, (_, i) => wide(limits.displayValue, `t${row}-${i}`)),
   );
@@ -198,7 +204,7 @@ beforeAll(async () => {
   const stored = StoredImport.parse(await table.get(keys.import(companyId, importId)));
   const rows: (Key & Item)[] = [];
   for (let i = 1; i <= SUMMARIES; i++) {
-    // Ids that nothing of the service has been given: far above, and found by this company alone.
+    // These ids are far above the ids that the service has assigned, and no other company uses them.
     const id = 2 ** 45 + companyId * 1_000 + i;
     rows.push({ ...keys.import(companyId, id), ...stored, id, state: "failed", failure: text(2 * limits.csvHeader) });
     rows.push({ ...keys.importEntry(companyId, id), type: "importEntry", id });
@@ -211,7 +217,7 @@ beforeAll(async () => {
     return bodyOf(answer, 201, WithRegistrations);
   });
   const [first = expect.fail("no webhook"), second = expect.fail("no webhook")] = webhooks;
-  // Room for one more, which the walk makes.
+  // The deletion makes room for the registration that the walk creates.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
 
@@ -260,7 +266,7 @@ beforeAll(async () => {
   deliveries = first.id;
 }, 300_000);
 
-/** The webhook whose deliveries were made here. */
+/** Id of the webhook whose deliveries `beforeAll` has stored. */
 let deliveries = 0;
 
 const listOf = (answer: Answer): readonly unknown[] => z.parse(z.array(z.unknown()), answer.body);
@@ -272,7 +278,7 @@ const record = (answer: Answer): void => {
 
 interface Visit {
   readonly ask: () => Promise<Answer>;
-  /** Is all of it there? */
+  /** Throws unless the answer is complete. */
   readonly whole: (answer: Answer) => void;
 }
 const visit = (ask: () => Promise<Answer>, whole: (answer: Answer) => void = record): Visit => ({ ask, whole });
@@ -280,7 +286,7 @@ const read = (path: () => string, whole?: (answer: Answer) => void): Visit => vi
 const counts = (count: () => number) => (answer: Answer) => expect(listOf(answer)).toHaveLength(count());
 const atLeast = (count: number) => (answer: Answer) => expect(listOf(answer).length).toBeGreaterThanOrEqual(count);
 
-/** In the order of the walk; what is deleted is not needed after it. */
+/** The visits in the order of the walk. No visit needs a record that an earlier visit has deleted. */
 const walk: Readonly<Record<string, Visit>> = {
   "GET /openapi.json": read(
     () => "/openapi.json",
@@ -390,7 +396,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "DELETE /api/appointments/{id}": visit(() => ask("DELETE", `/api/appointments/${stage.appointment}`)),
   "GET /api/prospects/{id}/actions": read(
     () => `/api/prospects/${stage.prospect}/actions`,
-    // One webhook is still to be made, and one registration.
+    // The last webhook and one registration are created later in the walk.
     counts(() => (limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
   ),
   "POST /api/prospects/{id}/actions/{registrationId}": visit(
@@ -495,7 +501,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "DELETE /api/prospects/{id}": visit(() => ask("DELETE", `/api/prospects/${stage.prospect}`)),
 };
 
-test("every route is walked, and no other", () => {
+test("the walk visits every route, and no other", () => {
   const declared = routes.map(({ method, path }) => `${method} ${path}`);
   expect(Object.keys(walk).toSorted()).toEqual(declared.toSorted());
 });

@@ -1,4 +1,4 @@
-/** A request that waits for a throttled table ends as `unavailable` before its function is stopped. */
+/** Tests that a request which waits for a throttled table is answered `unavailable` before Lambda stops its function. */
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
 const event = () => proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
 
-test("an endpoint stops a batch that the table keeps throttling before it answers, and calls the table no more", async () => {
+test("an endpoint gives up a throttled batch before it answers, and does not call the table afterwards", async () => {
   const throttled = await startThrottledDynamoDb(db.directEndpoint, 1, 0);
   const end = Date.now() + 3_400;
   const handler = endpoint(contract, () => tableOn(throttled, 1).batchPut([{ pk: "throttled", sk: "1" }]));

@@ -1,4 +1,4 @@
-/** Every endpoint rejects answers larger than Lambda's limit, before the commit and before the answer. */
+/** Tests that an endpoint whose answer is larger than Lambda's limit commits no effect and answers with a problem body. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { keys } from "#shared/db/keys.ts";
@@ -7,7 +7,7 @@ import { limits } from "#shared/limits.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 beforeAll(() => {
-  // Named, and never called: what is refused reaches no table.
+  // The table is never called, because the tests refuse each answer first. The name only has to exist.
   process.env.TABLE_NAME = "t";
 });
 

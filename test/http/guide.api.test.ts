@@ -1,4 +1,4 @@
-/** Runs docs/build-an-app.md: its shell and TypeScript blocks give the output that its JSON blocks show. */
+/** Runs the shell and TypeScript blocks of docs/build-an-app.md, and compares their output with its JSON blocks. */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const blocks = [...guide.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language 
 const codeIn = (language: string): string[] =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
 
-/** A terminal as a reader has it: nothing of this test run but the port of the service. */
+/** The environment of a new terminal, which has nothing of this test run except the port of the service. */
 const { HOME = "", PATH = "" } = process.env;
 const terminal = {
   HOME,
@@ -25,7 +25,7 @@ const terminal = {
   PORT: new URL(baseUrl()).port,
 };
 
-/** What the command printed; fails when it did. */
+/** Returns the output of the command. Throws if the command fails. */
 async function run(command: string, args: readonly string[]): Promise<string> {
   const child = spawn(command, args, { cwd: root, env: terminal });
   const code = new Promise<number | null>((resolve, reject) => child.on("exit", resolve).on("error", reject));
@@ -36,7 +36,7 @@ async function run(command: string, args: readonly string[]): Promise<string> {
 
 const MARK = "@@ end of block";
 
-/** `"…"` stands for anything. */
+/** `"…"` in a JSON block matches any value. */
 function expected(shown: unknown): unknown {
   if (shown === "…") return expect.anything();
   if (Array.isArray(shown)) return shown.map(expected);

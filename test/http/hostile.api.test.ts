@@ -1,4 +1,4 @@
-/** Hostile input: generated bodies, queries and paths for every endpoint never cause a 5xx, and always a documented answer. */
+/** Tests that generated bodies, queries and paths never cause a 5xx, and always get a documented answer, at every endpoint. */
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Method } from "../../infra/routes/route.ts";
@@ -11,7 +11,7 @@ import { sized } from "../harness/tier.ts";
 const as = await newTeam();
 
 const EXAMPLES = 500;
-/** Of those for each endpoint. */
+/** The number of these examples that each endpoint gets. */
 const RUNS = sized({ short: 50, wide: EXAMPLES });
 
 const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
@@ -90,7 +90,7 @@ const parameterNames = [
   "x",
 ];
 
-/** Almost right: real fields with wrong values, so that faults lie deep. */
+/** Mostly real fields with wrong values, because a body that is almost right reaches deeper checks. */
 const jsonBody = fc.oneof(
   {
     weight: 5,
@@ -137,7 +137,7 @@ const segment = fc.oneof(
     "%00",
     "..",
     "%2e%2e",
-    // An Arabic digit, in its escaped form and as the bytes themselves.
+    // An Arabic digit, percent-encoded and as its raw bytes.
     "%D9%A1",
     "\u00d9\u00a1",
     "a%20b",
@@ -153,22 +153,25 @@ const query = fc.array(
 
 const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
 const examples = fc.sample(request, { numRuns: EXAMPLES, seed: 7 });
-/** From endpoint to endpoint others, until all have had their turn. */
+/** Each endpoint gets the next examples of the list, so that all examples are used. */
 const examplesOf = (endpoint: number) =>
   Array.from({ length: RUNS }, (_, n) => examples[(endpoint * RUNS + n) % EXAMPLES]).filter((one) => one !== undefined);
 
-/** The client has checked the answer against the document; what is left is that it was no fault of ours. */
+/** Fails if the answer is a server error or reveals internals. The client has already checked the answer against the OpenAPI document. */
 function assertHarmless(status: number, text: string, sent: unknown): void {
   const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
-  // An expectation for each of tens of thousands of answers would take seconds.
+  // `expect` is called only for a failure, because a call for each of tens of thousands of answers would take seconds.
   if (status >= 500 || isTelling) expect.fail(`${status} ${text} to ${JSON.stringify(sent)}`);
 }
 
-/** Endpoints side by side, the requests of each in turn: so each starts one environment, and all are kept busy. */
+/**
+ * Endpoints run concurrently, but the requests of one endpoint run one after the other. Each endpoint thus starts one function environment,
+ * and all environments are busy.
+ */
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
   test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
-    // Reads are asked by the company that nobody fills meanwhile.
+    // GET requests use the other company, because the tests create no records in that company meanwhile.
     const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
     for (const example of examplesOf(at)) {
       const [first, second] = example.segments;
@@ -301,7 +304,7 @@ describe("bodies", () => {
     ["/address/zip", '{"address":{"address1":"a","city":"b","state":"c"}}'],
     ["", "[]"],
     ["", "null"],
-  ])("a fault at %j is told: %.40s", async (pointer, body) => {
+  ])("an error at %j is reported: %.40s", async (pointer, body) => {
     expect(problemOf(await post(body), 400, "validation_failed").map((fault) => fault.pointer)).toContain(pointer);
   });
 });

@@ -1,4 +1,4 @@
-/** `Idempotency-Key` over HTTP: repeated and concurrent requests have one effect and one answer. */
+/** Tests that repeated and concurrent requests with one `Idempotency-Key` have one effect and one answer. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type Answer, at, send, tokenOf } from "../harness/client.ts";
@@ -48,7 +48,7 @@ test("twenty concurrent requests have one effect; each gets the same answer or a
   expect(await named(name)).toBe(1);
 });
 
-test("the replay repeats the webhook's secret, and no other answer does", async () => {
+test("the replayed creation of a webhook contains the webhook's secret, and no other answer does", async () => {
   const body = { name: uniqueName(), url: "https://example.com/" };
   const key = uniqueName();
   const Made = z.object({ id: z.number(), secretKey: z.string() });

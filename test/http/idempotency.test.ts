@@ -1,4 +1,4 @@
-/** A POST with an idempotency key while DynamoDB fails at each call: the client's retries converge on one record and one answer. */
+/** Tests that a POST with an idempotency key and its retries create one record and give one answer, whichever call of DynamoDB fails. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -41,30 +41,33 @@ const faults: Record<string, Fault> = {
   "a lost reply": { kind: "lose reply" },
 };
 
-test.each(Object.keys(faults))("%s, for good, at each call in turn: one record, one answer", async (name) => {
-  const fault = faults[name] ?? pass;
-  const undisturbed = await company({ now: () => Date.now() });
-  db.plan(() => pass);
-  await create(undisturbed.context, undisturbed.caller, "count");
-  const calls = [...db.calls];
-  for (let at = 1; at <= calls.length; at++) {
-    let now = Date.now();
-    const { context, caller } = await company({ now: () => now });
-    // All tries of the call's operation fail, as long as the first request lasts.
-    let isFirst = true;
-    db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
-    const first = await create(context, caller, "key").catch(() => undefined);
-    isFirst = false;
-    // A claim that could not be released is taken over once its run must be dead.
-    now += 31_000;
-    const second = await create(context, caller, "key");
-    const third = await create(context, caller, "key");
-    const place = `${name} at ${at} (${calls[at - 1]})`;
-    expect(await total(caller), place).toBe(1);
-    expect(third, place).toEqual({ value: second.value, replayed: true });
-    if (first !== undefined) expect(second.value, place).toEqual(JSON.parse(JSON.stringify(first.value)));
-  }
-});
+test.each(Object.keys(faults))(
+  "one record and one answer come out of %s at any call of the first request",
+  async (name) => {
+    const fault = faults[name] ?? pass;
+    const undisturbed = await company({ now: () => Date.now() });
+    db.plan(() => pass);
+    await create(undisturbed.context, undisturbed.caller, "count");
+    const calls = [...db.calls];
+    for (let at = 1; at <= calls.length; at++) {
+      let now = Date.now();
+      const { context, caller } = await company({ now: () => now });
+      // Every try of this operation fails while the first request runs.
+      let isFirst = true;
+      db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
+      const first = await create(context, caller, "key").catch(() => undefined);
+      isFirst = false;
+      // After this time the first run counts as dead. A repetition then takes over a claim that the first run could not release.
+      now += 31_000;
+      const second = await create(context, caller, "key");
+      const third = await create(context, caller, "key");
+      const place = `${name} at ${at} (${calls[at - 1]})`;
+      expect(await total(caller), place).toBe(1);
+      expect(third, place).toEqual({ value: second.value, replayed: true });
+      if (first !== undefined) expect(second.value, place).toEqual(JSON.parse(JSON.stringify(first.value)));
+    }
+  },
+);
 
 test("a repetition of a killed run waits as long as the run has taken so far, until it takes over the key", async () => {
   const start = Date.now();

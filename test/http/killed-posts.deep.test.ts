@@ -1,4 +1,4 @@
-/** A killed POST: a repetition with the same key gets 409 with Retry-After until the first run counts as dead. */
+/** Tests that the repetition of a killed POST with the same key gets 409 with Retry-After until the first run counts as dead. */
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
@@ -44,11 +44,11 @@ const Transaction = z.object({
 
 test("the repetition of each killed POST gets 409 with Retry-After", async () => {
   const first = await start(true);
-  // Started before the claims, because a claim lasts 30 seconds and a start takes many of them on a busy machine.
+  // The second service starts before the claims, because a claim lasts 30 seconds and a start can take as long on a busy machine.
   const second = await start(false);
-  // Claims are single writes; the effect comes with the answer in one transaction, which never ends.
+  // A claim is a single write. The effect and the answer come in one later transaction, which never ends here.
   const reached = Promise.withResolvers<void>();
-  // A call that is given up is made again: a run is known by the row of its claim.
+  // A run is identified by the row of its claim, because the service repeats a call that it has given up.
   const claims = new Set<string>();
   db.plan((operation, _, body) => {
     if (operation !== "TransactWriteItems") return pass;

@@ -1,4 +1,4 @@
-/** Streamed answers larger than 6 MB arrive complete: territories of many points, prospects with many appointments. */
+/** Tests that streamed answers larger than 6 MB arrive complete: territories of many points, and prospects with many appointments. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -7,7 +7,7 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 const BUFFERED_BYTES = 6 * 1024 * 1024;
 
-/** A few at a time. */
+/** Runs `work` for each index, a few at a time. */
 async function inLanes<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;
@@ -38,12 +38,13 @@ test("the list of territories, newest first, each with its exact polygon", async
 
 test("the detail of a prospect with all its appointments", async () => {
   const { id } = bodyOf(await as.rep("POST", "/api/prospects", {}), 201, Identified);
-  // As JSON each of these takes six bytes.
+  // Each of these characters takes six bytes in JSON.
   const notes = "\u0001".repeat(10_000);
-  // Long over: a prospect's row has a copy of what is to come.
+  // The date has passed, because the row of a prospect keeps copies of future appointments.
   const startAt = "2020-01-01T00:00:00.000Z";
   const made: number[] = [];
-  // In turn: side by side each would find the prospect changed by another, and be tried again with all its bytes.
+  // The appointments are created one after the other, because concurrent creations would conflict on the prospect and send their bytes
+  // again.
   while (made.length < 108) {
     const answer = await as.rep("POST", `/api/prospects/${id}/appointments`, { title: "past", notes, startAt });
     made.push(bodyOf(answer, 201, Identified).id);

@@ -1,4 +1,4 @@
-/** Laws of lists: a DELETE hides a record from every read and write at once, and pages visit each record once. */
+/** Tests that a DELETE hides a record from every read and write at once, and that the pages of a list contain each record once. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { bodyOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
@@ -17,11 +17,11 @@ const each = (sign: string | number, ...reads: readonly string[]): Shown[] => re
 interface Gone {
   /** Path of the record that is deleted. */
   readonly path: string;
-  /** A body with which it could be changed; undefined where there is no PATCH. */
+  /** A valid body for a PATCH of the record. Undefined if records of this kind have no PATCH. */
   readonly patch?: object;
-  /** Reads that go on to answer, and the text or id in them that is there until then and not any more. */
+  /** Reads that still answer after the deletion, each with a text or id that the answer contains only before the deletion. */
   readonly shown: readonly Shown[];
-  /** What goes with it: is 404 afterwards. */
+  /** Paths of records that are deleted with the record, and give 404 afterwards. */
   readonly alongside?: readonly string[];
   readonly hasNoGet?: true;
 }
@@ -145,10 +145,10 @@ describe("pages visit each record once", () => {
     }
   });
 
-  test("addresses, for every limit, over several id blocks", async () => {
+  test("addresses, for every limit, over several blocks of 128 ids", async () => {
     const client = as.otherOwner;
     const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-    // Each function that makes addresses takes a block of ids of its own.
+    // Each of these two functions leases separate blocks of 128 ids.
     const ways = [
       (zip: string) => made("/api/addresses", { ...home, zip }, client),
       async (zip: string) => {

@@ -1,4 +1,4 @@
-/** The callers of the role matrix: a company with a user of each role, another company, and records of both. */
+/** Creates the callers of the role matrix: a company with a user of each role, another company, and records of both companies. */
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -7,12 +7,12 @@ import { type CallerName, callers } from "./matrix-table.ts";
 
 export interface Cast {
   readonly emails: Readonly<Record<CallerName, string | undefined>>;
-  /** Records that the caller may work on; those who may not touch any share them. */
+  /** The records that a caller may change. Callers that may change nothing share `kept`. */
   readonly stageOf: (caller: CallerName) => Stage;
-  /** Records that stay: of the first company, and of the other one. */
+  /** Records that no request changes: `kept` in the first company, `foreign` in the other company. */
   readonly kept: Stage;
   readonly foreign: Stage;
-  /** Names nothing that can be used, in the first company. */
+  /** A disabled user and a deactivated status of the first company. No new record may refer to either. */
   readonly inactive: { readonly user: number; readonly status: number };
 }
 
@@ -34,7 +34,7 @@ export async function newCast(): Promise<Cast> {
   const [kept, foreign] = [await one(), await newStage("two", otherOwner, { mine: foreignId, other: foreignId })];
   const working = ["owner", "admin", "plain", "viewer", "manager"];
   const stages = new Map<CallerName, Stage>();
-  // In turn: all at once they would start four environments of each function.
+  // One after the other, because concurrent creations would start four environments of each function.
   for (const caller of callers) stages.set(caller, working.includes(caller) ? await one() : kept);
   const [admin, plain, viewer, manager] = [team.admin, team.rep, team.viewer, team.importer].map(({ email }) => email);
   return {
@@ -50,7 +50,7 @@ const Me = z.object({ user: Identified, company: Identified });
 const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"), 200, Me);
 const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
 
-/** Names are the same in both companies; e-mail addresses and ids are not. */
+/** Marks the ids and e-mail addresses of the company and its users. Names are not marked, because they are equal in both companies. */
 async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
   const everybody = marker(company, "-");
   for (const email of emails) {

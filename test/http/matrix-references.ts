@@ -45,10 +45,13 @@ const Document = z.object({
   }),
 });
 
-/** Bodies that are filters: what names nobody matches nothing, as in a query. */
+/** Paths whose body is a filter. An unknown id is no error in a filter, because it matches nothing, as in a query. */
 const filters: ReadonlySet<string> = new Set(["/api/prospects/exports"]);
 
-/** `METHOD path field` of every field of a documented body that is called an id. `sourceId` is the client's own text. */
+/**
+ * `METHOD path field` for every field of a documented body that is named as an id. `sourceId` is left out, because it is the client's own
+ * text.
+ */
 export function documentedReferences(): string[] {
   const text = readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8");
   const { paths, components } = z.parse(Document, JSON.parse(text));

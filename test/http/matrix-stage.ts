@@ -1,4 +1,4 @@
-/** Records for the role matrix. Each text and id carries a mark, so that the tests recognise it in any answer. */
+/** Creates the records of the role matrix. Each text and id is recorded as a mark, so that the tests recognise it in any answer. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type Answer, send, tokenOf } from "../harness/client.ts";
@@ -8,12 +8,12 @@ import type { CallerName, Row, Whose } from "./matrix-table.ts";
 
 export type Company = "one" | "two";
 
-/** Something that only some callers may ever be shown. */
+/** A text or id that only some callers may see. */
 interface Mark {
   readonly sign: string | number;
   readonly company: Company;
   readonly whose: Whose | "admins";
-  /** Where the whole company sees it all the same: statuses, tags and users have lists of their own. */
+  /** The path of a list that shows the mark to the whole company, as the lists of statuses, tags and users do. */
   readonly home: string | undefined;
 }
 
@@ -32,7 +32,7 @@ function maySee(caller: CallerName, { company, whose, home }: Mark, path: string
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
 
-/** What the answer, headers included, shows the caller and should not. */
+/** The marks that the answer or its headers show although the caller may not see them. */
 export function leaks(caller: CallerName, path: string, { headers, text }: Answer): (string | number)[] {
   const told = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
   const ids = new Set(Array.from(told.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
@@ -42,7 +42,7 @@ export function leaks(caller: CallerName, path: string, { headers, text }: Answe
     .filter((sign) => (typeof sign === "string" ? told.includes(sign) : ids.has(sign)));
 }
 
-/** Ids by the collection that a route finds them in. */
+/** Ids of records, by the name of their collection in the path of a route. */
 export interface Records {
   readonly prospects: number;
   readonly imports: number;
@@ -56,19 +56,19 @@ export interface Records {
   readonly tags: number;
   readonly webhooks: number;
   readonly registrations: number;
-  /** A manual registration. */
+  /** Id of a manual registration. */
   readonly actions: number;
 }
 
-/** Two prospects with all that can hang on them, and one record of everything else. */
+/** Two prospects with all kinds of records that belong to a prospect, and one record of every other kind. */
 export interface Stage {
   readonly mine: Records;
   readonly other: Records;
-  /** With an address that no prospect has. */
+  /** The address of these records belongs to no prospect. */
   readonly "-": Records;
 }
 
-/** The route's path with the ids of these records. */
+/** The path of the route with the ids of the given records. */
 export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>> | Records): string {
   const idOf = new Map(Object.entries(records));
   const steps = path.split("/");
@@ -76,13 +76,13 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
   return (
     path
       .replace("{id}", String(idOf.get(collection)))
-      // Nothing is sent here: what a delivery shows to whom is in the tests of deliveries.
+      // No delivery has this id. The tests of deliveries check which callers may see a delivery.
       .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
       .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
   );
 }
 
-/** One request; `email` is undefined for a caller without a token. */
+/** Sends one request. `email` is undefined for a caller without a token. */
 export async function ask(email: string | undefined, method: string, path: string, body?: unknown): Promise<Answer> {
   const authorization = email === undefined ? {} : { Authorization: `Bearer ${await tokenOf(email)}` };
   return send(method, path, {
@@ -94,7 +94,7 @@ export async function ask(email: string | undefined, method: string, path: strin
 const WithRegistration = z.object({ id: z.number(), registrations: z.array(Identified) });
 const WithAddress = z.object({ id: z.number(), address: Identified });
 
-/** Made by the company's owner. `assignees` have the prospects. */
+/** Creates the records in the name of the company's owner. The prospects are assigned to `assignees`. */
 export async function newStage(
   company: Company,
   owner: string,
@@ -180,7 +180,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Makes signs that are marked alike. */
+/** Creates marks for one company and one group of callers. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

@@ -1,24 +1,24 @@
-/** The role matrix as a table: the status of each route for each kind of caller. */
+/** The role matrix: a table with the status of each route for each kind of caller. */
 
 import { randomUUID } from "node:crypto";
 import { csvForm } from "../harness/csv-form.ts";
 
 export const callers = ["owner", "admin", "plain", "viewer", "manager", "stranger", "disabled", "nobody"] as const;
 /**
- * `plain` is a sales user without permissions, `viewer` one with canViewAllProspects, `manager` one with
- * canManageProspects. The stranger owns another company, `disabled` is a disabled owner, `nobody` has no token.
+ * `plain` is a sales user without permissions, `viewer` has canViewAllProspects, and `manager` has canManageProspects. `stranger` owns
+ * another company, `disabled` is a disabled owner, and `nobody` has no token.
  */
 export type CallerName = (typeof callers)[number];
 
 /**
- * Whose records a row is about: those of prospects that are the plain rep's, or somebody else's. `-` where it is all one; an address is
- * then one that no prospect has.
+ * Whose prospects a row is about: `mine` are assigned to the plain rep, and `other` to another user. `-` means that the assignee makes no
+ * difference; an address is then one that no prospect has.
  */
 export type Whose = "mine" | "other" | "-";
 
 /**
- * Columns as `callers` has them. `mine` and `other` make a difference below prospects and of their addresses alone. Every caller has records of
- * their own to work on, in the order of the lines: what a DELETE takes away is not needed after it.
+ * The columns have the order of `callers`. `mine` and `other` differ only for prospects, for records below prospects and for addresses of
+ * prospects. Every caller has separate records. A line needs no record that the DELETE of an earlier line has removed.
  */
 const table = `
 GET    /api/me                                           -      200 200 200 200 200 200 401 401
@@ -127,7 +127,7 @@ export interface Row {
   readonly method: string;
   readonly path: string;
   readonly whose: Whose;
-  /** In the order of `callers`. */
+  /** The expected statuses, in the order of `callers`. */
   readonly statuses: readonly number[];
 }
 
@@ -146,7 +146,7 @@ let made = 0;
 const unique = (): string => `fresh ${made++}`;
 const soon = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
-/** A body that each write takes from whoever may do it; a PATCH really changes something. */
+/** A valid body for each write. The body of a PATCH changes the record. */
 const bodies: Record<string, () => object> = {
   "POST /api/prospects": () => ({ name: unique() }),
   "POST /api/prospects/imports": () => ({ dryRun: true }),
@@ -175,7 +175,7 @@ const bodies: Record<string, () => object> = {
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };
 
-/** A form, where the route takes one. */
+/** The form for a route that accepts a form. */
 export const formFor = ({ method, path }: Pick<Row, "method" | "path">): FormData | undefined =>
   `${method} ${path}` === "POST /api/prospects/import" ? csvForm(`name,lat,lng\n${unique()},1,2\n`) : undefined;
 

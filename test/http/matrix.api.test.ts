@@ -1,4 +1,4 @@
-/** The role matrix: every route for every kind of caller. No answer reveals the existence of a record that the caller may not see. */
+/** Tests every route for every kind of caller, and that no answer reveals the existence of a record that the caller may not see. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
@@ -11,7 +11,7 @@ import { ask, leaks, pathOf, type Records } from "./matrix-stage.ts";
 import { bodyFor, type CallerName, callers, formFor, type Row, rows } from "./matrix-table.ts";
 
 const { emails, stageOf, kept, foreign, inactive } = await newCast();
-/** An id that nothing ever had. */
+/** An id that no record has ever had. */
 const NEVER = 2 ** 50;
 const never: Records = {
   prospects: NEVER,
@@ -29,20 +29,20 @@ const never: Records = {
   actions: NEVER,
 };
 
-/** One request; its answer has been searched for what the caller must not see. */
+/** Sends one request, and fails if the answer shows anything that the caller must not see. */
 async function call(caller: CallerName, method: string, path: string, body?: unknown): Promise<Answer> {
   const answer = await ask(emails[caller], method, path, body);
   expect(leaks(caller, path, answer), `${method} ${path} by ${caller}: ${answer.text.slice(0, 300)}`).toEqual([]);
   return answer;
 }
 
-/** Status and problem body, without what differs between any two requests. */
+/** Status and problem body, without the fields that differ between any two requests. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
   return { status, type: headers.get("content-type"), problem };
 }
 
-/** The requests are answered by one and the same problem; gives its status. */
+/** Expects one and the same problem as the answer to all requests. Returns the status of the problem. */
 async function sameProblem(requests: readonly (() => Promise<Answer>)[]): Promise<number | undefined> {
   const problems: unknown[] = [];
   for (const request of requests) problems.push(problemShape(await request()));
@@ -58,19 +58,19 @@ test("the matrix has a row for every route, and no other", () => {
 
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
-/** Of callers that are alike: in the wide tier all, else one, from row to row another. */
+/** Chooses among callers that must get the same status: all of them in the wide test tier, else one, which differs from row to row. */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/** Those who get each of the statuses that the row names. */
+/** For each status of the row, the chosen callers that must get this status. */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));
 }
 
-/** One row after the other: the next request finds its function warm. */
+/** The rows run one after the other, so that a request finds its function warm. */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {
@@ -84,7 +84,10 @@ test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   if (row.path.includes("{id}")) await expectIndistinguishable(row, at);
 });
 
-/** A record of another company, one that never was and, below prospects, one of somebody else's. */
+/**
+ * Expects the same answer for a record of another company, for a missing record and, below prospects, for a record of another user's
+ * prospect.
+ */
 async function expectIndistinguishable(row: Row, at: number): Promise<void> {
   for (const caller of someOf(["owner", "plain"], at)) {
     const hidden = row.whose === "other" && caller === "plain" ? [kept.other] : [];
@@ -94,7 +97,7 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
       );
     const isDenied = row.statuses[callers.indexOf(caller)] === 403;
     expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
-    // Nor does a body at fault tell.
+    // An invalid body must not reveal that the record exists.
     if (bodyFor(row) !== undefined) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
   }
 }
@@ -141,7 +144,7 @@ test("the matrix knows every id field of a body", () => {
 test.each(
   references.map((reference, at) => [`${reference.method} ${reference.path}`, reference.field, reference, at] as const),
 )(
-  "%s: a %s of another company, one that never was and an inactive one are the same fault",
+  "%s: a %s of another company, of a missing record and of an inactive record give the same error",
   { tags: "sized" },
   async (_, field, { method, path, names }, at) => {
     const retired = { users: [inactive.user], statuses: [inactive.status], tags: [], addresses: [] }[names];
@@ -196,7 +199,7 @@ const Texts = z.object({
   notes: z.tuple([z.object({ body: z.string() })]),
 });
 
-/** Query parameters that find this prospect alone. */
+/** Query parameters that find only this prospect. */
 async function textsOf(id: number): Promise<(readonly [string, string])[]> {
   const it = bodyOf(await call("owner", "GET", `/api/prospects/${id}`), 200, Texts);
   const texts = [

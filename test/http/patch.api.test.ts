@@ -1,4 +1,4 @@
-/** Law: PATCH merges. After any sequence of bodies, the record equals the merge of all bodies in order. */
+/** Tests that PATCH merges: after any sequence of bodies, the record equals the merge of all bodies in order. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -31,14 +31,14 @@ const ring = fc.array(fc.tuple(fc.constantFrom(0, 1.5, -180), fc.constantFrom(0,
 });
 
 interface Kind {
-  /** Where it is made; all sequences of its kind go to one record, so that they make one long sequence. */
+  /** The path that creates the record. All sequences of a kind go to one record, so that they form one long sequence. */
   readonly collection: string;
   readonly first: object;
-  /** Where it stands, if not where it is made. */
+  /** The collection in the path of the record, if it differs from the path that creates the record. */
   readonly place?: string;
-  /** What may be sent; every body has some of these fields. */
+  /** The fields that a body may have. Each body has some of these fields. */
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
-  /** Fields that are sent under one name and shown under another. */
+  /** Renames fields whose name in a request differs from their name in an answer. */
   readonly shownAs?: (body: Body) => Body;
 }
 
@@ -141,7 +141,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** One after the other: every answer is the fold so far, and so is what is read at the end. */
+/** Sends the bodies one after the other. Each answer, and the record that is read at the end, must equal the merge so far. */
 async function expectFold(path: string, { shownAs = (body) => body }: Kind, bodies: readonly Body[]): Promise<void> {
   let shown: Shown = bodyOf(await client("PATCH", path, {}), 200, Shown);
   for (const body of [...bodies, {}]) {

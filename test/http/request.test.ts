@@ -1,4 +1,4 @@
-/** The service sends a verifiable request for every event name, secret and stored URL of a tenant. */
+/** Tests that the service sends a verifiable request for every event name, secret and stored URL of a tenant. */
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -69,7 +69,7 @@ const paths = fc.oneof(
   fc.constantFrom("?a=b c", "#x", "\\..\\", "//", "?%"),
 );
 
-test("every value that may be saved", async () => {
+test("every value that may be saved gives a verifiable request", async () => {
   await fc.assert(
     fc.asyncProperty(
       events,
@@ -97,7 +97,7 @@ test("every value that may be saved", async () => {
   );
 });
 
-test("an event name survives its encoding as a header value, and the catalogue's names need none", () => {
+test("an event name survives its encoding as a header value, and the encoding does not change names of the catalogue", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 128 }), (name) => {
       expect(headerValue(name)).toMatch(/^[\x21-\x7e]*$/);
@@ -106,6 +106,6 @@ test("an event name survives its encoding as a header value, and the catalogue's
   );
   expect(headerValue("prospect.status_changed")).toBe("prospect.status_changed");
   expect(headerValue("a\r\nb %")).toBe("a%0D%0Ab%20%25");
-  // Which no text of ours holds, and none that is saved.
+  // No stored text contains a lone surrogate, because the schemas reject it.
   expect(headerValue("\ud800")).toBe("%EF%BF%BD");
 });

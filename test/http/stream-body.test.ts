@@ -1,11 +1,11 @@
-/** A streamed body arrives complete at any size, encoding and reading speed, or the connection visibly breaks. */
+/** Tests that a streamed body arrives complete at any size, encoding and reading speed, or that the connection visibly breaks. */
 import { Writable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { begun, jsonArray, writeAnswer } from "#shared/http/streaming.ts";
 import { MapPin } from "#shared/prospects/list/pins.ts";
 
-/** The HTTP stream of Lambda's runtime: the one thing that is not real here. */
+/** The HTTP stream of Lambda's runtime, which is the only simulated part of these tests. */
 class HttpStream extends Writable {
   readonly chunks: Buffer[] = [];
   head: unknown;
@@ -65,6 +65,6 @@ test("a fault midway destroys the stream and is thrown; the received part is not
   expect(() => JSON.parse(text(stream))).toThrow();
 });
 
-test("a fault before the first piece is thrown before any byte is written", async () => {
+test("a fault before the first piece of the body is thrown before any byte is written", async () => {
   await expect(begun(jsonArray(MapPin, [{ ...pin(1), statusColor: "red" }]))).rejects.toThrow("contract");
 });
