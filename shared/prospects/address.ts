@@ -1,8 +1,8 @@
 /**
- * Addresses: their shapes, when two are equal, and the compressed rows of an import.
+ * The schemas of addresses, the equality of addresses, and the packed rows of an import.
  *
- * An import stores its addresses in one compressed row for each block of 128 ids. An address that changes later gets a row of its own,
- * which takes precedence over the compressed copy.
+ * An import stores its addresses in one compressed row for each block of 128 ids. An address that changes later gets a separate row, which
+ * takes precedence over the packed copy.
  */
 
 import * as z from "zod/mini";
@@ -64,9 +64,9 @@ export type AddressPatch = z.infer<typeof AddressPatch>;
 }));
 /* @__PURE__ */ explain([AddressPatch], () => ({ example: { address2: "Suite 200" } }));
 
-/** The list is in the order of ids. */
+/** Addresses are listed in the order of their ids. */
 export const AddressQuery = z.object({
-  /** Only higher ids are listed. */
+  /** Only addresses with a higher id are listed. */
   after: z._default(AfterId, 0),
   limit: z._default(PageSize, limits.pageSizeMax),
 });
@@ -90,17 +90,23 @@ export type AddressQuery = z.output<typeof AddressQuery>;
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /** Counts the changes of the address itself. Linking a prospect requires that this version is still current. */
+  /**
+   * Number of the address's version, which each change of the address raises. Linking a prospect requires that this version is still
+   * current.
+   */
   version: z.int(),
-  /** The holders: prospects with a copy, deleted ones included. Old rows may contain former holders, whose copies have another id. */
+  /**
+   * Ids of the holders: the prospects with a copy of the address, including deleted prospects. Old rows may also contain former holders,
+   * whose copies have the id of another address.
+   */
   prospectIds: z.optional(z.set(Id)),
-  /** Counts the changes of `prospectIds`. */
+  /** Number of changes of `prospectIds` so far. */
   links: z.int(),
-  /** Some copies may be older than the address: a change has not reached all of them. */
+  /** True while some copies may be older than the address, because a change has not reached all copies yet. */
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** Never stored. The address comes from a packed row and has no row of its own yet. */
+  /** True if the address comes from a packed row and has no separate row yet. This field is never stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -130,7 +136,7 @@ const AddressPack = z.object({
   bytes: z.instanceof(Uint8Array),
 });
 
-/** Ids of address and prospect, address1, address2, city, state, zip. */
+/** A packed address: its id, the id of its prospect, address1, address2, city, state and zip. */
 const Fields = z.tuple([Id, Id, z.string(), z.nullable(z.string()), z.string(), z.string(), z.string()]);
 
 export const isPack = (item: Item): boolean => item.type === "addressPack";
@@ -149,7 +155,7 @@ export function packAddresses(
   });
 }
 
-/** The addresses of a packed row, in the shape of single rows, and their import. */
+/** Returns the addresses of a packed row in the same form as separate rows, and the id of their import. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(Fields), bytes).map(

@@ -1,8 +1,8 @@
 /**
- * Creates, finds and changes the addresses of a company, and links prospects to them.
+ * Creates, finds and changes the addresses of a company, and links prospects to addresses.
  *
- * A prospect holds a copy of its address, and the address row lists its holders. A restricted user sees an address that has no holder,
- * or that a prospect assigned to this user holds. Deleted holders count only if every holder is deleted.
+ * A prospect holds a copy of its address, and the address row lists the holders of the address. A restricted user sees an address if it has
+ * no holder or if one of its holders is assigned to this user. Deleted holders count only if all holders are deleted.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -28,7 +28,7 @@ import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** The insert of an address. Without `prospectId` it has no holder. */
+/** The insert of an address. The address has no holder if `prospectId` is undefined. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -43,7 +43,10 @@ export function newAddressWrite(companyId: number, address: Address, now: string
   return { put: { ...keys.address(companyId, address.id), ...stored }, when: absent };
 }
 
-/** Adds a holder, in the transaction that writes the copy. Fails its condition if the address changed after `stored` was read. */
+/**
+ * Adds a holder. The write belongs to the transaction that writes the holder's copy. It fails its condition if the address changed after
+ * `stored` was read.
+ */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
   if (prospectIds !== undefined && prospectIds.size >= limits.prospectsPerAddress && !prospectIds.has(prospectId)) {
@@ -59,10 +62,13 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Removes a holder, in the transaction that removes the copy. Raises `links`, so that a concurrent change reads the holders again. */
+/**
+ * Removes a holder. The write belongs to the transaction that removes the holder's copy. It raises `links`, so that a concurrent change of
+ * the address reads the holders again.
+ */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // A packed address has only this one holder.
+  // The prospect to remove is the only holder of a packed address.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -71,12 +77,12 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Gives a packed address a row of its own. Fails its condition if a concurrent write has done so already. */
+/** Gives a packed address a separate row. Fails its condition if a concurrent write has already done so. */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
 
-/** The address from its own row or from the packed row of its import; `undefined` if the company has no such address. */
+/** Returns the address from its separate row or from the packed row of its import; `undefined` if the company has no such address. */
 export async function findAddress(
   { table }: ApiContext,
   companyId: number,
@@ -92,17 +98,17 @@ export async function findAddress(
   return found !== undefined && (await isPublished(table, companyId, importId)) ? found : undefined;
 }
 
-/** Throws not_found if the company has no such address. */
+/** Returns the address. Throws not_found if the company has no such address. */
 export async function readAddress(context: ApiContext, companyId: number, id: number): Promise<StoredAddress> {
   const found = await findAddress(context, companyId, id);
   if (found === undefined) throw notFound("address");
   return found;
 }
 
-/** The address as the interface shows it and as prospects copy it. */
+/** Returns the address in the form that the API shows and prospects copy. */
 export const presentAddress = (stored: StoredAddress): Address => Address.parse(stored);
 
-/** Throws not_found if the caller may not see the address. */
+/** Returns the address. Throws not_found if the caller may not see the address. */
 export async function getAddress(context: ApiContext, caller: Caller, id: number): Promise<Address> {
   const stored = await readAddress(context, caller.companyId, id);
   if (!(await seesAddress(context.table, caller, stored))) throw notFound("address");
@@ -126,7 +132,7 @@ const allows = (caller: Caller, { live, deleted }: Holders): boolean =>
     ? live.some((prospect) => isVisible(caller, prospect))
     : deleted.length === 0 || deleted.some((prospect) => isInScope(caller, prospect));
 
-/** Holders read at once: usually the first batch contains a visible one. */
+/** Number of holders that are read together. The first batch usually contains a visible holder. */
 const HOLDERS_AT_ONCE = 100;
 
 export async function seesAddress(table: Table, caller: Caller, stored: StoredAddress): Promise<boolean> {
@@ -164,8 +170,9 @@ const { prospectsChangedAtOnce: PROSPECTS_AT_ONCE } = limits;
 /**
  * Changes the sent fields of an address and of all its copies. Throws not_found unless the caller sees every holder.
  *
- * A small number of copies change in one transaction with the address. A larger number follow in steps that may be repeated: the row
- * is marked `isSpreading` until all copies are up to date. The next patch of the address, even an empty one, resumes an interrupted spread.
+ * Up to `limits.prospectsChangedAtOnce` copies change in one transaction with the address. More copies change in several transactions after
+ * the change of the address, and the address row is marked `isSpreading` until all copies are up to date. If a request is interrupted, the
+ * next patch of the address, even an empty one, updates the remaining copies.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -199,7 +206,7 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   return { address, isSpreading };
 }
 
-/** Drops the holders that no longer decide who sees the address. */
+/** The write that changes the address row. It drops the holders that no longer decide who sees the address. */
 function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: Holders, now: string): Write {
   const { id, ...fields } = next;
   const isSpreading = live.length > PROSPECTS_AT_ONCE ? true : undefined;
@@ -217,7 +224,10 @@ function addressWrite(stored: StoredAddress, next: Address, { live, deleted }: H
   };
 }
 
-/** Updates the copies that are out of date, or removes the mark if there are none. Returns whether another step is needed. */
+/**
+ * Updates the copies that are out of date, or removes the `isSpreading` mark if no copy is out of date. Returns whether another call is
+ * needed.
+ */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await readAddress(context, caller.companyId, id);
   const address = presentAddress(stored);
@@ -237,7 +247,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   return true;
 }
 
-/** Neither the address nor its holders changed after it was read. */
+/** The condition fails if the address or its holders changed after the address was read. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
@@ -245,7 +255,10 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
   return replaceProspect(prospect, { ...prospect, ...moved, address });
 }
 
-/** Computes `formattedAddress` again if it was computed before or is sent as null; keeps one that a client gave. */
+/**
+ * Applies the patch. `formattedAddress` is computed again if the current one was computed or if the patch sets it to null. A
+ * `formattedAddress` that a client sent stays.
+ */
 function patched(current: Address, patch: AddressPatch): Address {
   const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));
   const { formattedAddress = wasComputed ? null : current.formattedAddress } = patch;

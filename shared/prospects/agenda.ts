@@ -1,10 +1,12 @@
 /**
- * The upcoming appointments of a prospect: copies of the soonest in the prospect's row, and the times of all in an agenda row.
+ * The upcoming appointments of a prospect. The prospect's row has copies of the soonest appointments, and an agenda row has the times of
+ * all appointments.
  *
- * Lists read the copies. The agenda rows of one assignee share a partition: the calendar of a restricted user reads them, and a list
- * finds the next appointment there once the copies have passed. An agenda row changes only in a transaction that also writes the
- * prospect's row, under its version, so both always agree. The time in its key only grows: a query in key order that runs while the
- * row moves sees it at the old key, the new key, or both, but never misses it.
+ * Lists read the copies. All agenda rows of one assignee are in one partition, which the calendar of a restricted user reads. A list reads
+ * the agenda row of a prospect only after the times of all copies have passed. An agenda row changes only in a transaction that also writes
+ * the prospect's row with a condition on its version, so the two rows always agree. The time in the key of an agenda row never decreases. A
+ * query in key order that runs while the row moves may therefore see the row at the old key, at the new key or at both, but never misses
+ * the row.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -21,7 +23,7 @@ export interface AgendaEntry {
   readonly id: number;
   /** Milliseconds since the epoch. */
   readonly startMs: number;
-  /** Neither completed nor cancelled. */
+  /** True only if the status of the appointment is `scheduled`. */
   readonly isScheduled: boolean;
 }
 
@@ -44,7 +46,7 @@ export function agendaOf(item: Item): Agenda {
   return { prospectId, entries };
 }
 
-/** About ten bytes for each entry. */
+/** Encodes the agenda. Each entry takes about ten bytes. */
 function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   const into = new ByteWriter();
   for (const { id, startMs, isScheduled } of entries) {
@@ -57,7 +59,7 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
-/** `undefined` if the agenda row has moved since the prospect's row was read. */
+/** Returns the entries of the agenda; `undefined` if the agenda row has moved since the prospect's row was read. */
 export async function readAgenda(table: Table, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
@@ -65,7 +67,7 @@ export async function readAgenda(table: Table, prospect: Owner): Promise<readonl
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
-/** The entries after a change of one appointment. `after` is undefined if the appointment is deleted. */
+/** Returns the entries after a change of one appointment. `after` is undefined if the appointment is deleted. */
 export function agendaAfter(
   entries: readonly AgendaEntry[],
   id: number,
@@ -76,7 +78,10 @@ export function agendaAfter(
   return [...others, { id, startMs: Date.parse(after.startAt), isScheduled: after.status === "scheduled" }];
 }
 
-/** The time in the agenda's key: the latest start, and never earlier than `before`. Undefined for an empty agenda, which has no row. */
+/**
+ * Returns the time for the agenda's key: the latest start, but never earlier than `before`. Returns undefined for an empty agenda, because
+ * an empty agenda has no row.
+ */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
   const last = entries.reduce((latest, { startMs }) => Math.max(latest, startMs), Number.NEGATIVE_INFINITY);
@@ -84,7 +89,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
   return before !== undefined && before > until ? before : until;
 }
 
-/** Belongs into the transaction that replaces the prospect's row `current` by `next`. */
+/** These writes belong to the transaction that replaces the prospect's row `current` by `next`. */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
@@ -94,35 +99,40 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
 }
 
-/** A deleted prospect has no agenda. */
+/** Removes the agenda row if there is one. A deleted prospect has no agenda. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
 
-/** Moves the agenda to the partition of a new assignee. No writes if the assignee stays or there are no appointments. */
+/**
+ * Moves the agenda to the partition of a new assignee. Returns no writes if the assignee stays the same or if there are no appointments.
+ */
 export async function agendaMoves(table: Table, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // A concurrent write moved the agenda: the condition on the prospect's row fails.
+  // Undefined entries mean that a concurrent write moved the agenda. The condition on the prospect's row then fails.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Copies in the row. Some may pass before the next write of an appointment renews them. */
+/** Most copies in a prospect's row. Some of the appointments may pass before the next write of an appointment renews the copies. */
 const COPIES = 3;
-/** All copies together. Each read of the row pays for them, and an appointment may have 10 000 characters of notes. */
+/**
+ * Most bytes of all copies together. Each read of the prospect's row costs more with larger copies, and an appointment may have 10 000
+ * characters of notes.
+ */
 const COPIES_BYTES = 2_000;
 
 type UpcomingFields = Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
 
 export const nothingUpcoming: UpcomingFields = { upcoming: [], moreUpcomingUntil: null };
 
-/** A created appointment has no `before`, a deleted one no `after`. */
+/** `before` is undefined for a created appointment, and `after` for a deleted appointment. */
 export interface AppointmentChange {
   readonly before: StoredAppointment | undefined;
   readonly after: StoredAppointment | undefined;
 }
 
-/** The copies for a row, from all appointments of the prospect: the soonest that fit. */
+/** Selects the copies for a prospect's row from all appointments of the prospect. The copies are the soonest appointments that fit. */
 export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
   return fitting(
     appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
@@ -131,8 +141,9 @@ export function upcomingFields(appointments: readonly StoredAppointment[], nowMs
 }
 
 /**
- * The copies after a change. Usually the row and the change determine them, because every other appointment starts after the last copy.
- * If no copy is left but there may be more appointments, reads the soonest in `agenda`, which must include the change.
+ * Returns the copies after a change. Usually the row and the change determine the copies, because all other appointments start after the
+ * last copy. If no copy is left but there may be more appointments, reads the soonest appointments of `agenda`, which must include the
+ * change.
  */
 export async function upcomingAfter(
   table: Table,
@@ -152,7 +163,7 @@ export async function upcomingAfter(
 const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
   agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
 
-/** Reads the appointments of these entries. Takes `changed` from memory: it is not written yet. */
+/** Reads the appointments of these entries. Does not read `changed`, because it is not written yet. */
 async function readSome(
   table: Table,
   { companyId, id: prospectId }: StoredProspect,
@@ -180,7 +191,7 @@ function changedFields(
     : fitting([...left, after], more);
 }
 
-/** `more` is the latest start of other appointments; all of them start after the given ones. */
+/** Selects the copies from `appointments`. `more` is the latest start of all other appointments, which all start after `appointments`. */
 function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
   const all = appointments.toSorted(soonestFirst);
   const upcoming: StoredAppointment[] = [];
@@ -195,10 +206,10 @@ function fitting(appointments: readonly StoredAppointment[], more: string | null
   return { upcoming, moreUpcomingUntil: isCut ? latest(more, last.startAt) : more };
 }
 
-/** Timestamps of one form compare as texts. */
+/** Timestamps in the same format can be compared as texts. */
 const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
 
-/** The next appointment. Reads the table only if every copy has passed and there may be more appointments. */
+/** Returns the next appointment. Reads the table only if all copies have passed and there may be more appointments. */
 export async function nextAppointment(
   table: Table,
   prospect: StoredProspect,
@@ -212,7 +223,7 @@ export async function nextAppointment(
   const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
   if (agenda !== undefined && next === undefined) return undefined;
-  // A concurrent write changed an appointment or the assignee of this prospect.
+  // Read all appointments, because a concurrent write changed an appointment or the assignee of this prospect.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }
@@ -227,7 +238,10 @@ async function readAppointments(table: Table, { companyId, id }: StoredProspect)
 const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: number): boolean =>
   deletedAt === undefined && status === "scheduled" && Date.parse(startAt) >= nowMs;
 
-/** Belongs into the transaction of every write of an appointment. Concurrent writes fail the condition on the prospect's row. */
+/**
+ * These writes belong to the transaction of every write of an appointment. They fail their condition on the prospect's row after a
+ * concurrent write.
+ */
 export function prospectAppointmentWrites(
   current: StoredProspect,
   upcoming: UpcomingFields,

@@ -26,7 +26,10 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { StoredAppointment } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
-/** The default assignee is that of the prospect, or else the caller. An explicit null leaves the appointment unassigned. */
+/**
+ * Creates an appointment. Its assignee defaults to the assignee of the prospect, or to the caller if the prospect has none. An explicit
+ * null creates the appointment without an assignee.
+ */
 export async function createAppointment(
   context: ApiContext,
   caller: Caller,
@@ -60,7 +63,7 @@ export async function createAppointment(
   });
 }
 
-/** The three rows of an appointment: beside its prospect, in the calendar, and the locator by id. */
+/** Writes the three rows of an appointment: one beside its prospect, one in the calendar, and the locator by id. */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment }, when: absent },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" }, when: absent },
@@ -75,7 +78,7 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
-/** Only sent fields change. A patch that changes nothing writes nothing. */
+/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,
@@ -100,7 +103,7 @@ export async function updateAppointment(
   });
 }
 
-/** Hides the appointment from every read. The event `appointment.cancelled` comes from the moved row. */
+/** Hides the appointment from every read. The stream record of the moved row becomes the event `appointment.cancelled`. */
 export function deleteAppointment(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { appointment: current, prospect } = await findAppointment(context, caller, id);
@@ -118,7 +121,7 @@ export function deleteAppointment(context: ApiContext, caller: Caller, id: numbe
   });
 }
 
-/** The writes of the prospect's row and of its agenda that belong to a change of an appointment. */
+/** The writes of the prospect's row and agenda for a change of an appointment. */
 async function prospectWrites(
   { table }: ApiContext,
   prospect: StoredProspect,
@@ -127,7 +130,7 @@ async function prospectWrites(
 ): Promise<Write[]> {
   const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // The agenda moved after the prospect was read: try again.
+  // The agenda moved after the prospect was read, so the caller must try again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
@@ -168,7 +171,7 @@ function requirePossible(
   requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
 }
 
-/** `field` is the field that the caller sent. */
+/** Throws validation_failed if the end is before the start. `field` is the field that the caller sent. */
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
   if (endAt === null || startAt <= endAt) return;
   const message = "the end must not come before the start";
@@ -184,7 +187,7 @@ type PlainFields = Pick<
   "title" | "startAt" | "endAt" | "allDay" | "status" | "location" | "notes" | "assignedToUserId"
 >;
 
-/** The sent fields; `otherwise` has the values of the others. */
+/** Returns the fields of the patch. Fields that the patch does not contain come from `otherwise`. */
 function givenFields(patch: AppointmentPatch, otherwise: PlainFields): PlainFields {
   const { title = otherwise.title, startAt = otherwise.startAt, endAt = otherwise.endAt } = patch;
   const { allDay = otherwise.allDay, status = otherwise.status, location = otherwise.location } = patch;

@@ -1,4 +1,4 @@
-/** The filters of lists, map pins and exports: turns query parameters into criteria for the company index. */
+/** The filters of lists, map pins and exports. Query parameters become criteria for the company index. */
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
@@ -14,8 +14,8 @@ import { fullName } from "#shared/reference/users.ts";
 import { IsoTime, instantOf, isDay, text } from "#shared/schema.ts";
 
 /**
- * One value with its comma. A value in double quotes may contain commas; a doubled quote inside is one quote, as in CSV. Quotes that do
- * not enclose the whole value are ordinary characters.
+ * Matches one value with its comma. A value in double quotes may contain commas, and two double quotes inside it stand for one, as in CSV.
+ * Quotes that do not enclose the whole value are ordinary characters.
  */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
@@ -23,14 +23,14 @@ const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
-/** The words of a full-text search: a prospect matches if each word occurs in its texts or in one of its notes. There are no wildcards. */
+/** The words of a full-text search. A prospect matches if each word occurs in its texts or in one of its notes. There are no wildcards. */
 export const Search = z.pipe(
   text(limits.search),
   z.transform((query): SearchWord[] =>
     query
       .split(/\s+/)
       .filter((word) => word !== "")
-      // A word without letters also matches the digits of a phone number.
+      // A word without letters may also match the digits of a phone number.
       .map((word) => ({ text: caseless(word), digits: /\p{L}/u.test(word) ? "" : digitsOf(word) })),
   ),
 );
@@ -40,7 +40,7 @@ const MS_PER_DAY = 86_400_000;
 
 const Parameter = z.string().check(z.maxLength(limits.queryParameter));
 
-/** Comma-separated names, folded for comparison, without empty ones. An empty list does not filter. */
+/** Comma-separated names, case-folded. Empty names are ignored, and a list without names does not filter. */
 const Names = z.pipe(
   Parameter,
   z.transform((value) =>
@@ -50,7 +50,7 @@ const Names = z.pipe(
   ),
 );
 
-/** Comma-separated user ids or `unassigned`. A number that is not the id of a user matches nothing. */
+/** Comma-separated user ids or `unassigned`. A number that is not a user's id matches no prospect. */
 export const Assignees = z.pipe(
   z.pipe(
     Parameter,
@@ -68,11 +68,14 @@ export const Assignees = z.pipe(
   ),
 );
 
-/** An instant or a UTC day, in milliseconds since the epoch. A day is its first or last millisecond, depending on `edge`. */
+/**
+ * Accepts an instant or a UTC day, and returns milliseconds since the epoch. A day becomes its first or its last millisecond, depending on
+ * `edge`.
+ */
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
     z.pipe(
-      // A space before an offset is a plus sign that was not percent-encoded.
+      // Accept a space before an offset, because it is a plus sign that the client did not percent-encode.
       z.pipe(
         Parameter,
         z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
@@ -86,7 +89,7 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const Lat = z.number().check(z.minimum(-90), z.maximum(90));
 const Lng = z.number().check(z.minimum(-180), z.maximum(180));
 
-/** `minLng,minLat,maxLng,maxLat`. A box with minLng > maxLng crosses the antimeridian. */
+/** `minLng,minLat,maxLng,maxLat`. The box crosses the antimeridian if minLng is greater than maxLng. */
 const Bbox = z.pipe(
   z.pipe(
     Parameter,
@@ -97,7 +100,7 @@ const Bbox = z.pipe(
     .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
 );
 
-/** Evaluated only for admins and owners. Ignored from other users, even if it is malformed. */
+/** A parameter that only admins and owners may use. Other users' values are ignored, even malformed ones. */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
@@ -119,7 +122,7 @@ export type ProspectFilter = z.output<typeof ProspectFilter>;
 const COMMA_LIST =
   'Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.';
 
-/** Descriptions for the query of a list and for the body of an export job. */
+/** Descriptions of the filters for the query of a list and for the body of an export job. */
 export const filterTexts = () => ({
   bbox: {
     description:
@@ -155,8 +158,8 @@ export const filterTexts = () => ({
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
 /**
- * Combines the filters of a request with what the caller may see. A name that the dictionary does not contain matches nothing. The filters
- * by representative apply only for admins and owners.
+ * Combines the filters of a request with what the caller may see. A name that is not in the dictionary matches no prospect. The filters by
+ * representative apply only for admins and owners.
  */
 export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: Dictionary): Criteria {
   const { bbox, dateFrom, dateTo, status, tagId, city, search } = filter;
@@ -175,7 +178,7 @@ export function criteriaOf(filter: ProspectFilter, caller: Caller, dictionary: D
   };
 }
 
-/** Known before the first read: a search reads more of the index. */
+/** Tells the index before its first read whether the filter has a search, because a search reads more of the index. */
 export const searching = ({ search = [] }: ProspectFilter): SnapshotOptions => ({ searches: search.length > 0 });
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
@@ -188,7 +191,7 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
-/** Ids of the entries with one of these names; `undefined` if there are no names. */
+/** Returns the ids of the entries with one of these names; `undefined` if no names are given. */
 function namedIds<T extends { id: number }>(
   names: readonly string[] | undefined,
   entries: Iterable<T>,

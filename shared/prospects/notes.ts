@@ -14,7 +14,10 @@ import type { NewNote, Note, NotePatch } from "#shared/prospects/schema.ts";
 import { StoredNote } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** All notes of the prospect, newest first. Reads them page by page: 5 000 notes exceed the limit of a buffered answer. */
+/**
+ * Yields all notes of the prospect, newest first. Reads one page after the other, because 5 000 notes exceed the size limit of a buffered
+ * answer.
+ */
 export async function* listNotes(context: ApiContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),
@@ -59,7 +62,7 @@ export async function createNote(
 
 const Imported = z.object({ importId: z.string() });
 
-/** The import of the prospect, from the row that failed the visibility check. */
+/** Returns the import id of the prospect from the row that failed the visibility check. */
 function importOf(error: unknown): string | undefined {
   if (!(error instanceof ConditionFailed)) return undefined;
   return Imported.safeParse(error.failed.find(({ index }) => index === 0)?.item).data?.importId;
@@ -73,7 +76,7 @@ export async function getNote(context: ApiContext, caller: Caller, id: number): 
   return presentNote(note, dictionary);
 }
 
-/** A patch that changes nothing writes nothing. */
+/** Changes the note. Writes nothing if the patch changes nothing. */
 export async function updateNote(context: ApiContext, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
   const dictionary = await currentDictionary(context, caller.companyId);
   return optimistic(async () => {
@@ -86,7 +89,7 @@ export async function updateNote(context: ApiContext, caller: Caller, id: number
   });
 }
 
-/** Deletes the row: no other record refers to a note. */
+/** Deletes the row of the note. No other record refers to a note. */
 export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const { note: current, importId } = await findNote(context, caller, id);
@@ -96,7 +99,7 @@ export function deleteNote(context: ApiContext, caller: Caller, id: number): Pro
 
 interface FoundNote {
   readonly note: StoredNote;
-  /** The import that created the prospect. */
+  /** Id of the import that created the prospect; undefined if the prospect was not imported. */
   readonly importId: string | undefined;
 }
 
@@ -115,7 +118,10 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
   return { note: StoredNote.parse(found.item), importId: found.prospect.importId };
 }
 
-/** The first write of each transaction in this file checks the prospect. The second write of an insert counts the notes. */
+/**
+ * In each transaction of this file, the first write checks that the caller sees the prospect. In an insert, the second write counts the
+ * notes.
+ */
 const isInvisible = (error: unknown): boolean => failsAt(error, 0);
 const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
 const failsAt = (error: unknown, at: number): boolean =>

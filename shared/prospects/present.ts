@@ -1,4 +1,4 @@
-/** Turns stored rows into what the interface shows, with names from the company's dictionary. */
+/** Converts stored rows into the form that the API shows, with names from the company's dictionary. */
 
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
@@ -14,17 +14,17 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import type { StatusSummary, StoredStatus } from "#shared/reference/schema.ts";
 import { userSummary } from "#shared/reference/users.ts";
 
-/** The rows of a prospect's detail. */
+/** The rows that the detail of a prospect needs. */
 interface ProspectRows {
   readonly prospect: StoredProspect;
-  /** The newest notes, newest first. */
+  /** The newest notes of the prospect, newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
-  /** All status changes in any order, except the last one: the prospect's row holds it. */
+  /** All status changes in any order, except the last change, which is in the prospect's row. */
   readonly history: readonly StoredStatusChange[];
 }
 
-/** A prospect as lists show it. `upcoming` is the result of `nextAppointment`. */
+/** Returns a prospect in the form that lists show. `upcoming` must be the result of `nextAppointment`. */
 export function presentProspect(
   prospect: StoredProspect,
   upcoming: StoredAppointment | undefined,
@@ -65,7 +65,7 @@ function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dict
   };
 }
 
-/** The write validated the content, so this checks only the type. */
+/** Checks only the type, because the write has validated the content. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {
@@ -98,7 +98,7 @@ interface Dated {
   readonly createdAt: string;
 }
 
-/** Newest first. At the same instant, the higher id comes first. */
+/** Sorts newest first. At the same instant, the higher id comes first. */
 export const newestFirst = (a: Dated, b: Dated): number =>
   a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id;
 

@@ -1,4 +1,4 @@
-/** Reads single prospects, and holds the visibility rule for every read and write of a prospect and its attached rows. */
+/** Reads single prospects. Contains the visibility rule for every read and write of a prospect and of its attached rows. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -13,7 +13,10 @@ import type { ProspectDetail } from "#shared/prospects/schema.ts";
 import { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Whether the caller may see prospects with this assignee. Rows of another company are never read. */
+/**
+ * Whether the caller may see prospects with this assignee. Does not check the company, because the keys of all reads contain the caller's
+ * company.
+ */
 export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProspect, "assignedToUserId">): boolean {
   const assignee = visibleAssignee(caller);
   return assignee === undefined || assignedToUserId === assignee;
@@ -30,10 +33,11 @@ function visibleCondition(caller: Caller): Condition {
 }
 
 /**
- * Makes a transaction fail unless the caller sees the prospect. `importId` is the import of the prospect, if it is known to be completed.
+ * Makes a transaction fail unless the caller sees the prospect. `importId` is the import of the prospect, if the import is known to be
+ * completed.
  *
- * This is an update that removes a missing attribute: it changes nothing, emits no stream record and costs as much as a ConditionCheck.
- * dynoxide 1.2.1 refuses a ConditionCheck that compares with a value.
+ * This write is an update that removes a missing attribute. It changes nothing, emits no stream record and costs as much as a
+ * ConditionCheck. A ConditionCheck is not used, because dynoxide 1.2.1 refuses one that compares with a value.
  */
 export const requireVisible = (caller: Caller, prospectId: number, importId?: string | undefined): Write => ({
   update: keys.prospect(caller.companyId, prospectId),
@@ -41,15 +45,15 @@ export const requireVisible = (caller: Caller, prospectId: number, importId?: st
   when: all(visibleCondition(caller), importId === undefined ? missing("importId") : equals("importId", importId)),
 });
 
-/** Imports that are known to be completed. A completed import stays completed. */
+/** Imports that are known to be completed. They can be cached, because a completed import stays completed. */
 const known = new WeakMap<Table, Set<string>>();
 const REMEMBERED = 10_000;
 
 const State = z.object({ state: z.string() });
 
 /**
- * Whether rows with this import id are visible: those of a numbered import only once it is completed. Reads the table once for each
- * completed import. A missing import row counts as completed.
+ * Whether rows with this import id are visible. Rows of a numbered import are visible only after the import is completed. Reads the table
+ * once for each completed import. A missing import row counts as completed.
  */
 export async function isPublished(table: Table, companyId: number, importId: string | undefined): Promise<boolean> {
   if (importId === undefined || !/^\d+$/.test(importId)) return true;
@@ -64,7 +68,7 @@ export async function isPublished(table: Table, companyId: number, importId: str
   return true;
 }
 
-/** The row of a prospect. Throws not_found if the caller may not see it. */
+/** Returns the row of a prospect. Throws not_found if the caller may not see the prospect. */
 export async function readVisibleProspect({ table }: ApiContext, caller: Caller, id: number): Promise<StoredProspect> {
   const item = await table.get(keys.prospect(caller.companyId, id));
   const prospect = item === undefined ? undefined : StoredProspect.parse(item);
@@ -73,7 +77,10 @@ export async function readVisibleProspect({ table }: ApiContext, caller: Caller,
   return prospect;
 }
 
-/** A prospect with notes, appointments and status history, in one round. Throws not_found if the caller may not see it. */
+/**
+ * Returns a prospect with its notes, appointments and status history, in one round trip. Throws not_found if the caller may not see the
+ * prospect.
+ */
 export async function readProspect(context: ApiContext, caller: Caller, id: number): Promise<ProspectDetail> {
   const { companyId } = caller;
   const newest = { ...attachedKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };

@@ -19,7 +19,7 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
   ...prospectDelta(prospect.companyId, indexEntry(prospect)),
 ];
 
-/** `next` must carry the next version. Fails its condition if the row has changed since `current` was read. */
+/** Replaces a prospect's row. `next` must have the next version. Fails its condition if the row has changed since `current` was read. */
 export const replaceProspect = (current: StoredProspect, next: StoredProspect): Write[] => [
   {
     put: { ...keys.prospect(next.companyId, next.id), ...prospectItem(next) },
@@ -28,7 +28,7 @@ export const replaceProspect = (current: StoredProspect, next: StoredProspect): 
   ...prospectDelta(next.companyId, indexEntry(next)),
 ];
 
-/** The first write fails its condition if the prospect has the maximum number of notes. */
+/** Inserts a note. The first write fails its condition if the prospect has the maximum number of notes. */
 export const insertNote = (note: StoredNote): Write[] => [
   {
     update: attachedKeys.noteCount(note.companyId, note.prospectId),
@@ -45,7 +45,7 @@ export const replaceNote = (current: StoredNote, next: StoredNote): Write[] => [
   ...noteDelta(next.companyId, indexNote(next)),
 ];
 
-/** An imported note is not in the count of notes. */
+/** Removes a note and lowers the count of notes, except for an imported note, which the count does not include. */
 export const removeNote = (note: StoredNote): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(note.companyId, { ...indexNote(note), version: note.version + 1, text: null }),
@@ -58,24 +58,22 @@ export const removeNote = (note: StoredNote): Write[] => [
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
   attachedKeys.note(companyId, prospectId, createdAt, id);
 
-/**
- * A locator maps the id of a note or appointment to the key of its row. The stored type is `place`.
- */
+/** A locator maps the id of a note or appointment to the key of its row. The stored type has the old name `place`. */
 const Locator = z.object({ type: z.literal("place"), prospectId: Id });
 
-/** Written and removed in the same transactions as the row that it locates. */
+/** A locator is written and removed in the same transactions as the row to which it refers. */
 export const locatorWrite = (key: Key, prospectId: number): Write => ({
   put: { ...key, type: "place", prospectId },
   when: absent,
 });
 
-/** The id of the prospect; `undefined` if there is no such note or appointment. */
+/** Returns the id of the prospect; `undefined` if there is no such note or appointment. */
 export async function findLocator(table: Table, key: Key): Promise<number | undefined> {
   const found = await table.get(key);
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
 
-/** The parts of a note's key. The notes of a prospect are in the order of their creation. */
+/** The parts of a note's key besides the note's id. The notes of a prospect are in the order of their creation. */
 export interface NoteLocator {
   readonly prospectId: number;
   readonly createdAt: string;
@@ -88,11 +86,14 @@ export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: Store
   when: absent,
 });
 
-/** Ids of note and prospect. */
+/** The id of a note and the id of its prospect. */
 const PackedLocator = z.tuple([Id, Id]);
 const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
-/** Locators of an import's notes: one row for each block of ids, because a single locator costs as much to write as its note. */
+/**
+ * Packs the locators of an import's notes into one row for each block of 128 ids, because a separate locator costs as much to write as the
+ * note.
+ */
 export const packNoteLocators = (
   companyId: number,
   createdAt: string,
@@ -103,7 +104,7 @@ export const packNoteLocators = (
     return { ...attachedKeys.noteLocators(companyId, block), type: "notePlaces", createdAt, bytes };
   });
 
-/** Locators by note id, from single and packed rows. The locator of a removed note is missing, or its row is. */
+/** Returns locators by note id, from single and packed rows. A note is removed if its locator or its row is missing. */
 export async function findNoteLocators(
   table: Table,
   companyId: number,
@@ -129,7 +130,7 @@ export async function findNoteLocators(
   return locators;
 }
 
-/** A note or appointment with its prospect; `undefined` if the row is missing or the caller may not see the prospect. */
+/** Returns a note or appointment with its prospect; `undefined` if the row is missing or the caller may not see the prospect. */
 export async function findAttached(
   { table }: ApiContext,
   caller: Caller,
@@ -139,7 +140,7 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // The locators of a failed import are deleted after its rows.
+  // The row is missing if the import failed, because the rows of a failed import are deleted before its locators.
   if (row === undefined) return undefined;
   const prospect = StoredProspect.parse(row);
   const exists = item !== undefined && isVisible(caller, prospect);

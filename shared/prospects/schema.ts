@@ -1,4 +1,4 @@
-/** Prospects with their notes, appointments and status changes: the shapes that the interface shows and accepts. */
+/** The schemas of prospects, notes, appointments and status changes in the form that the API shows and accepts. */
 
 import * as z from "zod/mini";
 import { ASSIGNEE_TEXT, UserSummary } from "#shared/auth/user-schema.ts";
@@ -24,8 +24,8 @@ import {
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
 
 /**
- * Any JSON object within limits, returned exactly as it was sent. The check never rebuilds the value key by key, so keys such as
- * `__proto__` stay plain data.
+ * A JSON object within limits, which the API returns exactly as it was sent. The check never rebuilds the value key by key, so that keys
+ * such as `__proto__` stay plain data.
  */
 export const CustomFields = z
   .custom<Record<string, unknown>>(isObject, { error: "must be a JSON object", abort: true })
@@ -46,13 +46,19 @@ export const CustomFields = z
     z.meta({ type: "object", additionalProperties: true, maxProperties: limits.customFieldKeys }),
   );
 
-/** JSON.stringify escapes lone surrogates, so the regular expression finds them in its text. */
+/**
+ * Whether the JSON text is within its limits. JSON.stringify escapes lone surrogates, so that the regular expression finds them in the
+ * text.
+ */
 function fits(value: Record<string, unknown>): boolean {
   const json = JSON.stringify(value);
   return Buffer.byteLength(json) <= limits.customFieldBytes && !/(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json);
 }
 
-/** Level by level, not recursively: a deeply nested value cannot exhaust the stack. */
+/**
+ * Whether the value is within the limit of nesting. The check runs level by level and not recursively, so that a deeply nested value cannot
+ * exhaust the stack.
+ */
 function isShallow(value: Record<string, unknown>): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -89,7 +95,7 @@ export type NotePatch = z.infer<typeof NotePatch>;
 
 const AppointmentStatus = z.enum(["scheduled", "completed", "cancelled", "no_show"]);
 
-/** The fields that the interface and the table share. */
+/** The fields that the API and the table share. */
 export const appointmentFields = {
   id: Id,
   prospectId: Id,
@@ -117,7 +123,7 @@ export type Appointment = z.infer<typeof Appointment>;
 
 const AppointmentTitle = text(limits.appointmentTitle, 1);
 
-/** The write refuses an end before the start: a patch may contain only one of them. */
+/** Does not check that the end is after the start, because a patch may contain only one of the two. The write checks both. */
 const appointmentInput = {
   endAt: clearable(InstantInput),
   allDay: z.optional(z.boolean()),
@@ -242,7 +248,7 @@ const prospectInput = {
   lat: clearable(degrees(90)),
   lng: clearable(degrees(180)),
   addressId: clearable(Id),
-  /** Creates a new address. Excludes `addressId`. */
+  /** Creates a new address. A request may not contain both `address` and `addressId`. */
   address: clearable(NewAddress),
   currentStatusId: clearable(Id),
   assignedToUserId: clearable(Id),

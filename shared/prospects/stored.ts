@@ -1,4 +1,4 @@
-/** The rows of prospects, status changes, notes and appointments as the table stores them. */
+/** The rows of prospects, status changes, notes and appointments in the form that the table stores. */
 
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -17,11 +17,11 @@ const statusChange = {
   changedBy: Id,
   source: z.string(),
   createdAt: Timestamp,
-  /** The version of the prospect after this change. It orders changes within one millisecond. */
+  /** The version of the prospect after this change. It determines the order of changes in the same millisecond. */
   version: count,
 };
 
-/** The prospect's row holds the last status change. The next change moves it to a row of its own. */
+/** The last status change, which is part of the prospect's row. The next status change moves it to a separate row. */
 export const LastStatusChange = z.object(statusChange);
 export type LastStatusChange = z.infer<typeof LastStatusChange>;
 
@@ -37,9 +37,9 @@ export const StoredNote = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   createdBy: z.nullable(Id),
-  /** Counts the writes of this row. The next write has it as condition, and event ids contain it. */
+  /** Number of writes of this row. The condition of the next write checks this version, and event ids contain it. */
   version: z.int(),
-  /** Set for imported notes, which emit no events of their own. */
+  /** Id of the import, only for imported notes. Imported notes emit no separate events. */
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
@@ -50,15 +50,18 @@ export const StoredAppointment = z.object({
   companyId: Id,
   assignedToUserId: z.nullable(Id),
   createdBy: z.nullable(Id),
-  /** Counts the writes of this row. The next write has it as condition, and event ids contain it. */
+  /** Number of writes of this row. The condition of the next write checks this version, and event ids contain it. */
   version: z.int(),
-  /** The deleted row is kept: the event `appointment.cancelled` is made from it. */
+  /** Time of the deletion. The deleted row is kept, because the event `appointment.cancelled` is made from it. */
   deletedAt: z.optional(Timestamp),
   importId: z.optional(z.string()),
 });
 export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
-/** Empty fields are not written: their names would take a seventh of a row, and reads are paid for by the byte. */
+/**
+ * A field that is null if it is missing in the row. Empty fields are not stored: their names would take a seventh of a row, and reads are
+ * charged by the byte.
+ */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
 
@@ -72,17 +75,20 @@ export const StoredProspect = z.object({
   emailAddress: unset(z.string()),
   lat: unset(z.number()),
   lng: unset(z.number()),
-  /** A copy of the address row: a page of prospects reads no address rows. */
+  /** A copy of the address row, so that a page of prospects reads no address rows. */
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
-  /** Number of changes before the last one. Each has a row of its own. */
+  /** Number of status changes before the last one. Each of them has a separate row. */
   pastStatusChanges: z.optional(count),
-  /** Copies of the soonest appointments as of the last write of an appointment (agenda.ts). */
+  /** Copies of the soonest appointments at the time of the last write of an appointment (see agenda.ts). */
   upcoming: list(StoredAppointment),
-  /** Set if there may be more upcoming appointments: they start after the copies, and at this time at the latest. */
+  /** Set if there may be more upcoming appointments. They start after the copies, and at the latest at this time. */
   moreUpcomingUntil: unset(Timestamp),
-  /** The time in the agenda's key; set if there are appointments. None starts later. It never decreases. */
+  /**
+   * The time in the key of the agenda row; undefined if there are no appointments. No appointment starts later, and the time never
+   * decreases.
+   */
   agendaUntil: sometimes,
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
@@ -90,16 +96,16 @@ export const StoredProspect = z.object({
   source: unset(z.string()),
   sourceId: unset(z.string()),
   sourceCreatedAt: unset(Timestamp),
-  /** JSON text: DynamoDB limits maps to 32 levels and numbers to 1e126. */
+  /** Stored as JSON text, because DynamoDB limits the nesting of maps to 32 levels and numbers to 1e126. */
   customFieldData: unset(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   createdBy: Id,
   updatedBy: Id,
-  /** Counts the writes of this row. The next write has it as condition, and event ids contain it. */
+  /** Number of writes of this row. The condition of the next write checks this version, and event ids contain it. */
   version: count,
   deletedAt: sometimes,
-  /** Set for imported prospects: their insertion emits no event of its own. */
+  /** Id of the import, only for imported prospects. The insert of an imported prospect emits no separate event. */
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;

@@ -20,7 +20,7 @@ import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
 import { callerUnchanged, requireNoSelfDemotion, requireOwnerFor, roleChanged } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** Only sent fields change. A patch that changes nothing writes nothing. */
+/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
 export function updateUser(context: ApiContext, caller: Caller, id: number, patch: UserPatch): Promise<StoredUser> {
   const work = async (): Promise<StoredUser> => {
     const current = await getUser(context, caller.companyId, id);
@@ -30,9 +30,10 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     requireNoSelfDemotion(caller, current, next);
     const written = { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
-    // A transaction may contain each row once. The caller's own row already has a condition.
+    // Check the caller's row only in changes of other users, because a transaction may contain each row only once and the caller's own row
+    // already has a condition.
     const office = id === caller.userId ? [] : [callerUnchanged(caller)];
-    // The subject of an ended invitation may belong to another user by now.
+    // Do not write the rights under the subject of an ended invitation, because the subject may belong to another user now.
     const rights = canSignIn(current, context.clock.now()) ? [rightsWrite(written)] : [];
     await context.table.transact([put, ...rights, ...office, ...namesChange(caller.companyId)]);
     return written;
@@ -44,7 +45,7 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
   });
 }
 
-/** The user can no longer sign in. Prospects stay assigned; `isActive` enables the user again. */
+/** Disables a user, who then can no longer sign in. The user's prospects stay assigned. `isActive` in a patch enables the user again. */
 export async function disableUser(context: ApiContext, caller: Caller, id: number): Promise<void> {
   const current = await getUser(context, caller.companyId, id);
   if (!current.isActive) throw notFound("user");
@@ -64,7 +65,7 @@ export function patched(current: StoredUser, patch: UserPatch): StoredUser {
   };
 }
 
-/** Like `updateUser`, but `isActive` sends a new invitation if the previous one was withdrawn or has expired. */
+/** Changes a user like `updateUser`. In addition, `isActive` sends a new invitation if the previous one was withdrawn or has expired. */
 export async function changeUser(
   context: ApiContext,
   identities: IdentityProvider,
@@ -84,8 +85,8 @@ export async function changeUser(
 }
 
 /**
- * Disables a user, or withdraws the user's invitation, which makes the e-mail address available again. Throws not_found if the user is
- * already disabled or withdrawn.
+ * Disables a user, or withdraws the invitation of a user who has not accepted it. A withdrawal makes the e-mail address available again.
+ * Throws not_found if the user is already disabled or withdrawn.
  */
 export async function disableOrWithdraw(
   context: ApiContext,
@@ -106,13 +107,14 @@ export async function disableOrWithdraw(
   });
 }
 
-/** The user signed in or was changed concurrently: read the user again. */
+/** Whether the user signed in or was changed concurrently. The caller then reads the user again. */
 const isOutdated = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index !== CALLER);
 const CALLER = 1;
 
 /**
- * Removes the user from the identity provider first, while the claim still prevents a new invitation of the address. Otherwise the
- * removal could hit the next user with this address. After a crash between the two steps, the next try repeats both.
+ * Withdraws an invitation. Removes the user from the identity provider first, while the claim still prevents a new invitation of the same
+ * address. In the opposite order, the removal could remove the next user with this address. After a crash between the two steps, the next
+ * try repeats both steps.
  */
 async function withdraw(
   context: ApiContext,
@@ -138,7 +140,7 @@ async function withdraw(
   const writes: Write[] = [
     userWrite(next, equals("version", current.version)),
     callerUnchanged(caller),
-    // The subject of an expired invitation may belong to another user, so it is not removed.
+    // Keep the subject of an expired invitation, because it may belong to another user now.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId),

@@ -1,4 +1,4 @@
-/** Creates a company with its owner and starting statuses in one transaction. */
+/** Creates a company with its owner and its initial statuses in one transaction. */
 
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
@@ -13,11 +13,11 @@ import { newUserWrites } from "#shared/reference/user.ts";
 
 export interface NewCompany {
   readonly name: string;
-  /** `sub` is the subject of the owner's tokens. */
+  /** `sub` is the subject in the owner's tokens. */
   readonly owner: Pick<StoredUser, "email" | "firstName" | "lastName" | "sub">;
 }
 
-/** Throws conflict if the owner's e-mail address or subject belongs to another user. */
+/** Creates the company. Throws conflict if the owner's e-mail address or subject belongs to another user. */
 export async function createCompany(
   context: ApiContext,
   input: NewCompany,

@@ -1,7 +1,8 @@
 /**
- * The dictionary of a company: its statuses, tags and users, read by one Query and cached in a warm function.
+ * The dictionary of a company contains its statuses, tags and users. One Query reads it, and a warm function caches it.
  *
- * Every change of a status, tag or user raises the dictionary's version. A cached dictionary is valid only while that version is current.
+ * Every change of a status, tag or user raises the version of the dictionary. A cached dictionary is valid only while its version is
+ * current.
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
@@ -13,14 +14,17 @@ import { limits } from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
 export interface Dictionary {
-  /** The number of changes so far. The entries are of this version or of a later one. */
+  /** Number of changes of statuses, tags and users so far. The entries may also come from a later version. */
   readonly version: number;
   readonly statuses: ReadonlyMap<number, StoredStatus>;
   readonly tags: ReadonlyMap<number, StoredTag>;
   readonly users: ReadonlyMap<number, StoredUser>;
 }
 
-/** The company's row comes first in key order, so every entry is read after the version and is never older. */
+/**
+ * Reads the dictionary. The company's row has the version and comes first in key order, so every entry is read after the version and is
+ * never older than the version.
+ */
 export async function loadDictionary(table: Table, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
   const tags = new Map<number, StoredTag>();
@@ -37,7 +41,7 @@ export async function loadDictionary(table: Table, companyId: number): Promise<D
 
 const versionOf = (company: unknown): number => StoredCompany.parse(company).dictionaryVersion ?? 0;
 
-/** Raises the version. Belongs into the transaction of every write of a status, tag or user. */
+/** Raises the version of the dictionary. These writes belong to the transaction of every write of a status, tag or user. */
 export const namesChange = (companyId: number): Write[] => [
   { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
   namesChangeInHead(companyId),
@@ -55,20 +59,23 @@ interface Cached {
   readonly at: number;
 }
 
-/** A dictionary of a thousand users takes about 300 KB. */
+/** Most companies in the cache, which bounds its memory. A dictionary of a thousand users takes about 300 KB. */
 const CACHED_COMPANIES = 50;
 
-/** By company, oldest read first. */
+/** Cached dictionaries by company, oldest read first. */
 const caches = new WeakMap<Table, Map<number, Cached>>();
 
-/** The cached dictionary if it is less than a minute old. Its version is not checked: the caller must do that. */
+/**
+ * Returns the cached dictionary if it is less than a minute old, otherwise reads it. Does not check the version, so the caller must check
+ * it.
+ */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = cacheOf(source.table).get(companyId);
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
   return freshDictionary(source, companyId);
 }
 
-/** The dictionary as it is now. Reads only the version if the cached dictionary is still current: one read unit. */
+/** Returns the current dictionary. If the cached dictionary is still current, reads only the version, which costs one read unit. */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const cached = cacheOf(source.table).get(companyId)?.dictionary;
   if (cached === undefined) return freshDictionary(source, companyId);

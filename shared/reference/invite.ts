@@ -1,8 +1,9 @@
 /**
- * Invites users, within a daily quota for each company.
+ * Invites users, up to a daily quota for each company.
  *
- * An e-mail address belongs to one user of the whole service, and no caller may learn whether another company has it. An invitation to
- * a taken address is therefore recorded like any other, but no mail is sent and it expires unaccepted.
+ * An e-mail address belongs to only one user of the whole service, and no caller may learn whether another company has the address. An
+ * invitation to an address of another company is therefore recorded like any other invitation. However, no mail is sent, and the invitation
+ * expires without being accepted.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -36,7 +37,7 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
   return invitedUntil <= nowMs ? "expired" : "pending";
 }
 
-/** Whether the user may sign in, or accept a pending invitation by signing in. */
+/** Whether the user may sign in, or may accept a pending invitation by signing in. */
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
@@ -47,15 +48,18 @@ export function presentUser(user: StoredUser, nowMs: number): User {
   return { ...user, invitation, invitationExpiresAt: endsAt };
 }
 
-/** Who has the e-mail address of an invitation. */
+/** The users and companies that already have the e-mail address of an invitation. */
 interface Claimants {
-  /** Another company has a user or a pending invitation with it. */
+  /** Whether another company has a user or a pending invitation with this address. */
   readonly isHeldElsewhere: boolean;
-  /** The last user of the company with this address, if that user no longer has it. */
+  /** Id of the user of the company who had this address before; undefined if there was none. */
   readonly replaces: number | undefined;
 }
 
-/** Always takes two reads, so that its time does not depend on who has the address. Throws conflict if another user of the company has it. */
+/**
+ * Finds out who has the address. Always takes two reads, so that the duration does not reveal who has the address. Throws conflict if
+ * another user of the company has the address.
+ */
 async function claimantsOf(
   context: ApiContext,
   { companyId }: Caller,
@@ -83,7 +87,10 @@ const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail addre
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Counts an invitation before its mail is sent. A failed invitation stays counted, because its mail may have been sent. Throws rate_limited. */
+/**
+ * Counts an invitation before its mail is sent. A failed invitation stays counted, because its mail may have been sent. Throws rate_limited
+ * above the daily quota.
+ */
 async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {
   const now = clock.now();
   const dayEndsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
@@ -102,15 +109,16 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
     });
 }
 
-/** Delays the result for as long as the provider asks: the time must not reveal whether another company has the address. */
+/** Delays the result until `answersAfterMs` have passed, because a shorter time would reveal that another company has the address. */
 export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, work: () => Promise<T>): Promise<T> {
   const [made] = await Promise.all([work(), wait(answersAfterMs)]);
   return made;
 }
 
 /**
- * Invites the user at the identity provider before the rows are written. After a crash between the two, the next try gets the same
- * subject or a new one, and no user has either. Throws conflict if a user of the company has the address, or any user has the subject.
+ * Creates a user with an invitation. The identity provider gets the invitation before the rows are written. After a crash between the two
+ * steps, the next try gets the same subject or a new one, and no user has either. Throws conflict if a user of the company has the address,
+ * or if any user has the subject.
  */
 export async function createUser(
   context: ApiContext,
@@ -141,7 +149,10 @@ export async function createUser(
   });
 }
 
-/** Sends a new invitation after one that was withdrawn or has expired. Throws like `createUser`, and ConditionFailed if the user changed. */
+/**
+ * Sends a new invitation after an invitation that was withdrawn or has expired. Throws the errors of `createUser`, and ConditionFailed if
+ * the user was changed.
+ */
 export function inviteAgain(
   context: ApiContext,
   identities: IdentityProvider,
@@ -169,14 +180,14 @@ export function inviteAgain(
   });
 }
 
-/** A user whose subject is not known yet. */
+/** A user whose subject is not known yet, because the identity provider creates it. */
 type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
-  /** The subject that the inviter named. */
+  /** The subject that the caller sent with the invitation. */
   readonly named?: string | undefined;
-  /** The subject that the user had before. */
+  /** The subject that the user had before this invitation. */
   readonly known?: string;
   readonly address: Claimants;
   /** The condition on the user's row. */
@@ -191,7 +202,7 @@ async function commitInvitation(
 ): Promise<StoredUser> {
   const { user: unclaimed, named, known, address, when } = invitation;
   const isOurs = !address.isHeldElsewhere;
-  // If another company has the address, a random subject makes the rows look complete, but allows no sign-in.
+  // If another company has the address, use a random subject. The rows are then complete, but nobody can sign in with this subject.
   const { sub } =
     named !== undefined
       ? { sub: named }
@@ -222,10 +233,13 @@ async function commitInvitation(
   }
 }
 
-/** Indexes of the writes: the user's row, the check of the caller, the subject, the address in the company, the claim on the address. */
+/**
+ * Positions of the writes in the transaction: the user's row, the check of the caller, the subject, the address in the company, and the
+ * claim on the address.
+ */
 const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
 
-/** Another company claimed the address concurrently, or has the user pool's subject for it. */
+/** Whether another company has claimed the address concurrently, or has the subject that the user pool returned for the address. */
 function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {
   return failed.every(
     ({ index, item }) => (index === CLAIM || (index === SUBJECT && !isSubjectNamed)) && item?.companyId !== companyId,

@@ -1,4 +1,4 @@
-/** Reads and writes the lead statuses of a company. Display values are unique without case. */
+/** Reads and writes the lead statuses of a company. Display values are unique, ignoring case. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -9,7 +9,7 @@ import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow } from "#shared/reference/display-value.ts";
 import { DEFAULT_COLOR, type NewStatus, type StatusPatch, StoredStatus } from "#shared/reference/schema.ts";
 
-/** All statuses of the company, including inactive ones, in their sort order. */
+/** Returns all statuses of the company, including inactive ones, in their sort order. */
 export async function listStatuses({ table }: ApiContext, companyId: number): Promise<StoredStatus[]> {
   const { statuses } = await loadDictionary(table, companyId);
   return [...statuses.values()].sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id);
@@ -46,7 +46,7 @@ export async function createStatus(context: ApiContext, companyId: number, input
 export const newStatusWrites = (companyId: number, status: StoredStatus): Write[] =>
   newValuedRow(companyId, "STATUS", { ...keys.status(companyId, status.id), ...status });
 
-/** Only sent fields change. A patch that changes nothing writes nothing. */
+/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
 export function updateStatus(
   context: ApiContext,
   companyId: number,
@@ -67,7 +67,7 @@ export function updateStatus(
   });
 }
 
-/** Prospects keep a deactivated status, but no prospect can get it any more. */
+/** Deactivates a status. Prospects keep the status, but it can no longer be assigned to a prospect. */
 export async function deactivateStatus(context: ApiContext, companyId: number, id: number): Promise<void> {
   const current = await getStatus(context, companyId, id);
   if (!current.isActive) throw notFound("status");

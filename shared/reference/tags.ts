@@ -1,4 +1,4 @@
-/** Reads and writes the tags of a company. Display values are unique without case. */
+/** Reads and writes the tags of a company. Display values are unique, ignoring case. */
 import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -12,7 +12,7 @@ import { loadDictionary, namesChange } from "#shared/reference/dictionary.ts";
 import { changeValuedRow, duplicateValue, newValuedRow, releaseValue } from "#shared/reference/display-value.ts";
 import { DEFAULT_COLOR, type NewTag, StoredTag, type TagPatch } from "#shared/reference/schema.ts";
 
-/** All tags of the company, in alphabetical order. */
+/** Returns all tags of the company in alphabetical order. */
 export async function listTags({ table }: ApiContext, companyId: number): Promise<StoredTag[]> {
   const { tags } = await loadDictionary(table, companyId);
   return [...tags.values()].sort((a, b) => a.value.localeCompare(b.value, "en") || a.id - b.id);
@@ -40,7 +40,7 @@ export async function createTag(context: ApiContext, companyId: number, input: N
 export const newTagWrites = (companyId: number, tag: StoredTag): Write[] =>
   newValuedRow(companyId, "TAG", { ...keys.tag(companyId, tag.id), ...tag });
 
-/** Only sent fields change. A patch that changes nothing writes nothing. */
+/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
 export function updateTag(context: ApiContext, companyId: number, id: number, patch: TagPatch): Promise<StoredTag> {
   const read = () => getTag(context, companyId, id);
   return changeValuedRow(context, companyId, "TAG", read, (current) => {
@@ -50,7 +50,7 @@ export function updateTag(context: ApiContext, companyId: number, id: number, pa
   });
 }
 
-/** Deletes the tag and releases its value. Rows of prospects keep the id, which is no longer shown. */
+/** Deletes the tag and releases its value. Rows of prospects keep the tag's id, but the API no longer shows it. */
 export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<void> {
   await optimistic(async () => {
     const tag = await getTag(context, companyId, id);
@@ -62,10 +62,16 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
   });
 }
 
-/** Each tag takes two writes, and the version of the dictionary two more. A transaction takes at most 100. */
+/**
+ * Most tags that one transaction creates. Each tag takes two writes, and the version of the dictionary takes two more. DynamoDB limits a
+ * transaction to 100 writes.
+ */
 const TAGS_AT_ONCE = 45;
 
-/** Creates the missing tags of an import and returns ids by folded value. Uses tags that are created concurrently. */
+/**
+ * Creates the missing tags of an import and returns the ids by case-folded value. If another request creates such a tag concurrently, uses
+ * that tag.
+ */
 export async function ensureTags(
   context: ApiContext,
   companyId: number,

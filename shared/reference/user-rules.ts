@@ -1,4 +1,4 @@
-/** Rules on who may create, change and disable users. */
+/** The rules for who may create, change and disable users. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -8,15 +8,15 @@ import { ApiError } from "#shared/errors.ts";
 
 const rank: Record<Role, number> = { sales: 0, admin: 1, owner: 2 };
 
-/** Only owners create, change and disable owners. */
+/** Throws permission_denied if one of the roles is owner and the caller is not, because only owners create, change and disable owners. */
 export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void {
   if (caller.role !== "owner" && roles.includes("owner"))
     throw denied("Only an owner may create, change or disable an owner.");
 }
 
 /**
- * Users cannot disable themselves or lower their own role, so a company always keeps an owner. A caller whose role was changed cannot
- * restore it within the minute for which sign-ins are cached.
+ * Users cannot disable themselves or lower their own role, so that a company always keeps an owner. Sign-ins are cached for a minute. A
+ * caller whose role was lowered by someone else cannot restore it within this minute.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
   if (current.id !== caller.userId) return;
@@ -26,8 +26,8 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
 }
 
 /**
- * Belongs into the transaction of a write about another user. It fails its condition if the caller's role has changed since the sign-in
- * was cached: of two owners who disable each other at once, only one succeeds.
+ * Checks that the caller's role has not changed since the sign-in was cached. The check belongs to the transaction of every write that
+ * changes another user. If two owners disable each other at the same time, only one of them succeeds.
  */
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),

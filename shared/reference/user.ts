@@ -1,8 +1,8 @@
 /**
- * Users: the shapes that the interface shows and accepts, and the rows.
+ * The schemas of users in the form that the API shows and accepts, and the rows of users.
  *
- * A user has a directory entry, the rights under the subject of the user's tokens, and two claims on the e-mail address: in the company
- * and in the whole service.
+ * Each user has four rows: a directory entry, the rights under the subject of the user's tokens, a claim on the e-mail address in the
+ * company, and a claim on the e-mail address in the whole service.
  */
 
 import * as z from "zod/mini";
@@ -37,7 +37,7 @@ const Permissions = z.array(Permission).check(
   z.meta({ uniqueItems: true }),
 );
 
-/** OpenID Connect Core, section 2: at most 255 ASCII characters, compared exactly. */
+/** OpenID Connect Core, section 2, limits a subject to 255 ASCII characters and requires an exact comparison. */
 const Subject = z
   .string()
   .check(z.minLength(1), z.maxLength(limits.subject), z.regex(/^[\x20-\x7e]*$/, "must be printable ASCII"));
@@ -92,7 +92,10 @@ export type UserPatch = z.output<typeof UserPatch>;
   example: { role: "admin" },
 }));
 
-/** The claim on an e-mail address in the whole service. With `invitedUntil` it ends at that time, unless the user signs in before. */
+/**
+ * The claim on an e-mail address in the whole service. If `invitedUntil` is set, the claim ends at that time, unless the user signs in
+ * before.
+ */
 export const EmailClaim = z.object({
   type: z.literal("email"),
   companyId: Id,
@@ -101,16 +104,16 @@ export const EmailClaim = z.object({
 });
 export type EmailClaim = z.infer<typeof EmailClaim>;
 
-/** The claim on an e-mail address in one company. A user has it even if the address belongs to a user of another company. */
+/** The claim on an e-mail address in one company. The invited user has this claim even if a user of another company has the address. */
 export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: Id });
 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** There is no claim, or it belongs to an invitation that has expired. */
+/** The condition holds if there is no claim, or if the claim belongs to an invitation that has expired. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
-/** The table's time to live deletes the claim of an expired invitation after this delay. */
+/** DynamoDB deletes the claim of an expired invitation by its time to live, at the earliest after this delay. */
 const CLEAN_UP_MS = 24 * 3_600_000;
 
 export const userWrite = (user: StoredUser, when: Condition = absent): Write => ({
@@ -118,7 +121,10 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
   when,
 });
 
-/** A subject belongs to one user. If `claimed`, the row names the address whose claim becomes permanent at the first sign-in. */
+/**
+ * Writes the rights under the user's subject. A subject belongs to only one user. If `claimed` is true, the row also contains the e-mail
+ * address, because the first sign-in makes the claim on this address permanent.
+ */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,
   claimed: boolean,
@@ -135,7 +141,7 @@ export const identityWrite = (
   when: any(free(nowMs), equals("userId", userId)),
 });
 
-/** `replaces` is the user of the company who had the address before. */
+/** Writes the claim on the address in the company. `replaces` is the user of the company who had the address before. */
 export const companyEmailWrite = ({ companyId, id: userId, email }: StoredUser, replaces?: number): Write => ({
   put: { ...keys.companyEmail(companyId, email.toLowerCase()), type: "companyEmail", userId },
   when: replaces === undefined ? absent : any(absent, equals("userId", replaces)),
@@ -155,13 +161,13 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
   when: free(nowMs),
 });
 
-/** All rows of a user. Fails its conditions if another user of the service has the e-mail address or the subject. */
+/** Writes all rows of a user. The writes fail their conditions if another user of the service has the e-mail address or the subject. */
 export function newUserWrites(user: StoredUser): Write[] {
   const nowMs = Date.parse(user.createdAt);
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
 }
 
-/** The rights for the next sign-in. Belongs into the transaction of every change of a user. */
+/** Writes the rights for the next sign-in. The write belongs to the transaction of every change of a user. */
 export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
   update: keys.identity(sub),
   change: { set: { rights: UserRights.parse(user) } },

@@ -1,4 +1,4 @@
-/** Reads the users of a company, and the signed-in user with its rights. */
+/** Reads the users of a company, and the signed-in user with the user's rights. */
 
 import * as z from "zod/mini";
 import { type Caller, effectivePermissions } from "#shared/auth/caller.ts";
@@ -11,7 +11,7 @@ import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { Company, StoredCompany } from "#shared/reference/schema.ts";
 import { named } from "#shared/schema.ts";
 
-/** All users of the company, including disabled ones, in the order of their ids. */
+/** Returns all users of the company, including disabled users, in the order of their ids. */
 export async function listUsers({ table }: ApiContext, companyId: number): Promise<StoredUser[]> {
   const { users } = await loadDictionary(table, companyId);
   return [...users.values()];
@@ -35,7 +35,7 @@ export function userSummary(user: StoredUser | undefined): UserSummary | null {
   return { id, firstName, lastName, email };
 }
 
-/** "First Last": the name of a representative in filters and CSV. */
+/** The first and the last name, as filters and CSV files name a representative. */
 export const fullName = (user: StoredUser): string => `${user.firstName} ${user.lastName}`.trim();
 
 export const Me = named(

@@ -1,16 +1,21 @@
-/** Packs polygons for the table without loss: a point takes 4 to 13 bytes, its JSON text about 40. */
+/** Packs polygons for the table without loss. A packed point takes 4 to 13 bytes, while its JSON text takes about 40. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 
 export type Polygon = readonly (readonly [number, number])[];
 
-/** More decimals than a position needs. Scaled coordinates stay below 2^52. */
+/**
+ * Most decimals of coordinates that are stored as integers. No position needs more decimals, and the scaled coordinates stay below 2^52.
+ */
 const MOST_DECIMALS = 13;
-/** Marks coordinates that are stored as doubles. Otherwise the first number is that of their decimals. */
+/** Value of the first number if the coordinates are stored as doubles. Otherwise the first number is the number of decimals. */
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
-/** Stores coordinates with few decimals as integers, each as the difference from the previous point. Stores others as doubles. */
+/**
+ * Packs a polygon. Coordinates with few decimals are stored as integers, each as the difference from the previous point. All other
+ * coordinates are stored as doubles.
+ */
 export function packPolygon(polygon: Polygon): Uint8Array<ArrayBuffer> {
   const into = new ByteWriter();
   const decimals = decimalsOf(polygon);
@@ -30,7 +35,7 @@ export function unpackPolygon(packed: Uint8Array): [number, number][] {
     : readScaled(from, count, 10 ** decimals);
 }
 
-/** The decimals that represent every coordinate exactly; undefined if they are too many. */
+/** Returns the number of decimals that represents every coordinate exactly; undefined if it would exceed the maximum. */
 function decimalsOf(polygon: Polygon): number | undefined {
   let decimals = 0;
   for (const point of polygon) {
@@ -64,7 +69,9 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
   });
 }
 
-/** All first bytes, then all second bytes, and so on. The first bytes of neighbouring points are equal and compress well. */
+/**
+ * Writes all first bytes, then all second bytes, and so on. The first bytes of neighbouring points are equal and therefore compress well.
+ */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));
   for (const [i, value] of values.entries()) plain.setFloat64(i * DOUBLE_BYTES, value);

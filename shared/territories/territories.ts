@@ -1,4 +1,4 @@
-/** Territories: named zones on the map, each assigned to one user or to none. Reads and writes them. */
+/** Reads and writes territories. A territory is a named area on the map that is assigned to one user or to nobody. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
@@ -15,7 +15,7 @@ import { isActiveUser } from "#shared/reference/users.ts";
 import { Id, named, Timestamp, text } from "#shared/schema.ts";
 import { type Polygon, packPolygon, unpackPolygon } from "#shared/territories/polygon.ts";
 
-/** `[lng, lat]` in degrees. Not rounded: a polygon is returned exactly as it was sent. */
+/** `[lng, lat]` in degrees. The numbers are not rounded, because a polygon is returned exactly as it was sent. */
 const Point = z.tuple([
   z.number().check(z.minimum(-180), z.maximum(180)),
   z.number().check(z.minimum(-90), z.maximum(90)),
@@ -46,7 +46,7 @@ export const NewTerritory = named(
   "NewTerritory",
   z.object({
     name: z._default(text(limits.name), "Untitled Territory"),
-    /** Without it the territory has no polygon, shown as `[]`. An explicit `[]` is refused. */
+    /** Without this field, the territory has no polygon, and the API shows `[]`. An explicit `[]` is rejected. */
     polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
     assignedToUserId: z._default(z.nullable(Id), null),
@@ -92,13 +92,13 @@ export type TerritoryPatch = z.output<typeof TerritoryPatch>;
 
 export const StoredTerritory = z.extend(Territory, {
   type: z.literal("territory"),
-  /** Packed by polygon.ts. */
+  /** The polygon, packed by polygon.ts. */
   polygon: z.instanceof(Uint8Array),
-  /** Length of the polygon as JSON text. The limit of a company counts these bytes. */
+  /** Length of the polygon as JSON text, in bytes. The company's limit of polygon bytes applies to the sum of these lengths. */
   polygonBytes: z.int(),
   createdBy: Id,
   updatedBy: Id,
-  /** Counts the writes of this row. The next write has it as condition, and event ids contain it. */
+  /** Number of writes of this row. The condition of the next write checks this version, and event ids contain it. */
   version: z.int(),
   deletedAt: z.optional(Timestamp),
 });
@@ -109,7 +109,7 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
   polygon: unpackPolygon(stored.polygon),
 });
 
-/** All territories of the company, newest first. Reads page by page and unpacks one polygon at a time. */
+/** Yields all territories of the company, newest first. Reads one page after the other and unpacks only one polygon at a time. */
 export async function* listTerritories({ table }: ApiContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
@@ -151,7 +151,7 @@ export async function createTerritory(context: ApiContext, caller: Caller, input
   return made;
 }
 
-/** The first write fails its condition if the company has reached its limits. */
+/** Inserts a territory. The first write fails its condition if the company has reached its limits. */
 export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   countWrite(territory.companyId, 1, territory.polygonBytes),
   { put: { ...keyOf(territory), ...territory }, when: absent },
@@ -171,7 +171,7 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
   polygonBytes: JSON.stringify(polygon).length,
 });
 
-/** Adds to the counts of territories and of polygon bytes. Fails its condition above the limits of a company. */
+/** Adds to the number of territories and to the number of polygon bytes. Fails its condition if the sum exceeds the limits of a company. */
 function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const { territoriesPerCompany, polygonBytesPerCompany } = limits;
   const isRoom = all(
@@ -185,7 +185,10 @@ function countWrite(companyId: number, territories: number, polygonBytes: number
   };
 }
 
-/** Each transaction that raises the counts does so in its first write. */
+/**
+ * Converts a failed condition of the counts into the error for too many territories. In each transaction that raises the counts, the write
+ * of the counts comes first.
+ */
 function refuseTooMany(error: unknown): never {
   if (!(error instanceof ConditionFailed) || !error.failed.some(({ index }) => index === 0)) throw error;
   const megabytes = limits.polygonBytesPerCompany / 1_000_000;
@@ -195,7 +198,7 @@ function refuseTooMany(error: unknown): never {
   );
 }
 
-/** Only sent fields change. A patch that changes nothing writes nothing. */
+/** Changes only the fields in the patch. Writes nothing if the patch changes nothing. */
 export function updateTerritory(
   context: ApiContext,
   caller: Caller,
@@ -224,7 +227,7 @@ function rethrown(error: unknown): never {
   throw error;
 }
 
-/** Hides the territory from every read: moves its row to a key that no read uses. */
+/** Hides the territory from every read by moving its row to a key that no read uses. */
 export function deleteTerritory(context: ApiContext, { companyId, userId }: Caller, id: number): Promise<void> {
   return optimistic(async () => {
     const current = await readTerritory(context, companyId, id);

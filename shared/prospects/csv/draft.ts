@@ -1,4 +1,4 @@
-/** Turns the cells of one imported row into a draft of a prospect with its note, or into the row's faults. */
+/** Converts the cells of one imported row into a draft of a prospect with its note, or into a text with the faults of the row. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import { limits } from "#shared/limits.ts";
@@ -6,7 +6,7 @@ import { NewAddress } from "#shared/prospects/address.ts";
 import { type Column, type Header, TAG_SEPARATOR, unguarded } from "#shared/prospects/csv/format.ts";
 import { DisplayValue, degrees, Email, Id, text } from "#shared/schema.ts";
 
-/** The names that a cell may use: ids by folded status value and by folded e-mail address. */
+/** The values that a cell may contain for a status or a user. Maps case-folded status values and case-folded e-mail addresses to ids. */
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
@@ -21,7 +21,7 @@ export const Draft = z.object({
   address: z.nullable(NewAddress),
   statusId: z.nullable(Id),
   assignedToUserId: z.nullable(Id),
-  /** Distinct display values. */
+  /** Display values without duplicates. */
   tags: z
     .array(DisplayValue)
     .check(z.maxLength(limits.tagsPerProspect, `must hold at most ${limits.tagsPerProspect} tags`)),
@@ -31,14 +31,16 @@ export const Draft = z.object({
 });
 export type Draft = z.infer<typeof Draft>;
 
-/** The columns whose names differ from their fields. */
+/** The columns whose names differ from the names of their fields. */
 const columnOf: Readonly<Record<string, Column>> = {
   phoneNumber: "phone",
   emailAddress: "email",
   note: "notes",
 };
 
-/** A fault has at most `limits.rowFault` characters. It joins all faults of the row and repeats no cell. */
+/**
+ * Returns the draft or the fault. A fault joins all faults of the row, has at most `limits.rowFault` characters, and never quotes a cell.
+ */
 export function draftOf(cells: readonly string[], header: Header, names: Names): Draft | { readonly fault: string } {
   if (cells.length !== header.width) {
     return { fault: `must have ${header.width} cells like the header, but has ${cells.length}` };
@@ -51,7 +53,7 @@ export function draftOf(cells: readonly string[], header: Header, names: Names):
   return { fault: joined([...faults, ...(parsed.error?.issues ?? []).map(faultOf)]) };
 }
 
-/** Joins as many distinct faults as fit, and counts the rest. */
+/** Joins as many distinct faults as fit, and appends the number of the remaining faults. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -66,7 +68,7 @@ function joined(faults: readonly string[]): string {
 
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
-/** An empty cell is no value. Names and numbers are trimmed; texts stay as they are. */
+/** Reads the fields from the cells. An empty cell means no value. Names and numbers are trimmed; texts are not changed. */
 function inputOf(
   cell: (column: Column) => string,
   hasSource: boolean,
@@ -99,20 +101,23 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 function degreesOf(column: Column, cell: string, faults: string[]): number | null {
   const given = cell.trim();
   if (given === "") return null;
-  // A number above the largest double reads as Infinity, which zod calls no number.
+  // Number() returns Infinity for a number above the largest double. Zod would report a type error for Infinity.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
   faults.push(`${column}: must be a number`);
   return null;
 }
 
-/** Null if a part is missing: the row may have coordinates instead. */
+/** Null if a required part is missing. The row is still valid if it has coordinates. */
 function addressOf(cell: (column: Column) => string): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;
   return { address1, address2: cell("address2") || null, city, state, zip };
 }
 
-/** Exports write the assignee's name in `assignedTo` and the e-mail address in a column of its own, which wins. */
+/**
+ * An export writes the assignee's name into `assignedTo` and the e-mail address into `assignedToEmail`. The e-mail address takes
+ * precedence, because several users may have the same name.
+ */
 const assigneeColumn = (cell: (column: Column) => string): Column =>
   cell("assignedToEmail").trim() === "" ? "assignedTo" : "assignedToEmail";
 
@@ -130,7 +135,10 @@ function idOf(
   return id ?? null;
 }
 
-/** Distinct without regard to case. Keeps one tag above the limit at most: zod makes an object for each faulty tag. */
+/**
+ * Returns the tags of a cell without duplicates, ignoring case. Returns at most one tag above the limit, because zod creates an object for
+ * each faulty tag.
+ */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
   const distinct = new Map(values.filter((value) => value !== "").map((value) => [folded(value), value]));
@@ -143,7 +151,7 @@ function faultOf(issue: z.core.$ZodIssue): string {
   return `${column}: ${messageOf(issue)}`;
 }
 
-/** The schemas word their own limits, but for the range of a number. */
+/** The schemas have messages for their limits, except for the range of a number. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;
   if (issue.code === "too_small" && issue.origin === "number") return `must be at least ${issue.minimum}`;

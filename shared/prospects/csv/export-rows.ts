@@ -1,6 +1,6 @@
 /**
- * Reads the prospects of an export with their newest notes. A block of ids is read once as a whole if enough of it is wanted. Of a
- * prospect with many notes, only the newest is read.
+ * Reads the prospects of an export with their newest notes. A block of 128 ids is read completely, and only once, if the export needs
+ * enough prospects of the block. For a prospect with many notes, only the newest note is read.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -13,7 +13,7 @@ import { newestFirst } from "#shared/prospects/present.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
-/** The fields of a prospect that the file shows, and those that decide whether it does. */
+/** The fields of a prospect that the file shows, and the fields that decide whether the file contains the prospect. */
 const Exported = z.pick(StoredProspect, {
   type: true,
   id: true,
@@ -35,27 +35,30 @@ const Exported = z.pick(StoredProspect, {
 const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
-/** The number of notes of a prospect. Imports do not write this row; single notes do. */
+/** The number of notes of a prospect. An import does not write this row, but each write of a single note does. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
-/** A projection halves the size of an answer. Its price stays the same. */
+/** The fields to read. A projection halves the size of an answer, but the price stays the same. */
 const fields = Object.keys(Exported.shape);
 const blockFields = Object.keys({ ...Exported.shape, ...NoteCount.shape });
 const noteFields = Object.keys(ExportedNote.shape);
 
-/** A prospect and the newest of its notes at the time of reading. */
+/** A prospect with its newest note at the time of reading. */
 export interface ExportRow {
   readonly prospect: z.infer<typeof Exported>;
   readonly note: ExportedNote | undefined;
 }
 
-/** Reading a block costs about 32 half units; reading a prospect alone costs one, and its note another. */
+/**
+ * Least number of wanted prospects in a block for reading the whole block. A block costs about 32 half read units. A single prospect costs
+ * one half unit, and its note another.
+ */
 const WORTH_A_BLOCK = 16;
-/** The newest note of a prospect with more notes is read by a request of its own, for half a unit. */
+/** If a prospect has more notes than this number, its newest note is read by a separate request for half a read unit. */
 const FEW_NOTES = 4;
-/** Concurrent Queries. */
+/** Number of concurrent Queries. */
 const PARALLEL = 12;
-/** Bounds the cache of blocks that the order of the list returns to. A row without its note counts as 2 KB. */
+/** Most bytes of the block cache. The list may need prospects of a block again later. A row without its note counts as 2 KB. */
 const CACHE_BYTES = 16_000_000;
 const ROW_BYTES = 2_000;
 
@@ -65,9 +68,9 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a function that reads the next selected prospects in their order, undefined for a deleted one. `left` counts the
- * prospects of each block that are still to be read. Eventually consistent reads halve the price; a row older than the index
- * knows is read again, strongly consistent.
+ * Returns a function that reads the next selected prospects in their order. It returns undefined for a prospect whose row no longer exists.
+ * `left` has the number of prospects of each block that are still to be read. The first reads are eventually consistent, at half the price.
+ * A row that is older than the version in the index is read again, strongly consistent.
  */
 export function exportRows(
   table: Table,
@@ -155,7 +158,7 @@ async function readBlock(table: Table, companyId: number, block: number): Promis
   return rowsFrom(items, notes.flat());
 }
 
-/** One Query for each run of prospects with few notes, and one for the newest note of each prospect with many. */
+/** Returns one Query for each id range of prospects with few notes, and one Query for the newest note of each prospect with many notes. */
 function noteReads(companyId: number, ids: readonly number[], hasMany: (id: number) => boolean): QuerySpec[] {
   const reads: QuerySpec[] = [];
   let run: number[] = [];

@@ -1,4 +1,4 @@
-/** The CSV export: every prospect that the filters match, in list order, in memory that does not grow with their number. */
+/** The CSV export writes every prospect that the filters match, in list order. Its memory does not grow with the size of the file. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -15,13 +15,13 @@ import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 
-/** The prospects of an export in their order. Typed arrays, because there may be a million. */
+/** The ids and versions of the prospects of an export, in their order. Stored in typed arrays, because there may be a million prospects. */
 export interface Order {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
 }
 
-/** An export decides its names and prospects when it begins. */
+/** The names and prospects of an export. Both are determined at the beginning of the export. */
 export interface Selection {
   readonly dictionary: Dictionary;
   readonly order: Order;
@@ -48,7 +48,7 @@ function orderOf(matches: Iterable<ProspectRef>, total: number): Order {
   return { ids: ids.subarray(0, size), versions: versions.subarray(0, size) };
 }
 
-/** Encodes differences of ids: neighbours in the list mostly have neighbouring ids. */
+/** Encodes the order. Ids are encoded as differences, because consecutive prospects in the list mostly have similar ids. */
 export function encodeOrder({ ids, versions }: Order): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);
@@ -75,7 +75,7 @@ export function decodeOrder(bytes: Uint8Array): Order {
 }
 
 /**
- * Writes each prospect as it is when its batch is read. Leaves out a prospect that was deleted or that the caller may no longer
+ * Writes each prospect in its state at the time when its batch is read. Omits a prospect that was deleted or that the caller may no longer
  * see.
  */
 export async function exportProspects(
@@ -92,11 +92,14 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /** The number of selected prospects that the piece covers, left-out ones included. */
+  /** Number of selected prospects that the piece covers, including omitted prospects. */
   readonly prospects: number;
 }
 
-/** Begins at position `from` of the order, with the header if that is 0. Reads one batch while the caller writes another. */
+/**
+ * Yields the file in pieces, from position `from` of the order. At position 0 the header comes first. Reads the next batch while the caller
+ * writes the current piece.
+ */
 export async function* exportPieces(
   context: ApiContext,
   caller: Caller,
@@ -108,7 +111,8 @@ export async function* exportPieces(
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
     const rows = next.done === true ? undefined : rowsOf(next.value);
-    // The loop below reports a failure when it awaits the rows. A caller that stops early does not await them.
+    // Mark a failure as handled, because a caller that stops early never awaits the rows. The loop below still reports the failure when it
+    // awaits the rows.
     rows?.catch(() => undefined);
     return rows;
   };
@@ -131,7 +135,7 @@ function* batchesOf({ ids, versions }: Order, from: number): Generator<Wanted[],
   return undefined;
 }
 
-/** Counts the remaining prospects of each block of ids. */
+/** Counts the remaining prospects of each block of 128 ids. */
 function countsByBlock({ ids }: Order, from: number): Map<number, number> {
   const counts = new Map<number, number>();
   for (const id of ids.subarray(from)) counts.set(blockOf(id), (counts.get(blockOf(id)) ?? 0) + 1);

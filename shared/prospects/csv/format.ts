@@ -1,15 +1,17 @@
-/** The format of exported and imported files: their columns, the header row with its mapping, and the formula guard of cells. */
+/**
+ * The format of exported and imported files: the columns, the header row with its mapping, and the protection of cells against formulas.
+ */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
 import { limits } from "#shared/limits.ts";
 import { text } from "#shared/schema.ts";
 
-/** Why a file as a whole cannot be imported. */
+/** The reason why a whole file cannot be imported. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }
 
-/** The columns of an export, in their order. */
+/** The columns of an export, in the order of the file. */
 export const exportColumns = [
   "id",
   "name",
@@ -33,7 +35,7 @@ export const exportColumns = [
 ] as const;
 export type Column = (typeof exportColumns)[number];
 
-/** An import accepts these columns and ignores their cells: it sets id, author and time itself. */
+/** An import accepts these columns but ignores their cells, because it sets the id, the author and the time itself. */
 const ignored: ReadonlySet<Column> = new Set<Column>(["id", "createdBy", "createdAt"]);
 
 /** The columns whose cells an import reads. */
@@ -42,7 +44,7 @@ export const importColumns: readonly Column[] = exportColumns.filter((column) =>
 /** Separates the tags of one cell. A tag's value cannot contain it. */
 export const TAG_SEPARATOR = ";";
 
-/** Maps a header of the file to a column, or to null to ignore the file's column. */
+/** Maps a header of the file to a column. Null means that the import ignores the file's column. */
 export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(exportColumns))).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
@@ -50,7 +52,7 @@ export const Mapping = z.record(text(limits.csvHeader), z.nullable(z.enum(export
 );
 export type Mapping = z.infer<typeof Mapping>;
 
-/** A mapping as a query parameter: JSON. */
+/** The JSON text of a mapping, as a query parameter. */
 export const MappingText = z.pipe(
   z.pipe(
     z.string().check(z.maxLength(limits.queryParameter)),
@@ -70,11 +72,14 @@ export const MappingText = z.pipe(
 export interface Header {
   /** The number of cells that every row must have. */
   readonly width: number;
-  /** The position of each known column, counted from 0. */
+  /** The position of each known column in the file, counted from 0. */
   readonly positions: Readonly<Partial<Record<Column, number>>>;
 }
 
-/** Ignores unknown columns. Throws BadFile if no column is known, a column occurs twice, or a mapped header is missing. */
+/**
+ * Reads the header and ignores unknown columns. Throws BadFile if no column is known, if a column occurs twice, or if a mapped header is
+ * missing.
+ */
 export function readHeader(cells: readonly string[], mapping: Mapping = {}): Header {
   const mapped = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), column]));
   const positions: Partial<Record<Column, number>> = {};
@@ -94,24 +99,30 @@ export function readHeader(cells: readonly string[], mapping: Mapping = {}): Hea
   return { width: cells.length, positions };
 }
 
-/** Ignores case and surrounding blanks. */
+/** Returns the column with this name. Ignores case and surrounding blanks. */
 function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
   return exportColumns.find((column) => column.toLowerCase() === name);
 }
 
 const beginsFormula = /^[=+\-@\t\r]/;
-/** Matches a guarded cell, and a text that only looks like one. */
+/**
+ * Matches a guarded cell. Also matches a text that looks like a guarded cell, so that such a text gets another quote and survives the
+ * import.
+ */
 const isGuarded = /^'+[=+\-@\t\r]/;
-/** A plain number or phone has at least one digit. It is harmless, and useful only without a guard. */
+/**
+ * Matches a plain number or phone number, which has at least one digit. Such a cell gets no guard, because a spreadsheet does not run it as
+ * a formula and a guard would turn it into text.
+ */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
-/** Keeps a spreadsheet from running a cell as a formula. `unguarded` restores the exact text. */
+/** Adds a quote before a cell that a spreadsheet would run as a formula. `unguarded` restores the exact text. */
 export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
 
-/** Also of the query parameter. */
+/** The description of the mapping. The query parameter uses the same description. */
 export const MAPPING_TEXT =
   "header in the file -> column of the import, or null to ignore the column. Headers are compared without case.";

@@ -1,4 +1,7 @@
-/** Reads the bytes of an uploaded CSV file into rows, as a stream. csv-parse knows the format; this file bounds its memory. */
+/**
+ * Reads the bytes of an uploaded CSV file into rows, as a stream. csv-parse parses the format, and this file limits the memory of the
+ * parser.
+ */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { TextDecoder } from "node:util";
@@ -7,17 +10,17 @@ import { limits } from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
-  /** Numbered as in a spreadsheet: from 1, with blank lines, without line breaks inside a cell. */
+  /** Number of the row as in a spreadsheet. The number starts at 1 and counts blank lines, but not line breaks inside a cell. */
   readonly row: number;
   readonly cells: readonly string[];
 }
 
 type Encoding = "utf-8" | "utf-16le" | "utf-16be";
 
-/** Larger chunks are cut, so that a reader of the text can stop early. */
+/** Largest piece of bytes to decode at once. Larger chunks are cut, so that a consumer of the text can stop early. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Decodes UTF-8, or UTF-16 after a byte order mark, and drops the mark. Throws BadFile at the first invalid bytes. */
+/** Decodes UTF-8, or UTF-16 after a byte order mark, and drops the mark. Throws BadFile at the first invalid byte sequence. */
 export async function* decoded(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined;
   let first: Uint8Array = new Uint8Array();
@@ -44,7 +47,7 @@ function encodingOf([one, two]: Uint8Array): Encoding {
   return one === 0xfe && two === 0xff ? "utf-16be" : "utf-8";
 }
 
-/** While there is `more`, the decoder keeps a character that the end of the chunk cuts. */
+/** Decodes bytes. If `more` is true, the decoder keeps an incomplete character at the end of the bytes for the next call. */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {
   try {
     return decoder.decode(bytes, { stream: more });
@@ -57,20 +60,20 @@ const delimiters = [",", ";", "\t"] as const;
 
 const options: Options = {
   bom: false,
-  // Rows of one file may end in different ways.
+  // Rows of the same file may have different line endings.
   record_delimiter: ["\r\n", "\n", "\r"],
-  // The reader of a row reports a wrong number of cells.
+  // Accept rows with a wrong number of cells here, because `draftOf` reports them.
   relax_column_count: true,
-  // A quotation mark inside an unquoted cell (6" pipe) is text.
+  // Treat a quotation mark inside an unquoted cell, as in 6" pipe, as text.
   relax_quotes: true,
 };
 
-/** Yields all rows but blank lines, the header first. Throws BadFile if a quoted cell or a row does not end. */
+/** Yields the header and then all other rows except blank lines. Throws BadFile if a quoted cell or a row does not end. */
 export async function* csvRows(text: AsyncIterable<string>): AsyncGenerator<CsvRow> {
   const pieces = text[Symbol.asyncIterator]();
   const beginning = await firstLine(pieces);
   const parser = acceptingAnyWidth(parse({ ...options, delimiter: delimiterOf(beginning) }));
-  // A failure of the input destroys the parser, so the loop below throws it.
+  // Ignore the error here, because a failure of the input destroys the parser and the loop below then throws the error.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   let row = 0;
@@ -93,15 +96,16 @@ export async function* csvRows(text: AsyncIterable<string>): AsyncGenerator<CsvR
   }
 }
 
-/** The part of the parser's state that is the current row. */
+/** The part of the parser's state that contains the current row. */
 interface ParserState {
   readonly record: readonly string[];
 }
 
 /**
- * csv-parse creates an error with a stack and a copy of the row for each row of another width than the first. Nothing here uses
- * these errors, and they make such rows, blank lines included, 20 times slower: a file of them would outlast the function. The
- * parser therefore expects the width that each row has.
+ * Makes the parser accept rows of any width. csv-parse creates an error with a stack and a copy of the row for each row that is wider or
+ * narrower than the first, even if the option allows such rows. Blank lines count as such rows. These errors are not used but make such
+ * rows 20 times slower, so that the function would time out on a file of such rows. The parser therefore reads the expected width from the
+ * current row.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
   const state: ParserState = Reflect.get(parser, "state");
@@ -109,12 +113,12 @@ function acceptingAnyWidth(parser: Parser): Parser {
   return parser;
 }
 
-/** Gives the parser's records their type: without the option `columns`, a record is its cells. */
+/** Gives the parser's records their type. A record is an array of cells, because the option `columns` is not set. */
 async function* recordsOf(parser: Parser): AsyncGenerator<string[]> {
   for await (const record of parser) yield record;
 }
 
-/** Reads up to the end of the first line that is not blank, and to the end of the chunk that holds it. */
+/** Reads up to the end of the chunk that contains the end of the first line that is not blank. */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";
   while (!text.trimStart().includes("\n") && text.length <= limits.csvRow) {
@@ -125,7 +129,7 @@ async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   return text;
 }
 
-/** The most frequent delimiter outside quotes in the header. */
+/** Returns the most frequent delimiter outside quotes in the header. */
 export function delimiterOf(text: string): string {
   const [header = ""] = text
     .trimStart()
@@ -135,7 +139,9 @@ export function delimiterOf(text: string): string {
   return delimiters[counts.indexOf(Math.max(...counts))] ?? ",";
 }
 
-/** Throws BadFile for a row that is too long: the parser keeps a row in memory until it ends. */
+/**
+ * Passes the text on to the parser. Throws BadFile for a row that is too long, because the parser keeps a row in memory until the row ends.
+ */
 async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser: Parser): AsyncGenerator<string> {
   let records = 0;
   let pending = 0;

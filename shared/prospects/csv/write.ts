@@ -1,14 +1,14 @@
-/** Writes rows as CSV text: CRLF, quotes where needed, every cell guarded against formulas. */
+/** Writes rows as CSV text with CRLF line endings and quotes where needed. Every cell is protected against formulas. */
 import { stringify } from "csv-stringify/sync";
 import { guarded } from "#shared/prospects/csv/format.ts";
 
 const options = {
   record_delimiter: "\r\n",
-  // The library quotes a cell that holds the record delimiter. Every other line break needs quotes as well.
+  // The library quotes only cells that contain the record delimiter CRLF. Cells with other line breaks need quotes as well.
   quoted_match: /[\r\n]/,
 } as const;
 
-/** Ends each row with a line break. */
+/** Returns the rows as CSV text. Each row ends with a line break. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
   rows.length === 0
     ? ""
@@ -17,7 +17,7 @@ export const csvText = (rows: readonly (readonly string[])[]): string =>
         options,
       );
 
-/** Writes a number without an exponent, so that the guard takes a negative one for plain. */
+/** Writes a number without an exponent, because the formula guard accepts a negative number only as digits. */
 export function decimal(value: number): string {
   const [digits = "", exponent] = String(value).split("e-");
   if (exponent === undefined) return digits;

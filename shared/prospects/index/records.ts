@@ -1,4 +1,7 @@
-/** Reads the rows that the company index is built from, block by block, so that memory does not grow with the company. */
+/**
+ * Reads the rows from which the company index is built. Reads one block of 128 ids after the other, so that memory does not grow with the
+ * company.
+ */
 import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -8,7 +11,7 @@ import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
 import { findNoteLocators } from "#shared/prospects/rows.ts";
 import { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Blocks that are read at once. */
+/** Number of blocks that are read concurrently. */
 const PARALLEL = 8;
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
@@ -18,19 +21,23 @@ export const indexRecords = (table: Table): Records => ({
   readSome: (companyId, prospects, notes) => readSome(table, companyId, prospects, notes),
 });
 
-/** Ranges are recorded before their rows are written, so that this finds every row that existed at the start. */
+/**
+ * Reads all prospects and notes. An id range is recorded before the rows in it are written, so this function finds every row that existed
+ * at the start.
+ */
 async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
   const ranges: z.infer<typeof Range>[] = [];
   for await (const item of table.query(keys.prospectRanges(companyId))) {
     const range = Range.parse(item);
-    // Ranges of an unfinished import have no visible rows.
+    // Skip the id ranges of unfinished imports, because their rows are not visible.
     if (range.importId === undefined) ranges.push(range);
   }
   const underWay: Promise<SomeRecords>[] = [];
   for (const { from, to } of ranges) {
     for (let block = from; block <= to; block++) {
       const read = readBlock(table, companyId, block);
-      // The error is thrown where the read is awaited. Until then it must not end the process.
+      // Mark a failure as handled until the read is awaited, because Node.js ends the process after an unhandled rejection. The await
+      // throws the error.
       read.catch(() => undefined);
       underWay.push(read);
       const first = underWay.length < PARALLEL ? undefined : underWay.shift();
@@ -66,5 +73,5 @@ const recordsIn = (items: readonly Item[]): SomeRecords => ({
   notes: items.flatMap((item) => (item.type === "note" ? [indexNote(StoredNote.parse(item))] : [])),
 });
 
-/** DynamoDB rejects a batch with duplicate keys. */
+/** Removes duplicate keys, because DynamoDB rejects a batch with duplicates. */
 const distinct = (all: readonly Key[]): Key[] => [...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values()];

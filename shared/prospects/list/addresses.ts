@@ -12,19 +12,19 @@ import { presentAddress } from "#shared/prospects/addresses.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** The largest answer takes four full blocks. */
+/** Number of blocks of 128 ids that are read concurrently. The largest answer fits in four full blocks. */
 const BLOCKS_AT_ONCE = 4;
 const MOST_BLOCKS_AT_ONCE = 32;
 
 export interface AddressPage {
   readonly addresses: readonly Address[];
-  /** The last id that was checked, if there may be more addresses. */
+  /** The last id that was checked; undefined if there are no more addresses. */
   readonly after: number | undefined;
 }
 
 /**
- * Reads the blocks of ids that the company has leased for addresses, so that a create needs no index entry besides the address row.
- * For a restricted user, one request checks a limited number of blocks, even if it finds no visible address.
+ * Reads the blocks of ids that the company has leased for addresses. The create of an address therefore writes no index entry besides the
+ * address row. For a restricted user, one request checks a limited number of blocks, even if none of them contains a visible address.
  */
 export async function listAddresses(
   context: ApiContext,
@@ -44,7 +44,7 @@ export async function listAddresses(
     const found = read.flat().filter(({ id }) => id > after);
     addresses.push(...(isRestricted ? await visibleOf(context, caller, found) : found));
     next += some.length;
-    // Few visible addresses so far: read more blocks at once.
+    // Read more blocks next time, because a restricted user may see only few addresses of each block.
     if (isRestricted) atOnce = Math.min(2 * atOnce, MOST_BLOCKS_AT_ONCE);
   }
   const shown = addresses.slice(0, limit);
@@ -57,8 +57,9 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * The rule of `seesAddress`, with the assignees from the company index: no row of a live prospect is read. The index is read after the
- * addresses, so it contains every holder except deleted ones and those whose write is not committed yet; their rows are read.
+ * Returns the visible addresses by the same rule as `seesAddress`. The assignees come from the company index, so that no row of a live
+ * prospect is read. The index is read after the addresses and therefore contains every holder, except deleted holders and holders whose
+ * write is not committed yet. The rows of those holders are read.
  */
 async function visibleOf(
   context: ApiContext,
@@ -91,7 +92,7 @@ async function deletedAmong(
   return new Map(prospects.filter(({ deletedAt }) => deletedAt !== undefined).map((row) => [row.id, row]));
 }
 
-/** An address with a row of its own takes precedence over its packed copy. */
+/** Reads the addresses of a block. An address with a separate row takes precedence over its packed copy. */
 async function readBlock(table: Table, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
   const packs: Item[] = [];
@@ -109,7 +110,10 @@ function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress
 
 const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
-/** Skips ranges of imports that are not completed. Ranges are in the order of their first block and do not overlap. */
+/**
+ * Returns the blocks of the company from `first` on, without the id ranges of imports that are not completed. The ranges are in the order
+ * of their first block and do not overlap.
+ */
 async function blocksFrom(table: Table, companyId: number, first: number): Promise<number[]> {
   const blocks: number[] = [];
   for await (const item of table.query(keys.addressRanges(companyId))) {

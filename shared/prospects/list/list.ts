@@ -1,4 +1,4 @@
-/** Lists prospects: filters, exact total, order and page. */
+/** Lists prospects with filters, exact total, order and paging. */
 
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -23,7 +23,7 @@ import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
 export const ListQuery = z.object({
   ...filterParameters,
   page: z._default(PositiveInteger, 1),
-  /** A larger number is reduced to the maximum. The answer contains the number used. */
+  /** A larger number is reduced to the maximum. The answer contains the page size that was used. */
   pageSize: z._default(PageSize, limits.pageSizeDefault),
 });
 export type ListQuery = z.output<typeof ListQuery>;
@@ -56,12 +56,12 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
   },
 }));
 
-/** Snapshots of a page whose rows change again and again. */
+/** Most snapshots for one page. A page needs another snapshot if its rows change after the last one. */
 const SNAPSHOTS = 10;
 
 /**
- * Two rounds where the function is warm: the index, then the page's rows. Rows that are newer than the index need a later
- * snapshot. Throws TableBusy if no snapshot has lasted long enough.
+ * Takes two round trips in a warm function, one for the index and one for the rows of the page. If a row is newer than the index, the page
+ * needs a later snapshot. Throws TableBusy if the rows of every snapshot were changed.
  */
 export async function listProspects(context: ApiContext, caller: Caller, query: ListQuery): Promise<ProspectPage> {
   const { page, pageSize, ...filter } = query;
@@ -84,7 +84,10 @@ export async function listProspects(context: ApiContext, caller: Caller, query: 
   throw new TableBusy(`the page of company ${companyId} keeps changing`);
 }
 
-/** Whether the row passes the filters. Ignores notes; rejects rows with a status, user or tag that the dictionary does not contain. */
+/**
+ * Whether the row passes the filters. Ignores notes. Returns false if the dictionary does not contain the status, the assignee or a tag of
+ * the row.
+ */
 function belongs(row: StoredProspect, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;
   const isNamed =

@@ -1,4 +1,7 @@
-/** Reads the rows of one page of prospects. For each block of ids, takes the cheaper way: one Query of the span, or single rows. */
+/**
+ * Reads the rows of one page of prospects. For each block of 128 ids, chooses the cheaper of two ways: one Query for an id range, or single
+ * rows.
+ */
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -6,26 +9,32 @@ import { blockOf, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { StoredProspect } from "#shared/prospects/stored.ts";
 
-/** Estimated bytes that a Query reads for each prospect of a span. Rows have 600 to 900 bytes. */
+/** Estimated number of bytes that a Query reads for each prospect of an id range. Rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
-/** An eventually consistent Query costs half a unit for this many bytes. A row of a batch costs half a unit, however small. */
+/**
+ * Number of bytes that an eventually consistent Query reads for half a read unit. A row of a batch costs half a unit even if it is smaller.
+ */
 const BYTES_PER_HALF_UNIT = 4_096;
-/** A Query must save this many half units to justify an additional request. */
+/** Least number of half read units that a Query must save, because it is an additional request. */
 const WORTH_A_REQUEST = 2;
 
-/** Reads that insist on the very versions that the index knows. A later read takes a newer row if it still belongs to the list. */
+/**
+ * Number of reads that accept only rows with exactly the version in the index. Later reads also accept a newer row that still belongs to
+ * the list.
+ */
 const EXACT_READS = 2;
 
-/** Returns the rows of a page in the order of `refs`. `belongs` says whether a row, as it is now, passes the filters of the list. */
+/** Returns the rows of a page in the order of `refs`. `belongs` returns whether the current row passes the filters of the list. */
 export type PageRows = (
   refs: readonly ProspectRef[],
   belongs: (row: StoredProspect) => boolean,
 ) => Promise<StoredProspect[] | StaleSnapshot>;
 
 /**
- * For one list, which may need several snapshots. Rows that two snapshots share are read once, so that a page under writes is
- * complete after few of them. The first read is eventually consistent, at half the price: the index knows the version of each row,
- * so that an outdated copy is recognised and read again. The snapshot is stale if a row is newer.
+ * Returns a function that reads the rows for one list, which may need several snapshots. A row that two snapshots contain is read only
+ * once, so that a page under concurrent writes needs few snapshots. The first read is eventually consistent, at half the price. The index
+ * contains the version of each row, so that an outdated row is recognised and read again. The snapshot is stale if a row is newer than the
+ * index.
  */
 export function pageRows(table: Table, companyId: number): PageRows {
   const found = new Map<number, StoredProspect>();

@@ -1,7 +1,7 @@
 /**
- * Map pins: id, coordinates and status colour of every matching prospect, streamed as JSON text.
+ * Map pins: the id, the coordinates and the status colour of every matching prospect, streamed as JSON text.
  *
- * The code writes the text digit by digit. At a million pins, one microsecond for each is one second of the request.
+ * The code writes the text digit by digit, because for a million pins, one microsecond for each pin adds one second to the request.
  */
 
 import * as z from "zod/mini";
@@ -26,7 +26,7 @@ export type MapPin = z.infer<typeof MapPin>;
   fields: { lat: LAT_TEXT, lng: LNG_TEXT, statusColor: "Colour of the current status." },
 }));
 
-/** A JSON array of pins as text, in pieces of a few thousand pins, in no particular order. */
+/** Yields a JSON array of pins as text, in pieces of up to a few thousand pins. The order of the pins is undefined. */
 export async function mapPins(
   context: ApiContext,
   caller: Caller,
@@ -44,10 +44,10 @@ export async function mapPins(
   });
 }
 
-/** The text after the coordinates of a pin with this status. */
+/** Returns the text after the coordinates of a pin with this status. */
 type EndOf = (statusId: number | null) => Buffer;
 
-/** Unflushed rows in one piece, as many as a segment has. A call cannot take an unlimited number of arguments. */
+/** Most unflushed rows in one piece, the same number as in a segment. Without this limit, a function call could get too many arguments. */
 const PIECE_ROWS = 4_096;
 
 export function* pinPieces(
@@ -74,7 +74,7 @@ function segmentPins(
   const { main, geo } = inView.segment;
   if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
   const { ids, statusId } = main;
-  // Neighbours on the map compress better next to each other.
+  // Sort by row number, because neighbours on the map then follow each other, which compresses better.
   const rows = inListOrder ? found.toSorted() : found;
   const ends = statusId.values.map(endOf);
   const text = new PinText(opening, rows.length, longest(ends));
@@ -98,17 +98,20 @@ function unflushedPins(opening: "[" | ",", rows: readonly IndexRow[], endOf: End
 
 const longest = (ends: readonly Buffer[]): number => Math.max(...ends.map(({ length }) => length));
 
-/** Bytes of a pin without its end: 20 of field names, an id of 16 digits, and two coordinates of at most 24 characters. */
+/** Most bytes of a pin without its end: 20 for field names, 16 for the digits of the id, and 24 for each of the two coordinates. */
 const PIN_BYTES = 96;
 
-/** Coordinates with at most this many decimals, which are nearly all, are written as integers with a decimal point inserted. */
+/**
+ * Most decimals of coordinates that are written as integers with a decimal point inserted. Nearly all coordinates have at most seven
+ * decimals.
+ */
 const DECIMALS = 7;
 const SCALE = 10 ** DECIMALS;
 
-/** The digits of 0 to 99. Writing two digits at once halves the number of divisions. */
+/** The digits of the numbers 0 to 99. Writing two digits at once halves the number of divisions. */
 const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
 
-/** Smaller integers allow 32-bit operations. */
+/** Integers below this number allow 32-bit operations. */
 const SMALL = 2 ** 31;
 
 const [ZERO, POINT, MINUS, COMMA] = [48, 46, 45, 44];
@@ -117,7 +120,7 @@ const [ID, LAT, LNG] = [Buffer.from('{"id":'), Buffer.from(',"lat":'), Buffer.fr
 /** The text after the coordinates of a pin. `color` is JSON text in ASCII. */
 export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${color}}`, "latin1");
 
-/** A piece of a JSON array: an opening character, and pins separated by commas. */
+/** A piece of a JSON array that consists of an opening character and of pins separated by commas. */
 export class PinText {
   readonly #bytes: Buffer;
   readonly #opening: number;
@@ -145,13 +148,13 @@ export class PinText {
     this.#length = at + end.length;
   }
 
-  /** The text in UTF-8. */
+  /** Returns the text in UTF-8. */
   finish(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 }
 
-/** The write functions return the position of the next byte. */
+/** This function and the following ones write at a position and return the position of the next byte. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = bytes[i] ?? 0;
   return from + bytes.length;
@@ -170,7 +173,7 @@ function writeDegrees(into: Buffer, from: number, degrees: number): number {
   const behind = size - before * SCALE;
   if (behind === 0) return at;
   into[at] = POINT;
-  // Seven digits: one single digit and three pairs.
+  // Split seven digits into one single digit and three pairs.
   const pairs = (behind / 100) | 0;
   const four = (pairs / 100) | 0;
   const two = (four / 100) | 0;
