@@ -1,4 +1,4 @@
-/** Opens the context of the functions that publish and deliver events, and keeps their poison records. */
+/** Opens the context of the functions that publish and deliver events, and stores poison records. */
 import { setTimeout } from "node:timers/promises";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { DynamoDBRecord } from "aws-lambda";
@@ -12,7 +12,7 @@ import { secretsOn } from "#shared/secrets/secrets.ts";
 
 let opened: EventContext | undefined;
 
-/** The context of this function, opened at the first call. */
+/** The context of this function instance, opened at the first call. */
 export function eventContext(): EventContext {
   if (opened !== undefined) return opened;
   const table = openTable(setting("TABLE_NAME"));
@@ -25,7 +25,7 @@ export function eventContext(): EventContext {
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {
-      // Read late: only the deliver function has this setting.
+      // Read the setting at its first use, because only the deliver function has it.
       return setting("DELIVERY_SENDERS");
     },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),
@@ -34,10 +34,15 @@ export function eventContext(): EventContext {
   return opened;
 }
 
-/** The largest message that SQS takes is 1 MiB; the rest is for the fields around the record. */
+/**
+ * The largest size of the record in a message, in bytes. SQS accepts messages of at most 1 MiB, and the rest is for the fields around the
+ * record.
+ */
 const RECORD_BYTES = 1_000_000;
 
-/** Sends a stream record that cannot be published to the queue of poison records. A record that is too large loses its old image. */
+/**
+ * Sends a stream record that cannot be published to the queue of poison records. A record that is too large is sent without its old image.
+ */
 async function keepPoisonRecord(queueUrl: string, record: DynamoDBRecord, reason: string): Promise<void> {
   const whole = JSON.stringify({ v: 1, reason, record });
   const { OldImage: _, ...newest } = record.dynamodb ?? {};

@@ -1,6 +1,6 @@
 /**
- * Bodies of deliveries, and the debounce window from whose events a delayed delivery is made. Each event of a window has a row of its
- * own, because one row holds at most 400 KB. The first attempt closes the window, which fixes the body.
+ * Bodies of deliveries, and debounce windows. A delayed delivery is made from the events of its debounce window. Each event of a window has
+ * a separate row, because one row holds at most 400 KB. The first attempt closes the window, which fixes the body.
  */
 import * as z from "zod/mini";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -13,14 +13,14 @@ import { Id, Timestamp } from "#shared/schema.ts";
 import { bodyText, envelope, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { readEventData } from "#shared/webhooks/event-data.ts";
 
-/** The delivery that further events of a record join. The row exists while the window is open. */
+/** A debounce window. It names the delivery that further events of the record join. The row exists while the window is open. */
 export const StoredWindow = z.object({
   type: z.literal("window"),
   deliveryId: z.string(),
   /** Events before this time join the window. */
   dueAt: Timestamp,
   eventCount: z.int(),
-  /** Length of the events in the body. */
+  /** The length of the events in the body, in bytes. */
   bytes: z.int(),
   fromVersion: z.int(),
   toVersion: z.int(),
@@ -30,32 +30,35 @@ export type StoredWindow = z.infer<typeof StoredWindow>;
 
 export const StoredWindowEvent = z.object({
   type: z.literal("windowEvent"),
-  /** The delivery whose body holds the event. */
+  /** The id of the delivery whose body contains the event. */
   deliveryId: z.string(),
-  /** The delivery that the event opened, or would have opened. */
+  /** The id of the delivery that the event opened, or would have opened without an open window. */
   ownId: z.string(),
   eventId: z.string(),
   recordId: Id,
   version: z.int(),
   event: z.string(),
   createdAt: Timestamp,
-  /** JSON text, a part of the body. Absent if the event's data has a row of its own. */
+  /** The JSON text of the event's data, which becomes a part of the body. Absent if the data has a separate row. */
   data: z.optional(z.string()),
   expiresAt: z.int(),
 });
 export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 
-/** The event in the body. */
+/** The JSON text of the event in the body. */
 const eventText = ({ eventId, createdAt }: StoredWindowEvent, data: string): string =>
   `${JSON.stringify({ id: eventId, createdAt }).slice(0, -1)},"data":${data}}`;
 
-/** Length of that text with data of this length. */
+/** The length of the event's text in bytes, for data of this length. */
 export const eventBytes = (event: StoredWindowEvent, dataBytes: number): number =>
   Buffer.byteLength(eventText(event, "")) + dataBytes;
 
 type Closed = NonNullable<StoredDelivery["closed"]>;
 
-/** Stores the final events of a delivery. Belongs in the transaction that removes its window or opens the next one. */
+/**
+ * Stores the number and range of a delivery's final events. Put this write into the transaction that removes the delivery's window or opens
+ * the next window.
+ */
 export const closing = (
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,
   { deliveryId, ...open }: StoredWindow,
@@ -71,7 +74,7 @@ const boundsOf = ({ eventCount, fromVersion, toVersion }: Omit<StoredWindow, "de
   toVersion,
 });
 
-/** The bytes to send. Closes the delivery's debounce window. */
+/** The body to send. Closes the delivery's debounce window. */
 export async function bodyToSend(table: Table, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
@@ -83,14 +86,14 @@ export async function bodyToSend(table: Table, delivery: StoredDelivery): Promis
   return bodyOf(table, delivery, events);
 }
 
-/** The body to show. The body of an open debounce window holds the events so far. */
+/** The body to show. If the debounce window is open, the body contains the events so far. */
 export async function bodySoFar(table: Table, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);
   return bodyOf(table, delivery, await eventsOf(table, delivery));
 }
 
-/** For automatic deliveries only: a manual one stores its own body. */
+/** Makes the body of a delivery with shared data. Such a delivery is always automatic, because a manual delivery stores its own body. */
 async function sharedBody(table: Table, delivery: StoredDelivery): Promise<string> {
   const { companyId, eventId } = delivery;
   const texts = await readEventData(table, companyId, [eventId]);
@@ -108,11 +111,11 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
   });
 }
 
-/** Holds while no event joins the window and no other window replaces it. */
+/** Holds as long as no event has joined the window and no other window has replaced it. */
 export const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** Another sender closed the window, or the event that opened the next one. */
+/** The number and range of the events if the window was closed by another sender, or by the event that opened the next window. */
 async function closedByOther(table: Table, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");
@@ -125,7 +128,7 @@ function subjectOf({ companyId, webhookId, registrationId, recordId }: StoredDel
   return { companyId, webhookId, registrationId, recordId };
 }
 
-/** In the order of the record's versions. */
+/** The events of the delivery, sorted by the version of the record. */
 async function eventsOf(table: Table, delivery: StoredDelivery): Promise<StoredWindowEvent[]> {
   const { id, closed } = delivery;
   const { fromVersion = 0, toVersion = Number.MAX_SAFE_INTEGER } = closed ?? {};
@@ -137,7 +140,7 @@ async function eventsOf(table: Table, delivery: StoredDelivery): Promise<StoredW
   return found;
 }
 
-/** `data` is the data of the newest event. */
+/** Makes the body from these events. The body's `data` is the data of the newest event. */
 async function bodyOf(table: Table, delivery: StoredDelivery, events: readonly StoredWindowEvent[]): Promise<string> {
   const shared = events.filter(({ data }) => data === undefined).map(({ eventId }) => eventId);
   const texts = shared.length === 0 ? undefined : await readEventData(table, delivery.companyId, shared);

@@ -1,4 +1,4 @@
-/** Deliveries in the form in which the API shows them. */
+/** The schemas of deliveries as the API shows them. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { limits } from "#shared/limits.ts";
@@ -12,11 +12,11 @@ const summary = {
   event: z.string(),
   trigger: DeliveryTrigger,
   status: DeliveryState,
-  /** Attempts made so far. */
+  /** The number of attempts made so far. */
   attemptCount: z.int(),
-  /** Null unless the status is `waiting`. */
+  /** The time of the next attempt. Null unless the status is `waiting`. */
   nextAttemptAt: z.nullable(Timestamp),
-  /** The reason why a delivery waits past its due time. */
+  /** The reason why a delivery waits after its due time. */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,
   updatedAt: Timestamp,

@@ -1,4 +1,4 @@
-/** Deliveries as the table stores them: one event for one registration, with its id, its body and its attempts. */
+/** Deliveries as the table stores them. A delivery is one event for one registration, with an id, a body and attempts. */
 import { createHash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -13,35 +13,41 @@ import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 
 export const DeliveryState = z.enum(["waiting", "delivered", "exhausted", "cancelled"]);
 
-/** `manual`: a user triggered it. */
+/** `manual` means that a user triggered the delivery. */
 export const DeliveryTrigger = z.enum(["automatic", "manual"]);
 
-/** Sorts by time. */
+/** The id of a delivery. Ids sort by time. */
 export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must be a delivery id"));
 
-/** The id of a delivery in a path. Throws not_found for any other text: it names no delivery. */
+/** Checks the id of a delivery in a path. Throws not_found for any other text, because no delivery has such an id. */
 export function deliveryIdIn(path: string): string {
   const parsed = DeliveryId.safeParse(path);
   if (!parsed.success) throw notFound("delivery");
   return parsed.data;
 }
 
-/** Deterministic, so that a repeated event makes no second delivery: the instant, then 80 bits of a digest. */
+/**
+ * The id of the delivery of an event to a registration: the instant, followed by 80 bits of a digest. The same input always returns the
+ * same id, so that a repeated event makes no second delivery.
+ */
 export function deliveryId(eventId: string, registrationId: number, createdAt: string): string {
   const digest = createHash("sha256").update(`${registrationId}:${eventId}`).digest("hex").slice(0, 20);
   return `${idPrefix(createdAt)}${digest}`;
 }
 
-/** The prefix of all ids of an instant: base 36, whose 9 digits reach past the year 5000. Ids of later instants sort after it. */
+/**
+ * The prefix that all ids of an instant share: milliseconds in base 36, with 9 digits, which suffice beyond the year 5000. Ids of a later
+ * instant sort after this prefix.
+ */
 export const idPrefix = (createdAt: string): string =>
   `dlv_${Math.max(0, Date.parse(createdAt)).toString(36).padStart(9, "0")}`;
 
-/** The first byte of a packed body names the dictionary that unpacks it. */
+/** The first byte of a packed body. It names the dictionary that unpacks the body. */
 const PACKING_VERSION = 1;
 
 /**
- * The frequent parts of bodies, the most frequent last. Rows packed with it live for 30 days, so a change of it needs a further
- * version.
+ * The texts that are frequent in bodies, with the most frequent last. Rows packed with this dictionary live for 30 days, so a changed
+ * dictionary needs a new version number.
  */
 const DICTIONARY = Buffer.from(
   '{"territory":{"name":"polygon":[[totalProperties"assignedToUserId":"location":"allDay":false,"startAt":"endAt":"title":' +
@@ -58,14 +64,14 @@ const DICTIONARY = Buffer.from(
     '"currentStatus":null,"assignedTo":null,"tags":[],"appointments":[]}}}',
 );
 
-/** The fastest level: with the dictionary, the body of a prospect is only 3 % larger than at the slowest level. */
+/** The fastest compression level. With the dictionary, the packed body of a prospect is only 3 % larger than at the slowest level. */
 const PACKING_LEVEL = 1;
 
-/** Compresses a body, so that most deliveries are rows of one write unit. */
+/** Compresses a body, so that most deliveries are rows that cost one write unit. */
 export const packedBody = (body: string): Uint8Array =>
   Buffer.concat([Buffer.of(PACKING_VERSION), deflateRawSync(body, { dictionary: DICTIONARY, level: PACKING_LEVEL })]);
 
-/** Also takes a body that is not packed. Throws if the version is unknown. */
+/** Unpacks a body. A body that is not packed is returned unchanged. Throws if the version is unknown. */
 export function unpackedBody(stored: string | Uint8Array): string {
   if (typeof stored === "string") return stored;
   if (stored[0] !== PACKING_VERSION) throw new Error("the packing of a delivery's body is not known");
@@ -76,13 +82,13 @@ export const Attempt = z.object({
   number: z.int(),
   startedAt: Timestamp,
   latencyMs: z.number(),
-  /** The status of the answer, or null without an answer. */
+  /** The status of the answer, or null if there was no answer. */
   status: z.nullable(z.int()),
-  /** The reason why there was no answer. */
+  /** The reason why there was no answer, or null if there was one. */
   error: z.nullable(z.string()),
   /** The beginning of the answer's body. */
   answer: z.string(),
-  /** The last attempt of a delivery that was given up because no request could be sent. */
+  /** Set in the last attempt of a delivery that was given up because no request could be sent. */
   isUnsent: z.optional(z.literal(true)),
 });
 export type Attempt = z.infer<typeof Attempt>;
@@ -92,42 +98,42 @@ export const StoredDelivery = z.object({
   id: z.string(),
   companyId: Id,
   webhookId: Id,
-  /** Null for a test delivery. */
+  /** The id of the registration, or null for a test delivery. */
   registrationId: z.nullable(Id),
   event: z.string(),
   eventId: z.string(),
   trigger: z._default(DeliveryTrigger, "automatic"),
   state: DeliveryState,
-  /** Number of the next attempt, from 1. */
+  /** The number of the next attempt. The first attempt has the number 1. */
   attempt: z.int(),
-  /** Number of the first attempt of the current retry plan: above 1 once the delivery was sent again. */
+  /** The number of the first attempt of the current retry plan. It is above 1 if the delivery was sent again. */
   planFrom: z.int(),
-  /** Time of the next attempt. */
+  /** The time of the next attempt. */
   dueAt: Timestamp,
-  /** Partition of the due index; only while the delivery waits. */
+  /** The partition of the due index. Set only while the delivery waits. */
   dueShard: z.optional(z.string()),
-  /** Successful attempts with short answers. All other attempts have rows of their own. */
+  /** The successful attempts with short answers. All other attempts have separate rows. */
   successes: z.optional(z.array(Attempt)),
-  /** The last replay that took the delivery. */
+  /** The id of the last replay that sent the delivery again. */
   replayId: z.optional(z.string()),
-  /** Time at which the sweeper last replaced the delivery's message. */
+  /** The time at which the sweeper last replaced the delivery's message. */
   sweptAt: z.optional(Timestamp),
-  /** The bytes that are signed and sent, the same at every attempt. Absent if the body is made from other rows. */
+  /** The body that is signed and sent, the same at every attempt. Absent if the body is made from other rows. */
   body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),
-  /** The body is made from the event's data, which has a row of its own. */
+  /** Set if the body is made from the event's data, which has a separate row. */
   sharedData: z.optional(z.literal(true)),
-  /** The record of a debounced delivery. Its body is made from the events of its debounce window. */
+  /** The id of the record of a debounced delivery. The body of such a delivery is made from the events of its debounce window. */
   recordId: z.optional(Id),
-  /** Present once the debounce window is closed: the number of its events and their range of record versions. */
+  /** The number of events in the debounce window and the range of their record versions. Set when the window is closed. */
   closed: z.optional(z.object({ eventCount: z.int(), fromVersion: z.int(), toVersion: z.int() })),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** Seconds since the epoch, for the table's time to live. */
+  /** The time at which DynamoDB's time to live deletes the row, in seconds since the epoch. */
   expiresAt: z.int(),
 });
 export type StoredDelivery = z.infer<typeof StoredDelivery>;
 
-/** The row of a delivery, with its body packed. */
+/** The row of a delivery. The body is packed. */
 export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unknown> => {
   const { companyId, webhookId, id, body } = delivery;
   const row = { ...keys.delivery(companyId, webhookId, id), ...delivery };
@@ -137,37 +143,40 @@ export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unk
 export const StoredAttempt = z.extend(Attempt, { type: z.literal("attempt"), expiresAt: z.int() });
 export type StoredAttempt = z.infer<typeof StoredAttempt>;
 
-/** All attempts in order. An attempt can be made twice if its first sender dies: then the success counts. */
+/**
+ * All attempts of a delivery, sorted by number. If a sender dies, another sender may make the same attempt again. If one of the two has
+ * succeeded, the success is shown.
+ */
 export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
   [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(
     (a, b) => a.number - b.number,
   );
 
 /**
- * The state to show: a waiting delivery of a deleted registration counts as cancelled. Its row follows when its next message comes,
- * within a quarter of an hour, or when its paused webhook is resumed. Registration ids are never used again.
+ * The state to show. A waiting delivery of a deleted registration counts as cancelled. The row itself changes when the next message of the
+ * delivery arrives, within a quarter of an hour, or when the paused webhook is resumed. Registration ids are never used again.
  */
 export const effectiveState = (
   { state }: Pick<StoredDelivery, "state">,
   isRegistered: boolean,
 ): StoredDelivery["state"] => (state === "waiting" && !isRegistered ? "cancelled" : state);
 
-/** The input of a new delivery: which event, for which registration, when, and triggered by whom. */
+/** The input of a new delivery: the event, the registration, the due time, and the user who triggered the delivery. */
 export interface NewDelivery
   extends Pick<
     StoredDelivery,
     "id" | "companyId" | "webhookId" | "registrationId" | "event" | "eventId" | "createdAt" | "trigger"
   > {
   readonly dueMs: number;
-  /** The user of a manual trigger. */
+  /** The user of a manual trigger, or null. */
   readonly triggeredBy: UserSummary | null;
 }
 
 type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
 /**
- * The fields of a body before `data`. Bodies of debounced deliveries and of shared data are made at each attempt, so these fields
- * must not change for 30 days.
+ * The fields of a body that come before `data`. Bodies of debounced deliveries and of deliveries with shared data are made again at each
+ * attempt, so these fields must stay the same for 30 days.
  */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,
@@ -177,7 +186,7 @@ export function envelope(
   return { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy, eventCount };
 }
 
-/** The body of a delivery of one event. `data` is JSON text: the same text gives the same bytes. */
+/** The body of a delivery of one event. `data` is JSON text, so that the body always has the same bytes. */
 export const bodyText = (described: Described, triggeredBy: UserSummary | null, data: string): string =>
   `${JSON.stringify(envelope(described, triggeredBy, 1)).slice(0, -1)},"data":${data}}`;
 
@@ -186,13 +195,13 @@ export const newDelivery = (input: NewDelivery, data: string): StoredDelivery =>
   body: bodyText(input, input.triggeredBy, data),
 });
 
-/** For an event with many deliveries or much data: the delivery refers to the data. */
+/** A delivery that refers to the event's data and does not store a body. Used for events with many deliveries or much data. */
 export const deliveryWithSharedData = (input: NewDelivery): StoredDelivery => ({
   ...deliveryWithoutBody(input),
   sharedData: true,
 });
 
-/** Kept for 30 days after its due time. */
+/** A delivery without a body. The table keeps it until 30 days after its due time. */
 export function deliveryWithoutBody({ dueMs, triggeredBy: _, ...described }: NewDelivery): StoredDelivery {
   return {
     type: "delivery",
@@ -209,7 +218,7 @@ export function deliveryWithoutBody({ dueMs, triggeredBy: _, ...described }: New
 
 type Range = Pick<QuerySpec, "from" | "upTo" | "newestFirst" | "pageItems">;
 
-/** Deliveries of a webhook in the order of their ids, merged from the partitions that hold them; attempts are left out. */
+/** Reads the deliveries of a webhook without their attempts. Merges the webhook's partitions, so that the deliveries come sorted by id. */
 export async function* readDeliveries(
   table: Table,
   { companyId, webhookId }: Pick<StoredDelivery, "companyId" | "webhookId">,

@@ -1,7 +1,8 @@
 /**
- * The drain engine: works off a paused backlog, a throttled backlog or a replay in steps, each started by a queue message. A lease lets
- * one step run at a time, so a backlog of any size keeps a single sender busy. A step settles a page of deliveries, notes its position
- * and sends the message of the next step. If that message is lost, the sweeper finds the backlog's row in the due index and replaces it.
+ * The drain engine. It empties a paused backlog, a throttled backlog or the range of a replay in steps, and each step is started by a queue
+ * message. A lease allows only one step at a time, so even a very large backlog uses only one delivery function. A step settles a page of
+ * deliveries, stores its position and sends the message of the next step. If that message is lost, the sweeper finds the backlog's row in
+ * the due index and sends the message again.
  */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
@@ -16,40 +17,43 @@ import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** Longer than an exchange and its record can take: after that, the holder of the lease counts as dead. */
+/** The duration of a lease. It is longer than an exchange and its record can take, so the holder of an expired lease counts as dead. */
 export const LEASE_MS = limits.exchangeMs + 8_000;
-/** A step may start this much before its time: queue delays are whole seconds, and clocks of functions differ. */
+/** A step may start this much before its planned time, because queue delays are whole seconds and the clocks of functions differ. */
 const EARLY_MS = 1_000;
-/** The due index lags behind the table: an empty page proves nothing before this time has passed. */
+/** The upper bound of the due index's lag behind the table. An empty page proves nothing before this time has passed. */
 export const INDEX_LAG_MS = 10_000;
-/** Deliveries of one page. */
+/** The number of deliveries in one page. */
 export const PAGE = 50;
-/** A receiver gets at most this many missed deliveries a second, in addition to new ones. */
+/** A receiver gets at most this many missed deliveries per second, in addition to new deliveries. */
 const PER_SECOND = 10;
 
-/** The due time of the nth delivery of a page at the bounded rate, and with the length of the page that of the next page. */
+/**
+ * The due time of delivery number `n` of a page, at the limited rate. If `n` is the length of the page, the result is the time of the next
+ * step.
+ */
 export const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 export interface Backlog {
   /** The row that holds the lease. */
   readonly key: Key;
-  /** The attribute of the lease: its end while a step runs, else the time of the next step. */
+  /** The attribute that holds the lease: its end while a step runs, otherwise the time of the next step. */
   readonly lease: "dueAt" | "lookUntil";
-  /** Holds while the backlog is to be drained. */
+  /** Holds as long as the backlog must be drained. */
   readonly isOpen: Condition;
-  /** Starts the next step. */
+  /** The message that starts the next step. */
   readonly message: QueueMessage;
 }
 
 export type Step =
-  /** Continues at this time. `position` is stored first, so that the next step finds it. */
+  /** The drain continues at this time. `position` is stored first, so that the next step finds it. */
   | { readonly nextMs: number; readonly position?: Change }
-  /** The backlog is empty: stores `end`. If `when` does not hold any more, the next step follows at once. */
+  /** The backlog is empty, and `end` is stored. If the condition `when` no longer holds, the next step follows at once. */
   | { readonly end: Change; readonly when: Condition };
 
 /**
- * Runs one step. A message that finds the lease taken changes nothing: the holder sends the next message. `step` gets the row as it
- * was claimed; it can run again after a crash, so each of its writes must hold once only.
+ * Runs one step. A message that finds the lease taken changes nothing, because the holder of the lease sends the next message. `step`
+ * receives the row as it was claimed. It can run again after a crash, so each of its writes must be idempotent.
  */
 export async function drain(
   context: EventContext,
@@ -67,7 +71,7 @@ export async function drain(
   try {
     done = await step(row, startMs);
   } catch (error) {
-    // The message comes back within seconds and must find the lease free.
+    // Free the lease, because the failed message comes back within seconds and needs it.
     const free = { update: key, change: { set: { [lease]: iso(startMs) } }, when: isOwn };
     await updateIf(context, free).catch(() => undefined);
     throw error;
@@ -85,8 +89,8 @@ export async function drain(
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * The oldest waiting deliveries of these partitions of the due index, one page of each. The index only gives keys, because it lags
- * behind the rows. Undefined: the index is empty.
+ * The oldest waiting deliveries in these partitions of the due index, one page for each partition. Only the keys are read from the index,
+ * because it lags behind the rows. Returns undefined if the index is empty.
  */
 export async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

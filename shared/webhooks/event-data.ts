@@ -1,6 +1,6 @@
 /**
- * Stores the data of an event once for all its deliveries: a territory's polygon of 255 KB is one row instead of a part of 2 000
- * rows. A row never changes, so a warm function caches it.
+ * Stores the data of an event once for all deliveries of the event. For example, a territory's polygon of 255 KB is then one row instead of
+ * a part of 2 000 rows. The row never changes, so a warm function caches it.
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -11,11 +11,11 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { limits } from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
 
-/** The data of an event, as far as making its deliveries needs it. */
+/** The data of an event, reduced to what making the deliveries needs. */
 export interface EventData {
-  /** Length of the data as JSON. */
+  /** The length of the data as JSON, in bytes. */
   readonly bytes: number;
-  /** JSON text; undefined if the data has a row of its own. */
+  /** The data as JSON text; undefined if the data has a separate row. */
   readonly text: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export const StoredEventData = z.object({
   companyId: Id,
   eventId: z.string(),
   bytes: z.int(),
-  /** JSON text, compressed with zstd. */
+  /** The data as JSON text, compressed by zstd. */
   data: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
   expiresAt: z.int(),
 });
@@ -34,15 +34,15 @@ type StoredEventData = z.infer<typeof StoredEventData>;
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
- * Covers every delivery that can refer to the data: the longest delay, then the time for which a delivery is kept. The current delays
- * do not count, because a repeated stream record may find longer ones.
+ * The expiry of an event's data, in seconds since the epoch. It covers every delivery that can refer to the data: the longest delay, and
+ * the time for which a delivery is kept. The current delays do not matter, because a repeated stream record may find longer ones.
  */
 export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);
 };
 
-/** Keeps data that is stored already. Gives the length of the stored data. */
+/** Stores the data of an event, unless it is already stored. Returns the length of the stored data. */
 export async function keepEventData(
   table: Table,
   event: { readonly companyId: number; readonly id: string; readonly createdAt: string },
@@ -69,18 +69,18 @@ export async function keepEventData(
   }
 }
 
-/** Characters in the cache: some sixty of the largest events. */
+/** The largest number of characters in the cache, enough for about sixty of the largest events. */
 const CACHED = 16_000_000;
-/** Rows of one call: the largest ones stay below the call's 16 MB. */
+/** The number of rows that one call reads. With this number, even the largest rows stay below the 16 MB of a call. */
 const TOGETHER = 25;
 
 interface Cached {
   readonly read: Promise<string>;
-  /** Characters; 0 until the read ends. */
+  /** The size of the entry in characters. It is 0 until the read ends. */
   size: number;
 }
 
-/** The cache of one table, the least recently used entry first. */
+/** The cache of one table. Its entries are ordered from the least to the most recently used. */
 class Cache {
   readonly #entries = new Map<string, Cached>();
   #size = 0;
@@ -93,7 +93,7 @@ class Cache {
     return known.read;
   }
 
-  /** Drops a read that fails. */
+  /** Adds a read to the cache. A read that fails is removed again. */
   set(id: string, read: Promise<string>): void {
     const entry: Cached = { read, size: 0 };
     this.#entries.set(id, entry);
@@ -140,7 +140,7 @@ export async function readEventData(
       cache.set(id, read);
       texts.set(id, read);
     }
-    // One call at a time: the rows of one body can be many.
+    // Make one call at a time, because one body can need many rows.
     await rows;
   }
   const found = new Map<string, string>();

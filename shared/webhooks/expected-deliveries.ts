@@ -1,5 +1,5 @@
 /**
- * Entries that name the deliveries expected from an event. They are written before the deliveries, so that reconciliation finds a
+ * Entries that name the deliveries expected from an event. An entry is written before its deliveries, so that the reconciliation detects a
  * delivery whose row is lost. A repeated event adds nothing.
  */
 
@@ -13,12 +13,12 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
-/** Deliveries that one entry names: about 20 KB. */
+/** The largest number of deliveries that one entry names. The entry then has about 20 KB. */
 const PER_ROW = 500;
 
 /**
- * The entries of deliveries of many events. Deliveries of a company that expire in the same second share an entry, which expires with
- * them. A batch repeated with other borders can name a delivery in two entries, which is harmless.
+ * The writes of the entries for deliveries of many events. Deliveries of a company that expire in the same second share an entry, and the
+ * entry expires at the same time. If a repeated batch is divided differently, a delivery may be named in two entries, which is harmless.
  */
 export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeof expectedWrite>[] {
   const groups = Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`);
@@ -30,7 +30,7 @@ export function expectedWrites(deliveries: readonly Matched[]): ReturnType<typeo
   );
 }
 
-/** One entry for all of them, under the event of the first. */
+/** The write of one entry for all these deliveries. The entry belongs to the event of the first delivery. */
 export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = first;
   const ids = new Set([first, ...more].map(({ webhookId, id }) => `${webhookId} ${id}`));
@@ -38,21 +38,26 @@ export function expectedWrite([first, ...more]: readonly [Matched, ...Matched[]]
   return { update: expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), change };
 }
 
-/** The entry of a manual delivery, for the delivery's own transaction: nothing repeats its event. */
+/**
+ * The entry of a manual delivery. It is written in the same transaction as the delivery. It must not exist before, because the event of a
+ * manual delivery is never repeated.
+ */
 export function expectedPut(delivery: Matched): { readonly put: Key & Item; readonly when: typeof absent } {
   const { companyId, webhookId, id, eventId, createdAt, expiresAt } = delivery;
   const entry = { type: "matched", companyId, expiresAt, deliveries: new Set([`${webhookId} ${id}`]) };
   return { put: { ...expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: absent };
 }
 
-/** The entry of an event with many matches, written before its fan-out row. Its deliveries have entries of their own. */
+/**
+ * The entry of an event with many matches. It is written before the row of the fan-out. The deliveries of the event have separate entries.
+ */
 export const ExpectedFanOut = z.object({
   type: z.literal("fanOut"),
   eventId: z.string(),
   createdAt: Timestamp,
-  /** Number of matches. */
+  /** The number of matches. */
   count: z.int(),
-  /** Time at which all deliveries were made. */
+  /** The time at which all deliveries were made. */
   doneAt: z.optional(Timestamp),
   expiresAt: z.int(),
 });

@@ -1,4 +1,4 @@
-/** Messages of the delivery queue. A message names rows of the table and never carries a body. */
+/** Messages of the delivery queue. A message names rows of the table and never contains a body. */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -27,7 +27,7 @@ export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
 export const ReplayMessage = z.object({ ...ofWebhook, replay: z.literal(true) });
 export type ReplayMessage = z.infer<typeof ReplayMessage>;
 
-/** Makes further deliveries of a company's events that have many matches. */
+/** Makes further deliveries of those events of a company that have many matches. */
 export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id });
 export type FanOutMessage = z.infer<typeof FanOutMessage>;
 
@@ -71,7 +71,10 @@ export const replayMessage = (companyId: number, webhookId: number): ReplayMessa
 
 export const fanOutMessage = (companyId: number): FanOutMessage => ({ v: 1, fanOut: true, companyId });
 
-/** Queues each delivery for its due time. A message waits at most 15 minutes, and is then queued for the rest of the time. */
+/**
+ * Queues each delivery for its due time. A message waits at most 15 minutes. If the delivery is not due then, a new message is queued for
+ * the rest of the time.
+ */
 export async function enqueue({ queue, clock }: EventContext, deliveries: readonly StoredDelivery[]): Promise<void> {
   if (deliveries.length === 0) return;
   const now = clock.now();

@@ -5,7 +5,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Gap before each attempt after the first: ten attempts over 75 h 35 min. */
+/** The gap before each attempt after the first. The plan has ten attempts over 75 h 35 min. */
 export const retryGapsMs: readonly number[] = [
   5 * SECOND,
   5 * MINUTE,
@@ -19,19 +19,19 @@ export const retryGapsMs: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 
-/** A delivery is given up once its request could not be sent for as long as the whole plan takes. */
+/** A delivery is given up if its request could not be sent for this long, which is the length of the whole plan. */
 export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
 
-/** Jitter: each gap varies by up to this share, so that failed deliveries do not all return at once. */
+/** The jitter of a gap: each gap varies by up to this share, so that failed deliveries do not all come back at the same time. */
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
-/** The real length of a registration's `delayMinutes`. */
+/** The real length of a registration's `delayMinutes`, in milliseconds. */
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
 /**
- * Milliseconds from a failed attempt to the next one, or undefined after the last one. A receiver's Retry-After (seconds or HTTP date)
- * replaces the gap, within 1 s and 24 h. `scale` makes time pass faster.
+ * The milliseconds from a failed attempt to the next one, or undefined after the last attempt. A receiver's Retry-After header (seconds or
+ * an HTTP date) replaces the gap, limited to the range from 1 s to 24 h. The gap is divided by `scale`.
  */
 export function nextGapMs(
   deliveryId: string,
@@ -46,7 +46,7 @@ export function nextGapMs(
   return (requested ?? gap * jitter(deliveryId, failedAttempt)) / scale;
 }
 
-/** Between 0.8 and 1.2. Deterministic, so that a repeated attempt plans the same. */
+/** A factor between 0.8 and 1.2. It depends only on the delivery and the attempt, so that a repeated attempt plans the same gap. */
 function jitter(deliveryId: string, attempt: number): number {
   const unit = createHash("sha256").update(`${deliveryId}:${attempt}`).digest().readUInt32BE() / 0xffffffff;
   return 1 - JITTER + 2 * JITTER * unit;
@@ -60,6 +60,6 @@ function retryAfterMs(value: string | undefined, nowMs: number): number | undefi
   return Math.min(RETRY_AFTER_MAX_MS, Math.max(SECOND, wait));
 }
 
-/** Only IMF-fixdate of RFC 9110 counts as a date. */
+/** The milliseconds of an HTTP date. Only the format IMF-fixdate of RFC 9110 is accepted. */
 const httpDate = (text: string): number =>
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text) ? Date.parse(text) : Number.NaN;

@@ -8,17 +8,20 @@ import { keys } from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/** Deliveries of a batch that are in neither set are settled. A fault of one delivery does not touch the others. */
+/**
+ * The outcome of a batch of deliveries. Deliveries that are in neither collection are settled. A fault of one delivery does not affect the
+ * others.
+ */
 export interface Outcome {
-  /** By delivery id: our own fault, so the message must come back. */
+  /** Errors by delivery id. The fault is in the service, so the message must come back. */
   readonly failed: Map<string, unknown>;
-  /** Ids of deliveries that their webhook's limiter refused. */
+  /** The ids of deliveries that the limiter of their webhook refused. */
   readonly throttled: Set<string>;
 }
 
 export const newOutcome = (): Outcome => ({ failed: new Map(), throttled: new Set() });
 
-/** Records what `work` throws as a fault of these deliveries. */
+/** Runs `work`, and records an error of `work` as a fault of these deliveries. */
 export async function guarded(
   { failed }: Outcome,
   deliveries: readonly Pick<StoredDelivery, "id">[],
@@ -31,7 +34,7 @@ export async function guarded(
   }
 }
 
-/** Gives the row as written, or undefined if the condition does not hold. */
+/** Makes an update. Returns the row after the update, or undefined if the condition does not hold. */
 export async function updateIf(
   { table }: Pick<EventContext, "table">,
   update: Extract<Write, { update: unknown }>,
@@ -44,7 +47,7 @@ export async function updateIf(
   }
 }
 
-/** An update that changes nothing once another sender has settled this attempt. */
+/** An update that changes nothing if another sender has already settled this attempt. */
 export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
   update: keys.delivery(companyId, webhookId, id),
   change,

@@ -1,4 +1,4 @@
-/** Dispatches the messages of the delivery queue: attempts, steps of drains, and parts of fan-outs. */
+/** Handles the messages of the delivery queue by their kind: attempts, steps of drains, and parts of fan-outs. */
 import type { EventContext } from "#shared/context.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";
@@ -10,7 +10,9 @@ import type { DeliveryMessage, QueueMessage } from "#shared/webhooks/messages.ts
 
 type ReceivedMessage = Pick<Received<QueueMessage>, "message" | "isRepeat">;
 
-/** How each message of a batch ended, in their order. Attempts share reads and slots; each other message runs by itself. */
+/**
+ * Returns the result of each message, in the order of the batch. Attempts share reads and slots. Every other message is handled separately.
+ */
 export async function consume(context: EventContext, batch: readonly ReceivedMessage[]): Promise<Ends> {
   const attempts = batch.flatMap(({ message, isRepeat }) => ("deliveryId" in message ? [{ message, isRepeat }] : []));
   const others = batch.flatMap(({ message }) => ("deliveryId" in message ? [] : [message]));

@@ -1,7 +1,7 @@
 /**
- * Turns delivery messages into attempts: reads the rows of a batch together, then sends the due deliveries of each webhook through its
- * limiter, so that no receiver waits for another. An attempt is recorded and settled before its message is acknowledged: after a crash
- * anywhere, the repeated message or the sweeper continues.
+ * Turns delivery messages into attempts. Reads the rows of a batch together, and then sends the due deliveries of each webhook through the
+ * webhook's limiter, so that a slow receiver does not delay other receivers. Each attempt is recorded and settled before its message is
+ * acknowledged. After a crash at any point, the repeated message or the sweeper therefore continues the work.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
@@ -29,14 +29,14 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export type ReceivedDelivery = Pick<Received<DeliveryMessage>, "message" | "isRepeat">;
 
-/** A message's attempt with the delivery's row. */
+/** An attempt that a message asks for, with the row of the delivery. */
 interface Asked {
   readonly delivery: StoredDelivery;
   readonly attempt: number;
   readonly isRepeat: boolean;
 }
 
-/** How each message ended, in their order. */
+/** Returns the result of each message, in the order of the batch. */
 export async function deliver(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Ends> {
   try {
     const { failed } = await attemptDeliveries(context, batch);
@@ -79,7 +79,7 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // A repeated message whose attempt is over: its sender may have died before it queued the next attempt.
+  // If the message is repeated and its attempt is over, queue the next attempt again: the first sender may have died before it did that.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -108,7 +108,7 @@ async function toWebhook(
   }
 }
 
-/** Empty if the message needs no work. */
+/** The attempt that the message asks for, as a list. Empty if the message needs no work. */
 function askedBy(
   items: ReadonlyMap<string, Item>,
   { message, isRepeat }: ReceivedDelivery,
@@ -126,12 +126,12 @@ function askedBy(
   }
 }
 
-/** Without the duplicates of repeated messages. */
+/** The deliveries of these attempts. A delivery with several messages appears only once. */
 const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
   ...new Map(asked.map(({ delivery }) => [delivery.id, delivery])).values(),
 ];
 
-/** Items by the text of their keys, read in one call. */
+/** Reads all items in one call and returns them in a map, by the text of their keys. */
 async function itemsAt(table: Table, wanted: readonly Key[]): Promise<ReadonlyMap<string, Item>> {
   const distinct = new Map(wanted.map((key) => [textOf(key), key]));
   const items = distinct.size === 0 ? [] : await table.batchGet([...distinct.values()]);
@@ -143,31 +143,31 @@ const webhookOf = ({ companyId, webhookId }: Pick<StoredDelivery, "companyId" | 
   [companyId, webhookId] as const;
 const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookOf(message), message.deliveryId);
 
-/** Empty for a test delivery. */
+/** The key of the delivery's registration, as a list. Empty for a test delivery, which has no registration. */
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/** A quick receiver has free slots again by then. */
+/** After this time a quick receiver usually has free slots again. */
 const SOON_MS = 1_000;
 /**
- * How often, and after which time, a sender reads a full limiter again before it queues its deliveries. Most slots of a quick receiver
- * are free much sooner than after the second that a message takes at least.
+ * If a limiter is full, a sender reads it again up to this many times, with this pause, before it queues its deliveries. A slot of a quick
+ * receiver is usually free much sooner than a message can come back, which takes at least a second.
  */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
 
-/** The sending of one webhook's deliveries. */
+/** The state of sending one webhook's deliveries. */
 interface Sending {
   readonly context: EventContext;
   readonly webhook: StoredWebhook;
   readonly outcome: Outcome;
-  /** Rechecks that are left. */
+  /** The number of rechecks that are left. */
   rechecks: number;
 }
 
 /**
- * Sends all deliveries with one slot if the receiver is quick, else each with a slot of its own. Deliveries without a slot go to the
- * throttled backlog or come back soon. Skips the write if the last read shows no free slot.
+ * Sends all deliveries with one slot if the receiver is quick; otherwise each delivery needs its own slot. Deliveries without a slot go to
+ * the throttled backlog or come back soon. Does not try to take a slot if the row, as last read, shows no free slot.
  */
 async function sendThroughLimiter(
   sending: Sending,
@@ -185,7 +185,7 @@ async function sendThroughLimiter(
   ]);
 }
 
-/** The limiter as it was last read, read again while it is about to have a free slot. */
+/** Returns the limiter as last read. As long as it has no free slot but is likely to have one soon, reads it again. */
 async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   const { clock, senders } = sending.context;
   for (let limiter = read; ; ) {
@@ -196,7 +196,7 @@ async function withCapacity(sending: Sending, read: Item): Promise<Item> {
   }
 }
 
-/** Undefined once no recheck is left. */
+/** Waits and reads the limiter again. Returns undefined if no recheck is left. */
 async function recheck(sending: Sending): Promise<Item | undefined> {
   const { context, webhook } = sending;
   if (sending.rechecks === 0) return undefined;
@@ -238,7 +238,7 @@ async function refuse(
   for (const { id } of deliveries) outcome.throttled.add(id);
   if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // A delivery of the throttled backlog needs no message, but its sender may have died before it marked the limiter.
+  // A delivery in the throttled backlog needs no message. The sender that put it there may have died before it marked the limiter.
   const inBacklog = deliveries.filter(
     ({ companyId, webhookId, dueShard }) => dueShard === keys.throttledBacklogShard(companyId, webhookId),
   );

@@ -1,4 +1,4 @@
-/** Reads the delivery log of a webhook: a page of deliveries, newest first, or one delivery with its attempts. */
+/** Reads the delivery log of a webhook: either a page of deliveries, newest first, or one delivery with its attempts. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -17,9 +17,12 @@ import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#sha
 import { StoredLimiter, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Deliveries that one request reads. A filter that few of them pass makes the page short; the cursor leads on. */
+/**
+ * The largest number of deliveries that one request reads. If few of them pass the filter, the page is short and the cursor points to the
+ * next deliveries.
+ */
 const READ_PER_PAGE = 2_000;
-/** Rows of one page of one partition. */
+/** The number of rows that one Query of a partition reads at a time. */
 const PAGE_ITEMS = 60;
 
 /** Throws not_found if the company has no such webhook. */
@@ -36,9 +39,9 @@ export async function listDeliveries(
   let read = 0;
   const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
   for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
-    // The range includes attempts of the cursor's delivery, and so that delivery as well.
+    // Skip the cursor's delivery, which the range includes because it must include the attempts of that delivery.
     if (cursor !== undefined && delivery.id >= cursor) continue;
-    // One delivery beyond the limit shows that there is a next page.
+    // The page has a next page if one delivery beyond the limit was read.
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
     const { registrationId } = delivery;
@@ -50,7 +53,9 @@ export async function listDeliveries(
   return { items, nextCursor: null };
 }
 
-/** Two Queries, a read of the webhook, and for a waiting delivery a read of its registration. Throws not_found. */
+/**
+ * Reads a delivery with two Queries and a read of the webhook. A waiting delivery also needs a read of its registration. Throws not_found.
+ */
 export async function readDelivery(
   context: ApiContext,
   companyId: number,
@@ -86,18 +91,18 @@ async function isRegistered(table: Table, { companyId, webhookId, registrationId
 }
 
 interface LimiterState {
-  /** Undefined while deliveries are sent. */
+  /** The end of the open breaker or of the backoff. Undefined if deliveries are being sent. */
   readonly openUntil: string | undefined;
-  /** Failed attempts opened the breaker. False: no request could be sent. */
+  /** True if failed attempts have opened the breaker. False if no request could be sent. */
   readonly isBreaker: boolean;
-  /** Ids of the deliveries in flight. */
+  /** The ids of the deliveries in flight. */
   readonly inFlight: ReadonlySet<string>;
 }
 
 async function limiterState({ table, clock }: ApiContext, companyId: number, webhookId: number): Promise<LimiterState> {
   const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());
-  // A Query, because the functions of the log may do nothing else with these rows.
+  // Use a Query, because the policy of the log's functions allows no other access to these rows.
   for await (const item of table.query({ pk, begins: sk })) {
     const { openUntil = "", unsent } = StoredLimiter.parse(item);
     const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));
@@ -106,11 +111,14 @@ async function limiterState({ table, clock }: ApiContext, companyId: number, web
   return { openUntil: undefined, isBreaker: false, inFlight: new Set() };
 }
 
-/** The next attempt of a throttled delivery comes at the earliest when the breaker lets a probe through. */
+/**
+ * The delivery as the API shows it. The next attempt of a throttled delivery is shown no earlier than the end of the open breaker, when one
+ * delivery may probe the receiver.
+ */
 function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: LimiterState): Delivery {
   const { openUntil, inFlight } = limiter;
   const { state, attempt, dueAt } = delivery;
-  // An attempt in flight is not cut off, and may still succeed.
+  // An attempt in flight is not cancelled, because it may still succeed.
   const status = effectiveState(delivery, isWanted || inFlight.has(delivery.id));
   const isWaiting = status === "waiting";
   const heldBy = isWaiting ? heldByOf(delivery, limiter) : null;

@@ -1,4 +1,6 @@
-/** Pauses webhooks and resumes them: deliveries of a paused webhook wait in its backlog, which is drained after the resumption. */
+/**
+ * Pauses and resumes webhooks. Deliveries of a paused webhook wait in its paused backlog, which is drained after the webhook is resumed.
+ */
 import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, EventContext } from "#shared/context.ts";
@@ -12,7 +14,7 @@ import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { StoredWebhook, type Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { maskedWebhook, readWebhook, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** Attempts in flight are not cut off. Pausing a paused webhook changes nothing. */
+/** Pauses a webhook. Attempts in flight are not cancelled. Pausing a paused webhook changes nothing. */
 export function pauseWebhook(context: ApiContext, companyId: number, id: number): Promise<Webhook> {
   return optimistic(async () => {
     const rows = await readWebhook(context, companyId, id);
@@ -23,7 +25,10 @@ export function pauseWebhook(context: ApiContext, companyId: number, id: number)
   });
 }
 
-/** The backlog is sent oldest first, ten a second. If the message of the first step is lost, the sweeper replaces it. */
+/**
+ * Resumes a webhook. The paused backlog is then sent at ten deliveries a second, oldest first. If the message of the first step is lost,
+ * the sweeper replaces it.
+ */
 export async function resumeWebhook(
   context: ApiContext,
   queue: DeliveryQueue,
@@ -53,20 +58,20 @@ async function changed(
 }
 
 /**
- * Puts a delivery into the backlog of its paused webhook. The webhook may have been resumed, and its backlog drained, since it was read.
- * So it is read again afterwards, and a delivery of an active webhook is resumed at once.
+ * Puts a delivery into the paused backlog of its webhook. The webhook may have been resumed and the backlog drained after the caller read
+ * the webhook. The webhook is therefore read again after the write, and if it is active, the delivery is resumed at once.
  */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId } = delivery;
   const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId), updatedAt: iso(context.clock.now()) };
   if ((await updateIf(context, whilePending(delivery, { set }))) === undefined) return;
   const item = await context.table.get(keys.webhook(companyId, webhookId));
-  // The next message of a deleted webhook's delivery cancels it.
+  // If the webhook is deleted, the delivery also gets a message, and that message cancels it.
   const isPaused = item !== undefined && StoredWebhook.parse(item).status === "paused";
   if (!isPaused) await resumeDelivery(context, delivery, context.clock.now());
 }
 
-/** Makes a delivery of the backlog due at `dueMs` and queues it. Changes nothing once it has left the backlog. */
+/** Makes a delivery of the paused backlog due at `dueMs` and queues it. Changes nothing if the delivery has left the backlog. */
 async function resumeDelivery(context: EventContext, delivery: StoredDelivery, dueMs: number): Promise<void> {
   const { companyId, webhookId, id } = delivery;
   const dueAtMs = Math.max(dueMs, Date.parse(delivery.dueAt));
@@ -80,7 +85,7 @@ async function resumeDelivery(context: EventContext, delivery: StoredDelivery, d
   await context.queue.send([{ message: messageFor(delivery), delaySeconds }]);
 }
 
-/** One step of draining the backlog of a resumed webhook. It ends as soon as the webhook is paused again. */
+/** Runs one step of draining the paused backlog of a resumed webhook. The drain stops as soon as the webhook is paused again. */
 export function drainPausedBacklog(context: EventContext, { companyId, webhookId }: PausedDrainMessage): Promise<void> {
   const isActive = equals("status", "active");
   const backlog = {

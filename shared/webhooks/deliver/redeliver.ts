@@ -1,4 +1,4 @@
-/** Sends a delivery again: the same body under the same id, with a whole new retry plan. */
+/** Sends a delivery again, with the same body, the same id and a complete new retry plan. */
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -13,8 +13,8 @@ import { slotsIn } from "#shared/webhooks/limiter/limiter.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 
 /**
- * Makes a waiting delivery due at once. If its message is lost, the sweeper replaces it. Throws conflict if the registration is gone or
- * the delivery is in flight, and not_found if the webhook is gone. The transaction checks that both still exist.
+ * Makes a waiting delivery due at once. If the message is lost, the sweeper replaces it. Throws conflict if the registration is gone or the
+ * delivery is in flight, and not_found if the webhook is gone. The transaction checks that the webhook and the registration exist.
  */
 export function redeliver(
   context: ApiContext,
@@ -34,7 +34,7 @@ export function redeliver(
     const registration = registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
     for (const wanted of registration) {
       if ((await context.table.get(wanted)) !== undefined) continue;
-      // The webhook may have been deleted together with its registrations.
+      // A missing registration may mean that the whole webhook was deleted.
       if ((await context.table.get(webhookKey)) === undefined) throw notFound("delivery");
       throw new ApiError("conflict", "The registration of this delivery no longer exists.");
     }
@@ -52,8 +52,8 @@ export function redeliver(
 }
 
 /**
- * The write that makes a delivery due once more, unless it changes meanwhile. Attempts that were made keep their numbers. If the delivery
- * is in flight, its sender plans the next attempt.
+ * The write that makes a delivery due again. It fails if the delivery changes in the meantime. The earlier attempts keep their numbers. If
+ * the delivery is in flight, the function that sends it plans the next attempt.
  */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;

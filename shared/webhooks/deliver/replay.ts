@@ -1,4 +1,4 @@
-/** Replays a webhook: sends its deliveries of a time range again, oldest first and at a bounded rate. */
+/** Replays a webhook: sends its deliveries of a time range again, oldest first and at a limited rate. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
@@ -20,12 +20,12 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** `undelivered`: exhausted deliveries and those that wait for a retry. `all`: delivered ones as well. */
+/** `undelivered` selects exhausted deliveries and deliveries that wait for a retry. `all` also selects delivered ones. */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
 const MS_PER_DAY = 86_400_000;
 
-/** A day means its last instant. */
+/** The end of the time range. A day means the last instant of that day. */
 const EndInput = z.pipe(
   IsoTime,
   z.pipe(
@@ -66,18 +66,21 @@ export type Replayed = z.infer<typeof Replayed>;
 
 /* @__PURE__ */ explain([Replayed], () => ({ fields: { count: "The number of deliveries that are sent again." } }));
 
-/** One per webhook. It is in the due index while it runs, so that the sweeper replaces a lost message. */
+/**
+ * The state of a replay. A webhook has one such row. While the replay runs, the row is in the due index, so that the sweeper can replace a
+ * lost message.
+ */
 export const StoredReplay = z.object({
   type: z.literal("replay"),
   id: z.string(),
   companyId: Id,
   webhookId: Id,
   from: Timestamp,
-  /** Null: until the start of the replay. */
+  /** The end of the time range. Null means the time at which the replay was started. */
   to: z.nullable(Timestamp),
   deliveries: ReplayedDeliveries,
   count: z.int(),
-  /** The last delivery that a step has read. */
+  /** The id of the last delivery that a step has read. */
   cursor: z.optional(z.string()),
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
@@ -86,7 +89,7 @@ export const StoredReplay = z.object({
 });
 export type StoredReplay = z.infer<typeof StoredReplay>;
 
-/** The fields that decide whether a replay takes a delivery. */
+/** The fields that decide whether a replay sends a delivery again. */
 const Candidate = z.pick(StoredDelivery, {
   id: true,
   registrationId: true,
@@ -98,8 +101,9 @@ const Candidate = z.pick(StoredDelivery, {
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * Takes a waiting delivery only after a failed attempt: otherwise it is on its way, or waits for its delay. Deliveries of a paused or
- * throttled backlog are sent from there. Cancelled deliveries stay so, and nothing is sent for a deleted registration.
+ * Whether the replay sends this delivery again. A waiting delivery is included only after a failed attempt, because before that it is on
+ * its way or waits for its delay. Deliveries of a paused or throttled backlog are left out, because the drain of that backlog sends them.
+ * Cancelled deliveries and deliveries of a deleted registration are never sent again.
  */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
@@ -112,15 +116,15 @@ function isTaken(
   return state === "waiting" && attempt > planFrom && dueShard === keys.dueShard(id);
 }
 
-/** The sort keys of its range after its cursor; undefined if the range is empty. */
+/** The sort keys of the replay's range that come after its cursor; undefined if the range is empty. */
 function rangeOf({ from, to, createdAt, cursor }: Pick<StoredReplay, "from" | "to" | "createdAt" | "cursor">) {
   const last = to ?? createdAt;
   return from > last ? undefined : replayKeys.between(cursor, idPrefix(from), idPrefix(last));
 }
 
 /**
- * Counts the deliveries of the range and starts the replay. One replay at a time runs per webhook: starting the same one again changes
- * nothing, starting another one is a conflict. If the message is lost, the sweeper replaces it. Throws not_found.
+ * Counts the deliveries of the range and starts the replay. Only one replay of a webhook runs at a time. Starting the same replay again
+ * changes nothing, and starting another replay is a conflict. If the message is lost, the sweeper replaces it. Throws not_found.
  */
 export async function startReplay(
   context: ApiContext,
@@ -170,7 +174,7 @@ function sameAs(range: ReplayRange, item: unknown): Replayed {
   return { count };
 }
 
-/** Reads all partitions at the same time. */
+/** Counts the deliveries that the replay sends again. Reads all partitions concurrently. */
 async function countTaken(table: Table, replay: StoredReplay, registered: ReadonlySet<number>): Promise<number> {
   const range = rangeOf(replay);
   if (range === undefined) return 0;
@@ -195,12 +199,15 @@ function tooMany(): ApiError {
   return new ApiError("validation_failed", "The range is too long for one replay.", { faults });
 }
 
-/** Deliveries that a step reads at most: a replay may take few of them. */
+/** The largest number of deliveries that a step reads. The limit is necessary because a replay may skip most of them. */
 const READ_PER_STEP = 500;
-/** Rows of one page of one partition: a step reads few more than it takes. */
+/** The number of rows that one Query of a partition reads at a time. It is small, so that a step reads few rows more than it needs. */
 const PAGE_ITEMS = 16;
 
-/** One step. The position is noted after the deliveries are due: a repeated step leaves out those that have the replay's id. */
+/**
+ * Runs one step of a replay. The step first makes the deliveries due and then stores its position. If it is repeated in between, it skips
+ * the deliveries that already have the id of this replay.
+ */
 export function drainReplay(context: EventContext, { companyId, webhookId }: ReplayMessage): Promise<void> {
   const backlog = {
     key: replayKeys.replay(companyId, webhookId),
@@ -219,7 +226,7 @@ export function drainReplay(context: EventContext, { companyId, webhookId }: Rep
 
 interface Page {
   readonly taken: readonly StoredDelivery[];
-  /** The last delivery that was read; undefined at the end of the range. */
+  /** The id of the last delivery that was read; undefined at the end of the range. */
   readonly cursor: string | undefined;
 }
 
@@ -236,14 +243,14 @@ async function nextPage(table: Table, replay: StoredReplay): Promise<Page> {
   return { taken, cursor: undefined };
 }
 
-/** Undefined if the webhook is gone. */
+/** The ids of the webhook's registrations; undefined if the webhook is gone. */
 async function registeredIds(
   table: Table,
   { companyId, webhookId }: StoredReplay,
 ): Promise<ReadonlySet<number> | undefined> {
   let registered: Set<number> | undefined;
   const { pk, sk } = keys.webhook(companyId, webhookId);
-  // The webhook's row sorts before those of its registrations.
+  // The row of a webhook sorts before the rows of its registrations.
   for await (const item of table.query({ pk, begins: sk })) {
     if (item.type === "webhook") registered = new Set();
     else registered?.add(StoredRegistration.parse(item).id);
@@ -251,7 +258,7 @@ async function registeredIds(
   return registered;
 }
 
-/** Leaves out a delivery that changes meanwhile, or is in flight. */
+/** Makes these deliveries due again. Skips a delivery that changes in the meantime or is in flight. */
 async function sendAgain(
   context: EventContext,
   { id: replayId }: StoredReplay,

@@ -4,8 +4,8 @@ import type { Post } from "#shared/outbound/post.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
 /**
- * Keeps visible ASCII and percent-encodes everything else, and `%` itself, as UTF-8 (RFC 3986). Text of a tenant so makes no header of
- * its own, and `decodeURIComponent` gives the text back.
+ * Keeps visible ASCII except `%`, and percent-encodes every other character as UTF-8 (RFC 3986). A tenant's text can therefore not add a
+ * header, and `decodeURIComponent` returns the original text.
  */
 export const headerValue = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
@@ -31,16 +31,16 @@ export function requestOf(
   };
 }
 
-/** The current secret, and the previous one with the time until which it signs as well. */
+/** The current secret, and the previous secret with the time until which the previous one also signs. */
 export interface SigningSecrets {
   readonly secretKey: string;
   readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;
 }
 
-/** The service's own signature, and the three headers of Standard Webhooks. */
+/** The signature headers: the service's own signature, and the three headers of Standard Webhooks. */
 export interface SignatureHeaders {
   readonly "X-Service-Signature": string;
-  /** For a day after a rotation. */
+  /** The signature with the previous secret, sent for a day after a rotation. */
   readonly "X-Service-Signature-Previous"?: string;
   readonly "webhook-id": string;
   readonly "webhook-timestamp": string;
@@ -48,8 +48,8 @@ export interface SignatureHeaders {
 }
 
 /**
- * Signs the exact bytes of the body. The service's own signature takes the secret as UTF-8; that of Standard Webhooks reads
- * `whsec_…` as base64. While the previous secret still signs, a receiver may have either of the two.
+ * Signs the exact bytes of the body. The service's own signature uses the secret as UTF-8 text, but Standard Webhooks decodes `whsec_…` as
+ * base64. While the previous secret also signs, a receiver can verify with either secret.
  */
 export function signatureHeaders(
   { secretKey, previousSecret }: SigningSecrets,
@@ -74,7 +74,7 @@ export function signatureHeaders(
 
 const own = (secret: string, body: string): string => createHmac("sha256", secret).update(body).digest("hex");
 
-/** Passes the key as text: Node takes five times as long for a key of bytes. */
+/** The key is passed as text, because Node takes five times as long for a key in bytes. */
 const standardHmac = (secretKey: string): Hmac =>
   secretKey.startsWith("whsec_")
     ? createHmac("sha256", secretKey.slice("whsec_".length), { encoding: "base64" })

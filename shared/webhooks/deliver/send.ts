@@ -1,6 +1,6 @@
 /**
- * Sends deliveries of one webhook with a slot of its limiter: posts all at the same time, records each attempt, settles each delivery,
- * and frees the slot. Pauses a webhook whose receiver is gone or has failed for days.
+ * Sends deliveries of one webhook that share a slot of the webhook's limiter. Makes all requests concurrently, records each attempt,
+ * settles each delivery, and frees the slot. Pauses a webhook whose receiver is gone or has failed for days.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -29,7 +29,7 @@ import { guarded, type Outcome, settled, updateIf, whilePending } from "#shared/
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
-/** Exchanges that end within this time of each other are recorded together. */
+/** Exchanges that end within this time after the first one are recorded together. */
 const TOGETHER_MS = 100;
 
 interface Made {
@@ -47,7 +47,7 @@ export async function sendWithSlot(
 ): Promise<void> {
   const { companyId, id: webhookId } = webhook;
   const claim = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
-  // The rows were read before the slot was taken: another sender may have made the attempt, and freed its slot, since.
+  // Read the rows again, because another sender may have made the attempt and freed its slot after the rows were first read.
   const due = await pendingOf(context, deliveries);
   const exchanges: Exchange[] = [];
   const unsent: StoredDelivery[] = [];
@@ -67,7 +67,10 @@ export async function sendWithSlot(
   } else if (observed.length === 0) await freeSlot(context, claim, slot, {});
 }
 
-/** Makes all exchanges at the same time and records the ended ones meanwhile: a receiver that hangs delays no record. */
+/**
+ * Makes all exchanges concurrently and records those that have ended while others are still running, so that a receiver that hangs delays
+ * no record.
+ */
 async function exchangeAll(
   context: EventContext,
   webhook: StoredWebhook,
@@ -89,7 +92,7 @@ async function exchangeAll(
   });
   do {
     await Promise.race([all, hasEnded.promise]);
-    // A quick receiver is about to answer the other requests as well.
+    // Wait shortly for the other exchanges, because a quick receiver is about to answer them.
     if (deliveries.length > 1) await Promise.race([all, context.wait(TOGETHER_MS)]);
     hasEnded = Promise.withResolvers();
     await record(ended.splice(0));
@@ -98,7 +101,7 @@ async function exchangeAll(
 
 const Pending = z.pick(StoredDelivery, { id: true, state: true, attempt: true });
 
-/** The deliveries whose attempt has not been made, by their rows as they are now. */
+/** The deliveries whose planned attempt has not been made yet. The function reads their rows again to decide that. */
 export async function pendingOf(
   { table }: EventContext,
   deliveries: readonly StoredDelivery[],
@@ -120,8 +123,8 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
 }
 
 /**
- * Records the attempts first, then settles the deliveries: a settled delivery always has its attempts. A success with a short answer is
- * one write, because it is stored in the delivery's row.
+ * Records the attempts and then settles the deliveries, so that a settled delivery always has its attempts. A success with a short answer
+ * costs only one write, because it is stored in the delivery's row.
  */
 async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
   if (made.length === 0) return;
@@ -136,7 +139,7 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // The row of a delivery that changed meanwhile does not take the attempt.
+  // If a delivery has changed in the meantime, its row was not updated, so store its short success as a separate row.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   await enqueue(
     context,
@@ -144,9 +147,9 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   );
 }
 
-/** Bytes of an answer that leave the delivery's row at one write unit. */
+/** The longest answer in bytes that a delivery's row can store and still be written with one write unit. */
 const SHORT = 100;
-/** Successes in the delivery's row: further ones have rows of their own. */
+/** The largest number of successes in a delivery's row. Each further success has a separate row. */
 const FEW = 5;
 const isShortSuccess = ({ delivery: { successes = [] }, exchange }: Made): boolean =>
   isSuccess(exchange) && Buffer.byteLength(exchange.answer) <= SHORT && successes.length < FEW;
@@ -169,11 +172,14 @@ function attemptItem(made: Made) {
 
 interface Conclusion {
   readonly change: Change;
-  /** The delivery with its next attempt. */
+  /** The delivery with its next attempt planned. */
   readonly next?: StoredDelivery;
 }
 
-/** Plans the next attempt of a failed delivery. It is exhausted after the last attempt, or once it is given up unsent. */
+/**
+ * Settles a successful delivery, and plans the next attempt of a failed one. A delivery is exhausted after its last attempt, or if it is
+ * given up because no request could be sent.
+ */
 function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
   const { delivery, exchange } = made;
   const now = clock.now();
@@ -191,8 +197,9 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 }
 
 /**
- * Puts deliveries whose request could not be sent into the throttled backlog: no name server answered, or there was no socket. They use
- * up no attempt and do not count for the breaker. With `slot`, no request of the slot was sent: frees it and starts a backoff.
+ * Puts deliveries whose request could not be sent into the throttled backlog, for example because no name server answered or no socket was
+ * free. Such a delivery uses up no attempt and does not count for the breaker. `slot` is set if no request of the slot was sent: the
+ * function then frees the slot and starts a backoff.
  */
 async function backOff(
   context: EventContext,
@@ -207,14 +214,14 @@ async function backOff(
   await addToThrottledBacklog(context, deliveries, { kind: "open", until }, limiter);
 }
 
-/** A delivery is given up if it could not be sent for as long as all attempts would have taken. */
+/** Whether the delivery is given up, because no request could be sent for as long as the whole retry plan takes. */
 const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery): boolean =>
   (clock.now() - Date.parse(dueAt)) * timeScale >= UNSENT_MS;
 
-/** Only 2xx. */
+/** Whether the status of the answer is 2xx. */
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
-/** The dimension of the metric of attempts: the class of the answer, or the reason why there is none. */
+/** The dimension of the attempts metric: the class of the answer's status, or the reason why there was no answer. */
 function resultOf({ status, error, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";
   if (status !== null) return `${Math.floor(status / 100)}xx`;
@@ -224,8 +231,9 @@ function resultOf({ status, error, isUnsent }: Exchange): string {
 const GONE = 410;
 
 /**
- * Pauses a webhook whose receiver answers 410 Gone, or has had no success for five days; its deliveries are kept. Of exchanges that
- * ended together a 410 counts first, then a success. Writes only if the receiver's health changes.
+ * Pauses a webhook whose receiver answered 410 Gone or has had no success for five days. The webhook keeps its deliveries. If several
+ * exchanges ended together, a 410 decides, otherwise a success, otherwise the first exchange. Writes only if the receiver's health has
+ * changed.
  */
 async function noteHealth(
   context: EventContext,

@@ -1,4 +1,4 @@
-/** Drains the throttled backlog of a webhook: one step at a time sends as many deliveries at once as the limiter has slots. */
+/** Drains the throttled backlog of a webhook. Only one step runs at a time. It uses all slots that the limiter has free. */
 import { allEnded } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -14,12 +14,12 @@ import { messageFor, type ThrottledDrainMessage, throttledDrainMessage } from "#
 import { cancel } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** Deliveries that one slot takes together while the receiver is quick. */
+/** The number of deliveries that share one slot while the receiver is quick. */
 const TOGETHER = 10;
-/** A step begins no exchange after this time: those in flight must end before the function's time-out. */
+/** A step begins no exchange after this time, because the exchanges in flight must end before the function times out. */
 const BEGIN_WITHIN_MS = 3_000;
 
-/** One step. Without a throttled backlog it changes nothing. */
+/** Runs one step of the drain. Changes nothing if the webhook has no throttled backlog. */
 export function drainThrottledBacklog(
   context: EventContext,
   { companyId, webhookId }: ThrottledDrainMessage,
@@ -33,7 +33,10 @@ export function drainThrottledBacklog(
   return drain(context, backlog, (row, startMs) => drainPage(context, StoredLimiter.parse(row), startMs));
 }
 
-/** The deliveries of a deleted webhook are cancelled, those of its paused backlog included. */
+/**
+ * Handles one page of the throttled backlog. The deliveries of a deleted webhook are cancelled, including those of its paused backlog. The
+ * deliveries of a paused webhook move to its paused backlog.
+ */
 async function drainPage(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
   const item = await context.table.get(keys.webhook(companyId, webhookId));
@@ -45,7 +48,7 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   if (status === "deleted") shards.push(keys.pausedBacklogShard(companyId, webhookId));
   const page = await oldestIn(context.table, shards);
   if (page === undefined) return closeAfterLag(context, limiter);
-  // The due index lags behind these deliveries.
+  // The page is empty, but the due index lags and may not show the latest deliveries yet.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
@@ -53,7 +56,7 @@ async function drainPage(context: EventContext, limiter: StoredLimiter, startMs:
   return { nextMs: context.clock.now() };
 }
 
-/** Sends through all slots until the limiter refuses a delivery. Gives the time of the next step. */
+/** Sends through all slots until the limiter refuses a delivery. Returns the time of the next step. */
 async function sendPage(context: EventContext, limiter: StoredLimiter, page: StoredDelivery[]): Promise<number> {
   const { companyId, webhookId, openUntil: probed, slow } = limiter;
   const begun = context.clock.now();
@@ -67,7 +70,7 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
       for (const reason of failed.values()) throw reason;
     }
   }
-  // After a breaker was open, one delivery probes the receiver.
+  // After an open breaker, only one delivery probes the receiver.
   await allEnded(Array.from({ length: probed === undefined ? slotLimit(context.senders, slow) : 1 }, work));
   const now = context.clock.now();
   if (!isFull) return now;
@@ -76,8 +79,8 @@ async function sendPage(context: EventContext, limiter: StoredLimiter, page: Sto
 }
 
 /**
- * Removes the mark once the backlog has been empty for as long as the due index can lag. A delivery that joins the backlog meanwhile
- * removes `emptySince`, so the mark stays.
+ * Removes the backlog's mark once the backlog has been empty for as long as the due index can lag. A delivery that joins the backlog in the
+ * meantime removes `emptySince`, so the mark is kept.
  */
 function closeAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
   const now = clock.now();

@@ -1,6 +1,7 @@
 /**
- * Debounces the events of a registration with a delay. The first event of a record opens a window, which is one delivery, due after the
- * delay; later events of the record join it until then. Windows go by the time of the events, not by the time of publishing.
+ * Debounces the events of a registration with a delay. The first event of a record opens a window, which is one delivery that becomes due
+ * after the delay. Later events of the same record join the window until then. A window depends on the time of the events, not on the time
+ * of their publication.
  */
 import { iso } from "#shared/clock.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -23,17 +24,17 @@ import type { Match, PublishedEvent } from "#shared/webhooks/events/matching.ts"
 import { expectedWrite } from "#shared/webhooks/expected-deliveries.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** The limit of a body's bytes outside its events. */
+/** The upper bound of a body's size without its events, in bytes. */
 const ENVELOPE_BYTES = 1_000;
 /** The largest difference between the clocks of two functions. */
 const CLOCK_SKEW_MS = 60_000;
-/** A window and its events expire so much later than their delivery. */
+/** A window and its events expire this much later than their delivery. */
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open window or opens the next one, in one transaction. A concurrent close of the window therefore includes the
- * event or leaves it to the next window. A repeated event changes nothing. Gives the delivery that the event opened if that delivery still
- * needs its first message.
+ * Adds the event to the open window or opens the next window, in one transaction. A sender that closes the window at the same time
+ * therefore either includes the event or leaves it to the next window. A repeated event changes nothing. Returns the delivery that the
+ * event has opened, if that delivery still needs its first message.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;
@@ -54,8 +55,9 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Whether the event was published under the registration's previous delay: as a delivery of its own, or in a window. Reads the table only
- * for events older than the last change of the delay. Such events are rare: the stream must repeat or delay them.
+ * Whether the event was already published while the registration had another delay, either as a separate delivery or in a window. The table
+ * is read only for events that are older than the last change of the delay. Such events are rare, because the stream must have repeated or
+ * delayed them.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -67,7 +69,7 @@ export async function wasPublishedWithOtherDelay(table: Table, match: Match): Pr
   return (await table.get(delayMinutes > 0 ? ownDelivery : inWindow)) !== undefined;
 }
 
-/** The writes for one event, and the delivery that they open. */
+/** The writes for one event, and the delivery that the event opens. */
 interface Step {
   readonly row: StoredWindowEvent;
   readonly writes: readonly Write[];
@@ -82,7 +84,7 @@ function stepOf(windowKey: Key, match: Match, timeScale: number, open: StoredWin
   if (isInTime && open.bytes + bytes + event.data.bytes + ENVELOPE_BYTES <= limits.windowBodyBytes) {
     return joining(windowKey, open, row, bytes);
   }
-  // A full window is followed by another delivery with the same due time.
+  // If the window is full, the event opens another delivery with the same due time.
   const dueAt = isInTime ? open.dueAt : iso(Date.parse(event.createdAt) + delayMs(subscriber.delayMinutes, timeScale));
   return opening(windowKey, open, row, bytes, windowDelivery(match, dueAt));
 }
@@ -100,7 +102,7 @@ function joining(windowKey: Key, open: StoredWindow, row: StoredWindowEvent, byt
   return { row: { ...row, deliveryId, expiresAt }, writes, opened: undefined };
 }
 
-/** Replaces and closes the window before. */
+/** Opens a window with this event. Closes and replaces the previous window. */
 function opening(
   windowKey: Key,
   before: StoredWindow | undefined,
@@ -115,7 +117,7 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKey, ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The entry is named after the delivery: two registrations may open windows with one event at the same time.
+    // The entry has the id of the delivery, because one event may open windows for two registrations at the same time.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
@@ -132,7 +134,7 @@ function windowDelivery(match: Match, dueAt: string): StoredDelivery {
   };
 }
 
-/** The record as the registration sees it: each pair of the two has windows of its own. */
+/** The record as seen by one registration. Each pair of record and registration has separate windows. */
 const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id } }: Match): RegisteredRecord => ({
   companyId,
   webhookId,
@@ -143,7 +145,7 @@ const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id
 /** The key of the window that the event joins or opens. */
 export const windowKeyOf = (match: Match): Key => debounceKeys.window(subjectOf(match));
 
-/** The id of the delivery that the event opens, or would have without a window. */
+/** The id of the delivery that the event opens, or would open if it joined no window. */
 const ownId = ({ event, subscriber }: Match): string => deliveryId(event.id, subscriber.id, event.createdAt);
 
 const eventRow = (
@@ -162,12 +164,12 @@ const eventRow = (
   expiresAt: 0,
 });
 
-/** The event's own row or its delivery exists already. */
+/** Whether the row of the event or its delivery already exists, which means that the event is repeated. */
 const isRepeated = (error: unknown): boolean =>
   error instanceof ConditionFailed &&
   error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");
 
-/** The first message of a delivery that exists may never have been sent. */
+/** Returns an existing delivery before its first attempt, because its first message may never have been sent. */
 function needingMessage(item: unknown): StoredDelivery | undefined {
   const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
   return delivery?.state === "waiting" && delivery.attempt === 1 ? delivery : undefined;

@@ -1,6 +1,6 @@
 /**
  * Makes deliveries of matches, or adds their events to debounce windows, and queues the first messages. A repeated match makes no second
- * delivery and queues a delivery again that has not been tried.
+ * delivery. If its delivery has not been attempted yet, the delivery is queued again.
  */
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -17,10 +17,13 @@ import { expectedWrites } from "#shared/webhooks/expected-deliveries.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** The limit of concurrent reads and transactions. More would only wait for a connection. */
+/** The largest number of concurrent reads and transactions. Further ones would only wait for a connection. */
 const PARALLEL = 12;
 
-/** `entry` names the entry of expected deliveries if the matches are a part of one event's; without it, each event has its own. */
+/**
+ * Publishes the matches. `entry` names the entry of expected deliveries if the matches are one part of an event's matches. If it is
+ * undefined, each event has an entry named after itself.
+ */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
     wasPublishedWithOtherDelay(context.table, match),
@@ -35,7 +38,10 @@ export async function emit(context: EventContext, matches: readonly Match[], ent
   await enqueue(context, deliveries);
 }
 
-/** Gives the deliveries that need their first message. For one that existed before, the message may never have been sent. */
+/**
+ * Writes the deliveries and returns those that need their first message. A delivery that already exists may need it, because the message
+ * may never have been sent.
+ */
 async function createDeliveries(
   { table, timeScale }: EventContext,
   matches: readonly Match[],
@@ -49,7 +55,8 @@ async function createDeliveries(
   );
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // Written before the deliveries, so that an expected delivery without a row is known to be lost. Windows write theirs when opened.
+  // Write the entries before the deliveries, so that an expected delivery without a row is known to be lost. A window's entry is written
+  // when the window is opened.
   await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;
@@ -58,7 +65,7 @@ async function createDeliveries(
   return [...byId.values(), ...rows.filter(({ state, attempt }) => state === "waiting" && attempt === 1)];
 }
 
-/** The delivery of an event to a registration: the same each time the stream repeats the event. */
+/** The delivery of an event to a registration. It is the same whenever the stream repeats the event. */
 function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDelivery {
   const { companyId, webhookId, id: registrationId, delayMinutes } = subscriber;
   const { id: eventId, createdAt, data } = event;
@@ -69,7 +76,10 @@ function deliveryFor({ event, subscriber }: Match, timeScale: number): StoredDel
   return data.text === undefined ? deliveryWithSharedData(input) : newDelivery(input, data.text);
 }
 
-/** Adds the events of one window in order, those of different windows concurrently. Gives the deliveries that need their first message. */
+/**
+ * Adds the events of the same window one after the other, and the events of different windows concurrently. Returns the deliveries that
+ * need their first message.
+ */
 async function addToWindows({ table, timeScale }: EventContext, matches: readonly Match[]): Promise<StoredDelivery[]> {
   const windows = Map.groupBy(matches, (match) => windowKeyOf(match).sk);
   const opened = await mapConcurrently([...windows.values()], PARALLEL, async (ofOneWindow) => {

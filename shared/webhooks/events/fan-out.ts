@@ -1,6 +1,6 @@
 /**
- * Fans out events with many matches. The publisher writes one row with all matches of such an event; the delivery queue then makes the
- * deliveries in parts, oldest event first, at a bounded rate, in one function at a time for each company.
+ * Fans out events with many matches. The publisher writes one row with all matches of such an event. The delivery queue then makes the
+ * deliveries in parts, oldest event first and at a limited rate. Only one function at a time makes the deliveries of a company.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
@@ -22,10 +22,13 @@ import type { PublishedEvent, Subscriber } from "#shared/webhooks/events/matchin
 import { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts";
 
-/** Webhook, registration, delay in minutes and time of the delay's last change, all as of the event's publication. */
+/**
+ * The matches at the time of the publication. Each match has the webhook, the registration, the delay in minutes and the time at which the
+ * delay was last changed.
+ */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
 
-/** Has no time to live: the row is removed once all deliveries are made. */
+/** The row of a fan-out. It has no time to live, because it is removed when all its deliveries are made. */
 export const StoredFanOut = z.object({
   type: z.literal("fanOut"),
   companyId: Id,
@@ -34,7 +37,7 @@ export const StoredFanOut = z.object({
   recordId: Id,
   version: z.int(),
   createdAt: Timestamp,
-  /** Length of the event's data, which has a row of its own. */
+  /** The length of the event's data in bytes. The data has a separate row. */
   bytes: z.int(),
   count: z.int(),
   matches: Bytes,
@@ -43,22 +46,28 @@ export const StoredFanOut = z.object({
 });
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
-/** One row for each company: the lease of the function that makes deliveries, and its progress. `of` and `told` are stored names. */
+/**
+ * The lease of the function that makes a company's deliveries, and the progress. Each company has one such row. The field names `of` and
+ * `told` are names of the stored data.
+ */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
   owner: z.optional(z.string()),
-  /** No other function may start before this time: the owner is working, or the next message is on its way. */
+  /** No other function may start before this time, because the owner is working or the next message is on its way. */
   until: z.optional(Timestamp),
-  /** Sort key of the event in progress. */
+  /** The sort key of the event whose deliveries are being made. */
   of: z.optional(z.string()),
-  /** Number of its matches whose deliveries are made. */
+  /** The number of that event's matches whose deliveries are made. */
   told: z._default(z.int(), 0),
   movedAt: z.optional(Timestamp),
 });
 type StoredProgress = z.infer<typeof StoredProgress>;
 
-/** Gives whether the event still needs its deliveries. A repeated event keeps the matches of its first publication. */
+/**
+ * Stores the matches of an event. Returns whether the event still needs its deliveries. A repeated event keeps the matches of its first
+ * publication.
+ */
 export async function startFanOut(
   { table, clock }: EventContext,
   event: DomainEvent,
@@ -73,7 +82,7 @@ export async function startFanOut(
     ...expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId),
     ...entry,
   });
-  // Both are written before the fan-out row: an entry that is not done and has no fan-out row shows a loss.
+  // Write the data and the entry before the fan-out row, so that an unfinished entry without a fan-out row reveals a loss.
   const [bytes, existing] = await bothEnded(keepEventData(table, event, JSON.stringify(data), now), writeEntry);
   if (existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined) return false;
   const matches = subscribers.map(({ webhookId, id, delayMinutes, delayChangedAt }) => [
@@ -100,7 +109,7 @@ export async function startFanOut(
   return true;
 }
 
-/** Gives the row that exists already, if any. */
+/** Writes the row if its key is free. Otherwise returns the existing row. */
 async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefined> {
   try {
     await table.write({ put, when: absent });
@@ -111,17 +120,20 @@ async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefi
   }
 }
 
-/** Matches whose deliveries are made between two updates of the progress. */
+/** The number of matches whose deliveries are made between two updates of the progress. */
 const PART = 100;
-/** The limits of one message: matches, fewer for an event with much data, and the time after which it starts no further part. */
+/**
+ * The limits of one message: the number of matches, the total size of their data in bytes, and the time in milliseconds after which no
+ * further part starts.
+ */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
-/** Delay of the next message. It bounds the rate: a message's matches in this time and the time it takes. */
+/** The delay of the next message in seconds. It limits the rate, because each message makes at most `MATCHES_PER_MESSAGE` deliveries. */
 const PAUSE_SECONDS = 1;
-/** A message may arrive so much before its time. */
+/** A message may arrive this much before its planned time. */
 const EARLY_MS = 100;
-/** Longer than the function's time-out: its owner is dead when the lease expires. */
+/** The duration of a lease. It is longer than the function's timeout, so the owner of an expired lease has stopped. */
 const LEASE_MS = 20_000;
 
 /** Makes the next deliveries of the company's fan-outs. Changes nothing while another function has the lease. */
@@ -134,13 +146,13 @@ export async function expand(context: EventContext, { companyId }: FanOutMessage
   try {
     isLeft = await makeDeliveries(context, lease);
   } catch (error) {
-    // The message returns soon and needs the lease.
+    // Free the lease, because the failed message comes back soon and needs it.
     await release(free).catch(() => undefined);
     throw error;
   }
   const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
   if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
-  // Read after the release: the message of an event that arrived before it found the lease taken and ended.
+  // Read after the release: an event may have been added in the meantime, and its message ended because the lease was taken.
   if (!isLeft && (await oldestFanOut(context.table, companyId)) === undefined) return;
   await context.queue.send([{ message: fanOutMessage(companyId), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
 }
@@ -151,7 +163,7 @@ interface Lease {
   readonly progress: StoredProgress;
 }
 
-/** Undefined while another function has the lease or the next message is on its way. */
+/** Takes the lease. Returns undefined if another function has it or the next message is on its way. */
 async function acquire(context: EventContext, companyId: number): Promise<Lease | undefined> {
   const owner = randomUUID();
   const now = context.clock.now();
@@ -160,11 +172,11 @@ async function acquire(context: EventContext, companyId: number): Promise<Lease 
   return item === undefined ? undefined : { companyId, owner, progress: StoredProgress.parse(item) };
 }
 
-/** Gives whether the message's limits left matches without deliveries. */
+/** Makes deliveries within the limits of one message. Returns whether the limits left matches without deliveries. */
 async function makeDeliveries(context: EventContext, { companyId, owner, progress }: Lease): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
-  // The share of the message's limits that is left. Senders and receivers need about a second for a whole message.
+  // The remaining share of the message's limits, from 1 to 0. The senders and receivers need about a second for a full message.
   let budget = 1;
   let { of: current, told: done } = progress;
   for (;;) {
@@ -179,7 +191,7 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
       const part = subscribers.slice(done, done + Math.min(PART, room));
-      // The part names its entry of expected deliveries, so that a repeated part writes the same entry.
+      // Pass the name of the part's entry of expected deliveries, so that a repeated part writes the same entry.
       await emit(
         context,
         part.map((subscriber) => ({ event, subscriber })),
@@ -189,7 +201,7 @@ async function makeDeliveries(context: EventContext, { companyId, owner, progres
       done += part.length;
       const now = clock.now();
       const moved = { set: { of: current, told: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
-      // Another function has the lease now and continues from the stored progress.
+      // If this fails, another function has taken the lease and continues from the stored progress.
       if ((await update(table, companyId, moved, equals("owner", owner))) === undefined) return false;
     }
     await finish(table, fanOut, iso(clock.now()));
@@ -206,7 +218,7 @@ async function oldestFanOut(table: Table, companyId: number): Promise<StoredFanO
 const keyOf = ({ companyId, createdAt, eventId }: StoredFanOut): Key =>
   fanOutKeys.fanOut(companyId, createdAt, eventId);
 
-/** A former owner of the lease may have finished the event before. */
+/** Marks the event as done and removes its fan-out. A previous owner of the lease may already have done that. */
 async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
   const { companyId, createdAt, eventId } = fanOut;
   const entry = expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);
@@ -220,7 +232,7 @@ async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promi
   }
 }
 
-/** Updates the company's progress. Gives the row after the update, or undefined if the condition did not hold. */
+/** Updates the company's progress. Returns the row after the update, or undefined if the condition did not hold. */
 async function update(table: Table, companyId: number, change: Change, when: Condition): Promise<Item | undefined> {
   try {
     return await table.write({ update: fanOutKeys.progress(companyId), change, when });

@@ -1,4 +1,6 @@
-/** Deliveries that a user triggers: a manual registration's button for a prospect, and the test delivery of a webhook. */
+/**
+ * Makes the deliveries that a user triggers: by the button of a manual registration for a prospect, or as the test delivery of a webhook.
+ */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -28,7 +30,10 @@ import { matchesFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** The buttons whose filter the prospect meets, oldest first. A paused webhook keeps its buttons, because it keeps its deliveries. */
+/**
+ * The buttons whose filter the prospect meets, oldest first. A paused webhook keeps its buttons, because its deliveries wait until it is
+ * resumed.
+ */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
   const { prospect, registrations } = await readActions(context, caller, prospectId);
   return registrations
@@ -41,16 +46,17 @@ export async function listActions(context: ApiContext, caller: Caller, prospectI
     }));
 }
 
-/** The parts of the deployment that a manual trigger needs. */
+/** The services and settings that a manual trigger needs. */
 export interface TriggerContext {
   readonly queue: DeliveryQueue;
-  /** Delays pass this many times faster. */
+  /** The factor by which delays are shortened. */
   readonly timeScale: number;
 }
 
 /**
- * Makes one delivery with the whole retry plan. A second trigger within ten seconds gives the first delivery. If the message is lost, the
- * sweeper queues the delivery. Throws not_found, and conflict if the registration is not manual or the prospect does not meet its filter.
+ * Makes one delivery with the complete retry plan. A second trigger within ten seconds returns the first delivery. If the message is lost,
+ * the sweeper queues the delivery. Throws not_found, and conflict if the registration is not manual or the prospect does not meet its
+ * filter.
  */
 export async function triggerAction(
   context: ApiContext,
@@ -91,7 +97,7 @@ interface Actions {
   readonly dictionary: Dictionary;
 }
 
-/** Throws not_found if the caller may not see the prospect. */
+/** Reads the prospect and the manual registrations. Throws not_found if the caller may not see the prospect. */
 async function readActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Actions> {
   const [stored, webhooks, dictionary] = await Promise.all([
     readVisibleProspect(context, caller, prospectId),
@@ -106,10 +112,13 @@ async function readActions(context: ApiContext, caller: Caller, prospectId: numb
 const isMet = (registration: StoredRegistration, prospect: Prospect): boolean =>
   matchesFilter(filterOf(registration), manualData(registration.event, prospect));
 
-/** The last trigger of an action for a prospect. The stored names call it a press. */
+/** The last trigger of an action for a prospect. The stored names call a trigger a press. */
 const StoredTrigger = z.object({ type: z.literal("press"), deliveryId: z.string(), pressedAt: z.int(), expiresAt: Id });
 
-/** Writes the trigger with its delivery if the registration exists. Gives the id of the delivery that an earlier trigger made, if any. */
+/**
+ * Writes the trigger with its delivery if the registration exists. If an earlier trigger has already made a delivery, returns the id of
+ * that delivery.
+ */
 async function commitTrigger(
   context: ApiContext,
   delivery: StoredDelivery,
@@ -120,7 +129,7 @@ async function commitTrigger(
   const { id, companyId, webhookId, expiresAt } = delivery;
   const trigger: z.infer<typeof StoredTrigger> = { type: "press", deliveryId: id, pressedAt: now, expiresAt };
   const isFirst = any(missing("pk"), atMost("pressedAt", now - limits.doublePressMs));
-  // Deleting a webhook removes its registrations in the same transaction.
+  // Checking the registration is enough: deleting a webhook also removes its registrations, in the same transaction.
   const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
   const writes: Write[] = [
     {
@@ -170,7 +179,10 @@ export async function sendTestDelivery(
   return { deliveryId: id };
 }
 
-/** The delivery is committed, so a queue that fails does not fail the request: the sweeper queues the delivery later. */
+/**
+ * Queues the delivery. An error of the queue does not fail the request, because the delivery is already committed and the sweeper queues it
+ * later.
+ */
 async function enqueue(queue: DeliveryQueue, delivery: StoredDelivery, delaySeconds: number): Promise<void> {
   await queue.send([{ message: messageFor(delivery), delaySeconds }]).catch(() => undefined);
 }

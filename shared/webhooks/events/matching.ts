@@ -1,4 +1,7 @@
-/** Finds the subscriptions that want an event. A warm function caches a company's subscriptions while their version in the table is the same. */
+/**
+ * Finds the subscriptions that match an event. A warm function caches a company's subscriptions as long as their version in the table stays
+ * the same.
+ */
 import type { EventContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -20,24 +23,24 @@ export type Subscriber = Pick<StoredRegistration, "companyId" | "webhookId" | "i
 /** The part of an automatic registration that the publisher needs. */
 export type Subscription = Subscriber & Pick<StoredRegistration, "filter">;
 
-/** Event name -> its subscriptions, one list for each webhook, in the order of `readWebhooks`. */
+/** Maps the name of an event to its subscriptions, with one list for each webhook, in the order of `readWebhooks`. */
 export type Subscriptions = ReadonlyMap<string, readonly (readonly Subscription[])[]>;
 
-/** An event whose data is at hand as text or has a row of its own. */
+/** An event whose data is included as text or stored in a separate row. */
 export interface PublishedEvent extends Omit<DomainEvent, "data" | "event"> {
   readonly event: string;
   readonly data: EventData;
 }
 
-/** An event and a registration that wants it. */
+/** An event and a registration that matches it. */
 export interface Match {
   readonly event: PublishedEvent;
   readonly subscriber: Subscriber;
 }
 
 /**
- * The subscriptions to this event whose filter its data meets. Neighbours in the list belong to different webhooks, so senders that take
- * them one after the other do not reach the limit of one receiver.
+ * The subscriptions to this event whose filter the event's data meets. Adjacent subscriptions in the list belong to different webhooks, so
+ * that senders that process the list in order do not reach the limit of one receiver.
  */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
@@ -47,7 +50,7 @@ export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscri
   return Array.from({ length: longest }, (_, i) => byWebhook.flatMap((own) => own[i] ?? [])).flat();
 }
 
-/** Leaves out manual registrations: no event triggers them. */
+/** The subscriptions of these webhooks. Manual registrations are left out, because no event triggers them. */
 export function subscriptionsOf(webhooks: readonly WebhookRows[]): Subscriptions {
   const byEvent = new Map<string, Subscription[][]>();
   for (const { registrations } of webhooks) {
@@ -64,14 +67,17 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
   return { companyId, webhookId, id, delayMinutes, ...(delayChangedAt !== undefined && { delayChangedAt }), filter };
 };
 
-/** A company with the most and largest filters takes 73 MB, one with as many registrations and no filters 0.6 MB. */
+/**
+ * The size of the cache. The subscriptions of a company with the most and largest filters take 73 MB; the same number of registrations
+ * without filters takes 0.6 MB.
+ */
 const CACHED_BYTES = 128 * 2 ** 20;
 
 const caches = new WeakMap<Table, SubscriptionsCache>();
 
 /**
- * The subscriptions in the table at this moment. One read of a small row shows whether the cached ones are current. A caller that has
- * received an event finds each registration that was created before the event. A failed read is not cached.
+ * The current subscriptions of a company. A read of one small row shows whether the cached subscriptions are current. If the caller has
+ * already received an event, the result contains each registration that was created before the event. A failed read is not cached.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,
@@ -87,7 +93,8 @@ export async function currentSubscriptions(
   }
   const { version, webhooks } = await readWebhooksAtVersion(table, companyId);
   const subscriptions = subscriptionsOf(webhooks);
-  // A Query during a transaction may find one row changed and another not yet: DynamoDB isolates the two only row by row.
+  // Do not cache a read shortly after a change: a Query during a transaction may return one row before its change and another row after,
+  // because DynamoDB isolates only single rows.
   const isSettled = readAt - version.changedAt >= limits.subscriptionsSettleMs;
   if (isSettled) cache.set(companyId, { version: version.number, readAt, subscriptions });
   else cache.delete(companyId);
@@ -95,14 +102,14 @@ export async function currentSubscriptions(
 }
 
 export interface CachedSubscriptions {
-  /** Read no later than the subscriptions. */
+  /** The version of the subscriptions. It was read before the subscriptions or together with them. */
   readonly version: number;
-  /** Time of the read, milliseconds since the epoch. */
+  /** The time of the read, in milliseconds since the epoch. */
   readonly readAt: number;
   readonly subscriptions: Subscriptions;
 }
 
-/** Evicts the least recently used companies first. The newest entry stays, whatever its size. */
+/** A cache that evicts the least recently used companies first. The newest entry is always kept, whatever its size. */
 export class SubscriptionsCache {
   readonly #maxBytes: number;
   readonly #entries = new Map<number, { readonly cached: CachedSubscriptions; readonly bytes: number }>();
@@ -112,7 +119,7 @@ export class SubscriptionsCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** An upper estimate. */
+  /** An upper bound of the memory that the cached subscriptions take, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -144,7 +151,10 @@ export class SubscriptionsCache {
 
 const ENTRY_BYTES = 400;
 const SUBSCRIPTION_BYTES = 300;
-/** A filter is cached as text and parsed. Parsed, lists take up to 6 bytes for each character, and a key takes up to 150. */
+/**
+ * The factor between the length of a filter and the memory that it takes. A filter is cached both as text and parsed. The parsed form takes
+ * up to 6 bytes for each character of a list, and up to 150 bytes for a key.
+ */
 const FILTER_BYTES = 7;
 const FILTER_KEY_BYTES = 150;
 

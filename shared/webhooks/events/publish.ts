@@ -1,6 +1,7 @@
 /**
- * Publishes records of the table's stream: derives their events, matches these with subscriptions, and makes deliveries. A repeated
- * record changes nothing: ids are deterministic, rows are written once, and a second message finds its attempt made already.
+ * Publishes records of the table's stream: derives their events, finds the matching subscriptions, and makes deliveries. A repeated record
+ * changes nothing, because ids are deterministic, each row is written only once, and a second message finds that its attempt is already
+ * made.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
@@ -26,12 +27,13 @@ import {
 import { eventsOf, publishedTypes, type RowChange } from "#shared/webhooks/events/row-events.ts";
 import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
-/** Records that are published together: the number of new rows that one call of the table takes. */
+/** The number of records that are published together. It equals the number of new rows that one call of the table accepts. */
 const TOGETHER = 25;
 
 /**
- * Handles a batch of the stream in order. A transient fault stops the batch at its record, which starts the next batch. A record that no
- * retry can publish is stored as a poison record and the batch continues, so one bad record delays no other.
+ * Handles a batch of the stream in order. A transient fault ends the batch at the record that caused it, and the next batch starts with
+ * that record. A record that no retry can publish is stored as a poison record and the batch continues, so that one faulty record does not
+ * delay the others.
  */
 export function publishStream(
   context: () => EventContext,
@@ -46,7 +48,10 @@ export function publishStream(
   };
 }
 
-/** If the records fail together, publishes them one by one to find the faulty record; repeating the good ones changes nothing. */
+/**
+ * Publishes the records together. If that fails, publishes them one by one to find the faulty record. Publishing the other records twice
+ * changes nothing.
+ */
 async function publishTogether(
   context: EventContext,
   reads: BatchReads,
@@ -85,7 +90,10 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
   after: dynamodb?.NewImage && itemOfImage(dynamodb.NewImage),
 });
 
-/** The data read once for a batch and company. It is read after the batch arrived, so it contains every registration older than the events. */
+/**
+ * The data that is read once for each batch and company. It is read after the batch has arrived, so it contains every registration that is
+ * older than the events.
+ */
 interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
   readonly subscriptions: (companyId: number) => Promise<Subscriptions>;
@@ -98,7 +106,7 @@ export function batchReads(context: EventContext): BatchReads {
   };
 }
 
-/** A failed read is repeated by the next caller. */
+/** Shares one read of each company. A read that fails is repeated for the next caller. */
 function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) => Promise<T> {
   const loaded = new Map<number, Promise<T>>();
   return (companyId) => {
@@ -109,18 +117,18 @@ function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) =
   };
 }
 
-/** An event and all subscriptions that want it. */
+/** An event and all subscriptions that match it. */
 interface MatchedEvent {
   readonly event: DomainEvent;
   readonly subscriptions: readonly Subscription[];
 }
 
-/** The limit of events written concurrently; the largest ones have a quarter of a megabyte. */
+/** The largest number of events written concurrently. The largest events have a quarter of a megabyte. */
 const PARALLEL = 8;
 
 /**
- * The writes for an event are bounded, whatever its size and the number of its matches: its data once, and a few deliveries or one
- * fan-out row.
+ * Publishes changed rows. The number of writes for an event is limited, whatever the event's size and the number of its matches: the data
+ * is written once, and the matches are a few deliveries or one fan-out row.
  */
 export async function publishChanges(
   context: EventContext,
@@ -141,7 +149,10 @@ export async function publishChanges(
   if (messages.length > 0) await context.queue.send(messages.map((message) => ({ message, delaySeconds: 0 })));
 }
 
-/** Events with few matches get their deliveries directly, up to a limit for each company. All other events are fanned out. */
+/**
+ * Divides the events into those whose deliveries are made directly and those that are fanned out. An event with few matches is direct, as
+ * long as the direct matches of the company stay within a limit.
+ */
 function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fannedOut: MatchedEvent[] } {
   const room = new Map<number, number>();
   const { direct = [], fannedOut = [] } = Object.groupBy(matched, ({ event: { companyId }, subscriptions }) => {
@@ -153,7 +164,7 @@ function divide(matched: readonly MatchedEvent[]): { direct: MatchedEvent[]; fan
   return { direct, fannedOut };
 }
 
-/** Stores large data in a row of its own. */
+/** Stores large event data in a separate row. */
 async function withStoredData({ table, clock }: EventContext, event: DomainEvent): Promise<PublishedEvent> {
   const text = JSON.stringify(event.data);
   const bytes = Buffer.byteLength(text);

@@ -1,4 +1,7 @@
-/** Derives events from changed rows: the stream gives a row before and after a write, and this file says what happened. */
+/**
+ * Derives events from changed rows. The stream contains each row before and after a write, and this file decides which events the change
+ * causes.
+ */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -26,13 +29,16 @@ export interface RowChange {
   readonly after: Item | undefined;
 }
 
-/** The types of rows that have events; the stream's filter drops all others. Physical deletes emit nothing; the soft delete did. */
+/**
+ * The types of rows that have events. The stream's filter drops all other types. Physical deletes emit nothing, because the soft delete
+ * already did.
+ */
 export const publishedTypes = ["prospect", "note", "appointment", "territory", "import"] as const;
 export type PublishedType = (typeof publishedTypes)[number];
 
 type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
 
-/** Row type -> function that derives the events in the order of their publication. */
+/** Maps each type of row to the function that derives its events. The events are in the order of their publication. */
 export const eventsOf: Record<PublishedType, Derive> = {
   prospect: prospectEvents,
   note: noteEvents,
@@ -42,7 +48,7 @@ export const eventsOf: Record<PublishedType, Derive> = {
   import: async (_, { before, after }) => importEvents(before, after),
 };
 
-/** Reads the table only if the prospect has more upcoming appointments than its row has room for. */
+/** Derives the events of a prospect. Reads the table only if the prospect has more upcoming appointments than its row can hold. */
 async function prospectEvents(
   table: Table,
   change: RowChange,
@@ -54,7 +60,10 @@ async function prospectEvents(
   return prospectEventsBetween(before, after, upcoming, await dictionary());
 }
 
-/** Rows of an import emit nothing: the import has one event for the whole file. */
+/**
+ * The events between two states of a prospect. A row written by an import emits nothing, because the import has one event for the whole
+ * file.
+ */
 function prospectEventsBetween(
   before: StoredProspect | undefined,
   after: StoredProspect,
@@ -101,7 +110,7 @@ function prospectEventsBetween(
   return events;
 }
 
-/** Name in `changedFields` -> field of the row. */
+/** Maps the names in `changedFields` to the fields of the row. */
 const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect]> = [
   ["name", "name"],
   ["phoneNumber", "phoneNumber"],
@@ -118,7 +127,7 @@ const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect
   ["customFieldData", "customFieldData"],
 ];
 
-/** Only the creation of a note is an event. */
+/** Derives the event of a new note. Other changes of a note have no event. */
 async function noteEvents(
   table: Table,
   change: RowChange,
@@ -146,7 +155,7 @@ async function appointmentEvents(
 }
 
 function appointmentEvent(before: StoredAppointment | undefined, after: StoredAppointment) {
-  // A soft delete moves the row to another key, so it arrives as a new row.
+  // A soft delete moves the row to another key, so the stream reports it as a new row.
   if (after.deletedAt !== undefined) return "appointment.cancelled";
   if (before === undefined) return after.importId === undefined ? "appointment.created" : undefined;
   if (before.version === after.version) return undefined;
@@ -160,7 +169,7 @@ interface Attached {
   readonly updatedAt: string;
 }
 
-/** The prospect of a note or appointment at the time of publishing, deleted or not. */
+/** The prospect of a note or appointment at the time of publishing, even if the prospect is deleted. */
 async function prospectOf(
   table: Table,
   { companyId, prospectId, updatedAt }: Attached,
@@ -172,22 +181,22 @@ async function prospectOf(
   return presentProspect(prospect, await nextAppointment(table, prospect, Date.parse(updatedAt)), dictionary);
 }
 
-/** At most one event: each write that raises the version of the row creates, changes or hides the territory. */
+/** Derives at most one event, because each write that raises the version of the row either creates, changes or hides the territory. */
 function territoryEvents(before: StoredTerritory | undefined, after: StoredTerritory): DomainEvent[] {
   if (before !== undefined && (before.deletedAt !== undefined || before.version === after.version)) return [];
   return [eventOf(after, territoryEvent(before, after), { territory: presentTerritory(after) })];
 }
 
 function territoryEvent(before: StoredTerritory | undefined, after: StoredTerritory) {
-  // A soft delete moves the row to another key, so it arrives as a new row.
+  // A soft delete moves the row to another key, so the stream reports it as a new row.
   if (after.deletedAt !== undefined) return "territory.deleted";
   return before === undefined ? "territory.created" : "territory.updated";
 }
 
-/** The limit of errors in an event: a delivery with its body is one row of the table. */
+/** The largest number of errors in an event, because a delivery with its body must fit into one row of the table. */
 const IMPORT_ERRORS = 100;
 
-/** Bytes in the table; base64 text in records of the stream. */
+/** Binary values are bytes in the table, but base64 text in stream records. */
 const Bytes = z.union([
   z.instanceof(Uint8Array),
   z.pipe(
@@ -198,7 +207,7 @@ const Bytes = z.union([
 const ImportRow = z.extend(StoredImport, { errors: Bytes });
 const State = z.object({ state: z.string() });
 
-/** One event when an import completes. A dry run emits nothing. */
+/** Derives one event when an import completes. A dry run has no event. */
 function importEvents(before: unknown, after: unknown): DomainEvent[] {
   const row = ImportRow.parse(after);
   const was = before === undefined ? undefined : State.parse(before).state;

@@ -1,8 +1,11 @@
-/** The mark of a throttled backlog on its limiter's row. It has a file of its own because the bundles of webhooks need nothing else of a limiter. */
+/**
+ * The mark of a throttled backlog in the limiter's row. It is a separate file, because the functions that change webhooks need nothing else
+ * of a limiter in their bundles.
+ */
 import { iso } from "#shared/clock.ts";
 import { keys } from "#shared/db/keys.ts";
 
-/** The due time of the mark is always past, so the sweeper starts a step of the drain each minute. */
+/** The write that marks the backlog. The mark is due at once, and stays due, so the sweeper starts a step of the drain each minute. */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
   type: "gate" as const,
   companyId,

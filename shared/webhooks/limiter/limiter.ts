@@ -1,7 +1,7 @@
 /**
- * The concurrency limiter of a webhook, one small row: its slots bound how many senders are busy with the webhook, its breaker stops all
- * of them, and its mark says that a throttled backlog waits. A slot is an attribute per delivery in flight with the end of its lease, so
- * a sender that dies gives it back.
+ * The concurrency limiter of a webhook, stored in one small row. Slots limit how many senders work on the webhook, the breaker stops all of
+ * them, and a mark shows that a throttled backlog waits. Each delivery in flight has an attribute with its slot and the end of the slot's
+ * lease, so the slot of a sender that dies is freed later.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -24,40 +24,46 @@ import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
 import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
 
 export const StoredLimiter = z.object({
-  /** Names in the table are older than this code: a gate is a limiter, and a look is a step of its drain. */
+  /** The stored names are older than this code: `gate` means limiter, and `look` means a step of the drain. */
   type: z.literal("gate"),
   companyId: Id,
   webhookId: Id,
-  /** Slots in use. */
+  /** The number of slots in use. */
   used: z._default(z.int(), 0),
-  /** Failed attempts since the last success. */
+  /** The number of failed attempts since the last success. */
   fails: z._default(z.int(), 0),
-  /** Whether the last exchange took longer than a quick receiver takes. */
+  /** Whether the last exchange took too long for a quick receiver. */
   slow: z._default(z.boolean(), true),
-  /** The breaker is open until then. After that, one delivery at a time probes the receiver. */
+  /** The breaker is open until this time. Afterwards, one delivery at a time probes the receiver. */
   openUntil: z.optional(Timestamp),
   /** How often the breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
-  /** How often in a row no request could be sent. Above 0, `openUntil` ends a backoff instead of an open breaker. */
+  /**
+   * How many times in succession no request could be sent. If it is above 0, `openUntil` is the end of a backoff and not of an open
+   * breaker.
+   */
   unsent: z._default(z.int(), 0),
-  /** The mark of a throttled backlog: puts the row into the due index, where the sweeper finds it each minute. */
+  /** The mark of a throttled backlog. It puts the row into the due index, where the sweeper finds it each minute. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
-  /** The lease of the drain, or the time of its next step. */
+  /** The end of the drain's lease, or the time of the drain's next step. */
   lookUntil: z.optional(Timestamp),
-  /** Since then the backlog was found empty. */
+  /** The backlog has been empty since this time. */
   emptySince: z.optional(Timestamp),
 });
 export type StoredLimiter = z.infer<typeof StoredLimiter>;
 
-/** The row of a limiter that has not been used. */
+/** The row of a limiter that has not been used yet. */
 export const newLimiter = (companyId: number, webhookId: number): Item => ({ type: "gate", companyId, webhookId });
 
-/** The limiter's row, or that of a limiter that has not been used. */
+/** Reads the limiter's row. For a limiter that has not been used yet, returns a new row. */
 export const readLimiter = async ({ table }: EventContext, companyId: number, webhookId: number): Promise<Item> =>
   (await table.get(limiterKeys.limiter(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
 
-/** Shares of all senders for one receiver: while it is quick, and while it is slow, failing or unknown. */
+/**
+ * The share of all senders that one receiver may occupy. The larger share is for a quick receiver, the smaller one for a receiver that is
+ * slow, failing or unknown.
+ */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
 export const slotLimit = (senders: number, slow: boolean): number =>
@@ -65,12 +71,12 @@ export const slotLimit = (senders: number, slow: boolean): number =>
 
 /** An answer within this time is quick. */
 const QUICK_MS = 1_000;
-/** A quick receiver frees its slots soon if all of them were taken within this time. */
+/** If all slots were taken within this time, a quick receiver is likely to free one soon. */
 const YOUNG_MS = 5_000;
 
-/** So many failures in a row open the breaker. */
+/** The number of successive failures that opens the breaker. */
 export const BREAKER_FAILURES = 5;
-/** It stays open for 10 s, 20 s, 40 s … 5 min, so it delays a due delivery by 5 min at most. */
+/** The breaker stays open for 10 s, 20 s, 40 s and so on, up to 5 min. A due delivery is therefore delayed by at most 5 min. */
 const OPEN_MS = 10_000;
 const OPEN_MAX_MS = 300_000;
 const openMs = (openings: number): number => Math.min(OPEN_MAX_MS, OPEN_MS * 2 ** Math.min(openings, 10));
@@ -83,23 +89,26 @@ export interface SlotClaim {
 }
 
 export type Acquisition =
-  /** `slot` gives the slot back. */
+  /** The slot was acquired. `slot` is the value that frees it. */
   | { readonly kind: "acquired"; readonly slot: string }
-  /** Another sender has these of the deliveries, until then at most. */
+  /** Another sender is already sending these deliveries and holds their slot until this time at the latest. */
   | { readonly kind: "inFlight"; readonly ids: readonly string[]; readonly until: string }
-  /** All slots are in use, but by young exchanges with a quick receiver. */
+  /** All slots are in use, but only for a short time and by a quick receiver, so one is likely to become free soon. */
   | { readonly kind: "soon" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly until: string };
 
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
-/** Takes a slot; for more than one delivery only while the receiver is quick. Costs one write, refused or not. */
+/**
+ * Takes a slot. Several deliveries may share a slot only while the receiver is quick. The call costs one write, even if the slot is
+ * refused.
+ */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, ids } = claim;
   for (;;) {
     const now = context.clock.now();
-    // A short text: with ten deliveries in flight the row still fits one write unit.
+    // The text is short, so that the row with ten deliveries in flight still costs one write unit.
     const slot = `${iso(now + LEASE_MS)} ${randomBytes(6).toString("base64url")}`;
     const own = Object.fromEntries(ids.map((id) => [id, slot]));
     const change = { set: { type: "gate", companyId, webhookId, ...own }, add: { used: 1 } };
@@ -127,7 +136,7 @@ function isFree(ids: readonly string[], now: number, senders: number): Condition
   return all(...areIdle, isClosed, any(hasSlowSlot, hasQuickSlot));
 }
 
-/** Whether one slot may take a batch: for a quick receiver whose last exchange was a success. */
+/** Whether several deliveries may share one slot. The receiver must be quick and its last exchange must have succeeded. */
 export const takesBatches = ({
   slow,
   fails,
@@ -140,7 +149,10 @@ interface Capacity {
   readonly refusal: Refusal;
 }
 
-/** The free slots in the row as it was read, and the refusal of everyone beyond them. Only `acquireSlot` decides. */
+/**
+ * The number of free slots in the row as it was read, and the refusal for deliveries that find no slot. The result is only an estimate:
+ * `acquireSlot` decides.
+ */
 export function capacityOf(row: Item, now: number, senders: number): Capacity {
   const limiter = StoredLimiter.parse(row);
   const { openUntil, slow } = limiter;
@@ -155,7 +167,7 @@ export interface Slot {
   readonly until: string;
 }
 
-/** The slots in use, with their deliveries. */
+/** The slots in use with their deliveries. */
 export function slotsIn(row: Item): Slot[] {
   const slots = new Map<string, Slot>();
   for (const [id, slot] of Object.entries(row)) {
@@ -183,13 +195,16 @@ function refusalOf(row: Item, now: number): Refusal {
   return { kind: !slow && slots.every(({ until }) => until >= young) ? "soon" : "full" };
 }
 
-/** What one exchange showed of the receiver. */
+/** The result of one exchange as the limiter needs it. */
 export interface Observation {
   readonly isSuccess: boolean;
   readonly latencyMs: number;
 }
 
-/** Frees the slot and notes the exchanges in the order in which they ended. Failures in a row open the breaker, a success closes it. */
+/**
+ * Frees the slot and counts the exchanges in the order in which they ended. Several failures in succession open the breaker, and a success
+ * closes it.
+ */
 export async function releaseSlot(
   context: EventContext,
   claim: SlotClaim,
@@ -221,8 +236,8 @@ export async function releaseSlot(
 }
 
 /**
- * Frees the slot after requests that could not be sent, and stops sending for as long as a breaker that opened as often. Then one
- * delivery at a time probes whether requests can be sent again. Gives the end of the backoff.
+ * Frees the slot after requests that could not be sent, and stops sending for a backoff. The backoffs are as long as those of the breaker.
+ * Afterwards, one delivery at a time probes whether requests can be sent again. Returns the end of the backoff.
  */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
@@ -241,7 +256,7 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Frees the slot together with `change`. Gives the row afterwards, or undefined if the slot was freed before. */
+/** Frees the slot together with `change`. Returns the row after the write, or undefined if the slot was already free. */
 export function freeSlot(
   context: EventContext,
   { companyId, webhookId, ids }: SlotClaim,
@@ -252,12 +267,12 @@ export function freeSlot(
   return updateIf(context, {
     update: limiterKeys.limiter(companyId, webhookId),
     change: { set, add: { ...add, used: -1 }, remove: [...remove, ...ids] },
-    // One attribute decides for all: they are written and removed together.
+    // Checking one delivery's attribute is enough, because the attributes of a slot are written and removed together.
     when: equals(ids[0] ?? "", slot),
   });
 }
 
-/** Gives the row whose state refuses the write; undefined: written. */
+/** Makes the write. If the condition fails, returns the row that refused it. */
 async function refusingRow(
   { table }: EventContext,
   write: Parameters<EventContext["table"]["write"]>[0],
@@ -271,13 +286,13 @@ async function refusingRow(
   }
 }
 
-/** While all slots are in use, the next step of the drain comes after this time. */
+/** If all slots are in use, the next step of the drain comes after this time. */
 export const FULL_MS = 2_000;
 
 /**
- * Puts refused deliveries of one webhook into its throttled backlog. They use up no attempt and keep their due time. The limiter, given
- * as it was read, is marked first: if this sender dies in between, the drain finds the deliveries. A drain may meanwhile have found the
- * backlog empty, so the mark is checked once more afterwards.
+ * Puts refused deliveries of one webhook into its throttled backlog. The deliveries use up no attempt and keep their due time. The limiter
+ * is marked first, so that the drain finds the deliveries even if this sender dies in between. `limiter` is the row as last read. The mark
+ * is checked again at the end, because a drain may have found the backlog empty in the meantime.
  */
 export async function addToThrottledBacklog(
   context: EventContext,
@@ -304,7 +319,7 @@ export async function addToThrottledBacklog(
   await queue.send([{ message, delaySeconds: delaySecondsUntil(atMs, clock.now()) }]);
 }
 
-/** False if the limiter is marked already and its drain has not found the backlog empty. */
+/** Marks the limiter. Returns false if it is already marked and its drain has not found the backlog empty. */
 async function mark(context: EventContext, limiter: Item): Promise<boolean> {
   const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);
   if (dueShard !== undefined && emptySince === undefined) return false;

@@ -1,4 +1,7 @@
-/** Counts the deliveries that wait, and reports once a minute how late they are. Keeps sums only, however many deliveries wait. */
+/**
+ * Counts the waiting deliveries, and reports once a minute how late they are. It keeps only sums, so the memory does not grow with the
+ * number of deliveries.
+ */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -13,7 +16,7 @@ export type DueEntry = z.infer<typeof DueEntry>;
 
 export const companyOf = ({ pk }: Pick<DueEntry, "pk">): number => Number(/^C#(\d+)#/.exec(pk)?.[1]);
 
-/** All other entries of the due index belong to webhooks, limiters, replays and fan-outs. */
+/** Whether an entry of the due index belongs to a delivery. All other entries belong to webhooks, limiters, replays and fan-outs. */
 export const isDelivery = ({ sk }: Pick<DueEntry, "sk">): boolean => sk.startsWith("D#");
 
 interface Waiting {
@@ -32,21 +35,21 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
   waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
 }
 
-/** Up to this number the entries are cached for their second reading. */
+/** If a shard has at most this many entries, they are cached for the second reading. */
 const CACHED_ENTRIES = 2_000;
 
-/** The overdue entries of the due index outside of backlogs. */
+/** The overdue entries of the due index that are not in a backlog. */
 export interface Overdue {
   readonly deliveries: Waiting;
-  /** Events that are still fanned out. */
+  /** The number of events that are still being fanned out. */
   readonly fanOuts: number;
-  /** Webhooks with a throttled backlog. */
+  /** The webhooks that have a throttled backlog. */
   readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
-  /** Reads the entries of a shard once more, from the cache if they are few. */
+  /** Reads the entries of a shard a second time, from the cache if they are few. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 
-/** Entries that are due at `upTo` or earlier; all without it. */
+/** Counts the entries that are due at `upTo` or earlier, or all entries if `upTo` is undefined. */
 export async function countOverdue(table: Table, upTo: string | undefined): Promise<Overdue> {
   const read = (pk: string) => table.query({ pk, index: "due", ...(upTo !== undefined && { upTo }) });
   const deliveries = nothing();
@@ -69,14 +72,14 @@ export async function countOverdue(table: Table, upTo: string | undefined): Prom
   return { deliveries, fanOuts, throttled, again: (shard) => cache?.get(shard) ?? read(shard) };
 }
 
-/** Deliveries of one backlog that are counted at most: one page of the index. */
+/** The largest number of deliveries that are counted in one backlog, which is one page of the index. */
 const COUNTED = 5_000;
-/** Backlogs that are counted at the same time. */
+/** The number of backlogs that are counted concurrently. */
 const PARALLEL = 8;
 
 /**
- * Logs one line in total, and one per company with waiting deliveries. After `endMs` it counts no further backlog, and reports how many
- * it left out.
+ * Logs one line for the whole service, and one for each company with waiting deliveries. After `endMs` it counts no further backlog, and
+ * reports how many backlogs were left out.
  */
 export async function reportLag(
   context: EventContext,
@@ -110,10 +113,10 @@ export async function reportLag(
   }
 }
 
-/** 0 if nothing waits. */
+/** The seconds since the earliest due time; 0 if nothing waits. */
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
-/** The index partitions of all throttled and all paused backlogs. */
+/** Yields the index partitions of all throttled and all paused backlogs. */
 async function* backlogShards(
   { table }: EventContext,
   throttled: Overdue["throttled"],

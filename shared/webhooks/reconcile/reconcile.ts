@@ -1,6 +1,7 @@
 /**
- * Reconciles the deliveries of a company: expected = delivered + waiting + exhausted + cancelled. Compares the expected deliveries with
- * their rows, attempts, debounce windows, due entries and limiters, and names each fault.
+ * Reconciles the deliveries of a company: the number of expected deliveries must equal the sum of delivered, waiting, exhausted and
+ * cancelled ones. Compares the expected deliveries with their rows, attempts, debounce windows, due entries and limiters, and lists each
+ * fault.
  */
 import type { AppContext } from "#shared/context.ts";
 import { keys } from "#shared/db/keys.ts";
@@ -27,13 +28,13 @@ import {
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /** Expected deliveries, and deliveries without an entry, which are a fault. */
+  /** All expected deliveries, and also those deliveries that have no entry, each of which is a fault. */
   matched: 0,
   delivered: 0,
   waiting: 0,
   exhausted: 0,
   cancelled: 0,
-  /** The waiting deliveries in paused backlogs, and in throttled backlogs. */
+  /** The waiting deliveries in paused backlogs, and those in throttled backlogs. */
   paused: 0,
   throttled: 0,
   attempts: 0,
@@ -41,7 +42,7 @@ const noCounts = {
 type Counts = typeof noCounts;
 
 export interface Reconciliation extends Counts {
-  /** Matches of events that are still fanned out. They are matched once their deliveries are made. */
+  /** The number of matches of events that are still being fanned out. They count as matched when their deliveries are made. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
@@ -49,8 +50,8 @@ export interface Reconciliation extends Counts {
 type ReadContext = Pick<AppContext, "table" | "clock">;
 
 /**
- * Rows that change while they are read may look wrong. So faults are checked `again` times, with a wait in between: only a fault found
- * each time is real.
+ * Reconciles a company. Rows that change while they are read may look wrong, so faults are checked `again` times with a wait in between.
+ * Only a fault that is found each time is reported.
  */
 export async function reconcile(
   context: ReadContext,
@@ -69,7 +70,7 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // Expected deliveries are read before the rows: a delivery that is added meanwhile is not missed.
+  // Read the expected deliveries before the rows, because a delivery that is added in between would otherwise look lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, expected.fanOuts, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));
@@ -84,7 +85,7 @@ async function reconcileOnce({ table, clock }: ReadContext, companyId: number): 
     const state = await readWebhookState(table, { companyId, webhookId }, rows, entries, now);
     const found = await reconcileWebhook(table, state, expected.deliveries.get(webhookId) ?? new Set(), known);
     for (const name of countNames) sums[name] += found[name];
-    // One by one: a call takes some 120 000 arguments, and faults can be more.
+    // Add the faults one by one, because a call accepts only about 120 000 arguments and there may be more faults.
     for (const fault of found.faults) faults.push(fault);
   }
   const sum = sums.delivered + sums.waiting + sums.exhausted + sums.cancelled;
@@ -135,9 +136,9 @@ async function reconcileWebhook(
 const DAY_MS = 86_400_000;
 
 interface Expected {
-  /** Ids of the deliveries that have not expired, by webhook. */
+  /** The ids of the expected deliveries that have not expired, by webhook. */
   readonly deliveries: Map<number, Set<string>>;
-  /** Fan-outs by event id. */
+  /** The expected fan-outs by event id. */
   readonly fanOuts: Map<string, ExpectedFanOut>;
 }
 
@@ -145,7 +146,7 @@ async function readExpected(table: Table, companyId: number, now: number): Promi
   const deliveries = new Map<number, Set<string>>();
   const fanOuts = new Map<string, ExpectedFanOut>();
   const days: string[] = [];
-  // Up to tomorrow: the clock of the event's writer may be ahead.
+  // Include tomorrow, because the clock of the function that wrote the event may be ahead.
   for (let at = now - limits.deliveryKeptMs; at < now + 2 * DAY_MS; at += DAY_MS) {
     days.push(new Date(at).toISOString().slice(0, 10));
   }

@@ -1,4 +1,4 @@
-/** The rules of reconciliation: state, attempts, body, due entry, limiter, debounce window and fan-out of each delivery agree. */
+/** The rules of reconciliation. For each delivery the state, attempts, body, due entry, limiter, debounce window and fan-out must agree. */
 import * as z from "zod/mini";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -11,16 +11,16 @@ import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
-/** By then the sweeper has replaced any lost message. */
+/** After this time the sweeper has replaced any lost message. */
 const SWEPT_MS = 15 * 60_000;
 /** The largest difference between the clocks of two functions. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** True if all of the times that exist are long past. */
+/** Whether all of the given times are long past. Undefined times are ignored. */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
 
-/** Faults of a webhook as a whole. */
+/** Returns the faults of a webhook's rows, limiter, replay and backlogs. The faults of single deliveries are found elsewhere. */
 export function webhookFaults({ limiter, slots, replay, webhook, webhookId, now, ...rows }: WebhookState): string[] {
   const { deliveries, attempts, entries, unreadable } = rows;
   const faults = unreadable.map((id) => `${id}: has a row that cannot be read`);
@@ -82,7 +82,10 @@ function jsonOf(body: string): unknown {
 
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
-/** Attempts are numbered from 1 without a gap. A sender that died may leave a record of the attempt that is made again. */
+/**
+ * Returns the faults of a delivery's attempts. Attempts must be numbered from 1 without a gap. A sender that died may leave a record of an
+ * attempt that will be made again.
+ */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
   const numbers = attempts.map(({ number }) => number).toSorted((a, b) => a - b);
@@ -131,7 +134,7 @@ function waitingFaults(
         ? ["has been due for a quarter of an hour"]
         : ["waits for a deleted registration"];
     case keys.pausedBacklogShard(companyId, webhookId):
-      // The drain of the throttled backlog cancels the deliveries of a deleted webhook.
+      // The drain of the throttled backlog cancels the deliveries of a deleted webhook, including those of the paused backlog.
       if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
@@ -143,11 +146,11 @@ function waitingFaults(
   }
 }
 
-/** A window event without its data. */
+/** A window event as this check reads it, without the event's data. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 
-/** Debounced deliveries whose number of events differs from their closed delivery or their open window. */
+/** Returns the debounced deliveries whose number of events differs from the number in the closed delivery or in the open window. */
 export async function windowFaults(table: Table, state: WebhookState): Promise<string[]> {
   const debounced = [...state.deliveries.values()].filter(
     (delivery) => delivery.body === undefined && delivery.sharedData === undefined && delivery.state !== "cancelled",
@@ -162,7 +165,7 @@ export async function windowFaults(table: Table, state: WebhookState): Promise<s
   });
 }
 
-/** By delivery id: the events that joined it, and the events that its open window counts. */
+/** Counts by delivery id the events that joined the delivery, and the events that its open window lists. */
 async function readWindows(table: Table, { companyId, webhookId }: WebhookState) {
   const joined = new Map<string, number>();
   const open = new Map<string, number>();
@@ -184,13 +187,13 @@ async function readWindows(table: Table, { companyId, webhookId }: WebhookState)
   return { joined, open };
 }
 
-/** Whether the data of an event exists, by event id. */
+/** Whether the data of each event exists, by event id. */
 export type KnownData = Map<string, boolean>;
 
-/** Rows of one call. */
+/** The number of rows that one call reads. */
 const TOGETHER = 25;
 
-/** Deliveries whose event's data is gone: they cannot be sent. */
+/** Returns the deliveries whose event data is gone. They cannot be sent. */
 export async function dataFaults(
   table: Table,
   { companyId, deliveries }: WebhookState,
@@ -210,12 +213,12 @@ export async function dataFaults(
 }
 
 export interface FanOuts {
-  /** Matches whose deliveries are not made yet, and so not among the matched ones. */
+  /** The number of matches whose deliveries are not made yet. They are not counted as matched. */
   readonly expanding: number;
   readonly faults: readonly string[];
 }
 
-/** Compares the events that are still fanned out with `expected`, which was read before. */
+/** Compares the events that are still being fanned out with `expected`, which was read earlier. */
 export async function readFanOuts(
   table: Table,
   companyId: number,

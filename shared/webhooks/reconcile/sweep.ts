@@ -1,4 +1,4 @@
-/** The sweeper: replaces the lost messages of due deliveries, drains and fan-outs. It runs every minute. */
+/** The sweeper, which replaces the lost messages of due deliveries, drains and fan-outs. It runs every minute. */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import { delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
@@ -20,29 +20,32 @@ import {
 import { companyOf, countOverdue, DueEntry, isDelivery, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** `messages-lost`: the queue was purged or starts empty, so every waiting delivery is queued again, whenever it is due. */
+/** `messages-lost` means that the queue was purged or is new. The sweeper then queues every waiting delivery, even if it is not due yet. */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
-/** A delivery that is due for less than this still has its message. */
+/** A delivery that has been due for a shorter time still has its message. */
 const GRACE_MS = 30_000;
-/** A delivery gets one message in this time, so that the messages of a backlog do not double every minute. */
+/** The sweeper queues a delivery at most once in this time, so that the messages of a backlog do not double every minute. */
 const SWEEP_AGAIN_MS = 10 * 60_000;
-/** Entries of each shard that are written at the same time and queued in one call. */
+/** The number of entries of each shard that are written concurrently and queued in one call. */
 const TOGETHER = 10;
-/** Entries of one run: at two milliseconds of processor time each they take half of the function's 50 s. */
+/**
+ * The largest number of entries that one run handles. Each entry takes two milliseconds of processor time, so together they take less than
+ * half of the function's 50 s.
+ */
 export const CAPACITY = 10_000;
-/** A run begins no further entry, and counts no further backlog, after these times: the function's time-out is 50 s. */
+/** A run starts no entry after `WORK_MS` and counts no backlog after `METRICS_MS`, because the function times out after 50 s. */
 const WORK_MS = 35_000;
 const METRICS_MS = 42_000;
 
-/** Of every `stride` entries of a company a run takes one, and the next run takes another. */
+/** Returns the `stride` of a company: a run handles one of every `stride` entries, and the next run handles a different one. */
 export type Strides = (companyId: number) => number;
 
 /**
- * Divides the capacity of a run fairly between companies with this many entries each. A company below the equal share has all its
- * entries taken, and the others share the rest. So a run takes at most `capacity` entries and one more of each company, and `stride` runs
- * cover a backlog of any size.
+ * Divides the capacity of a run fairly between companies with these numbers of entries. If a company has fewer entries than the equal
+ * share, all of them are handled, and the other companies share what is left. A run handles at most `capacity` entries and one additional
+ * entry for each company. After `stride` runs, every entry of a backlog has been handled.
  */
 export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
   const equal = capacity / Math.max(1, counts.size);
@@ -55,7 +58,7 @@ export function fairStrides(counts: ReadonlyMap<number, number>, capacity: numbe
   return (companyId) => Math.max(1, Math.ceil((counts.get(companyId) ?? 0) / share));
 }
 
-/** Gives the number of messages that were sent. */
+/** Runs the sweeper and returns the number of messages that it sent. */
 export async function sweep(context: EventContext, { assume }: SweepInput): Promise<number> {
   const begun = context.clock.now();
   const isAll = assume === "messages-lost";
@@ -65,12 +68,12 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   const run: Run = { context, assume, queued: 0, fannedOut: new Set(), failed: [] };
   const work = keys.dueShards().map((shard) => sweepShard(run, overdue.again(shard), strides, endMs));
   const ends = await Promise.allSettled(work);
-  // Metrics come last and fail no run: a lost message matters more than a number.
+  // Report the metrics last, and ignore their errors, because replacing lost messages is more important.
   await reportLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
     log.error("lag not reported", errorFields(error)),
   );
   for (const end of ends) if (end.status === "rejected") throw end.reason;
-  // An unreadable row does not stop the other entries, but the run counts as failed.
+  // A row that cannot be read does not stop the other entries, but the run counts as failed.
   if (run.failed.length > 0) throw run.failed[0];
   return run.queued;
 }
@@ -79,13 +82,13 @@ interface Run {
   readonly context: EventContext;
   readonly assume: SweepInput["assume"];
   queued: number;
-  /** Companies whose fan-outs have their message. */
+  /** The ids of the companies whose fan-outs already have a message. */
   readonly fannedOut: Set<number>;
-  /** The first failure. */
+  /** The errors of this run. Only the first one is kept. */
   readonly failed: unknown[];
 }
 
-/** Works on each page as it is read. Strides apply to deliveries only: a webhook has few other entries. */
+/** Handles each page of a shard as soon as it is read. Strides apply only to deliveries, because a webhook has few other entries. */
 async function sweepShard(
   run: Run,
   items: AsyncIterable<unknown> | Iterable<unknown>,
@@ -136,7 +139,10 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
   });
 }
 
-/** Undefined if the entry has its message. The row decides, because the index lags behind it. */
+/**
+ * The message that replaces a lost one; undefined if the entry still has its message. The row decides that, because the index lags behind
+ * the row.
+ */
 async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
   const step = stepMessage(key);
   if (step !== undefined && "fanOut" in step) {
@@ -158,7 +164,10 @@ async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): 
   return { message: messageFor(delivery), delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now) };
 }
 
-/** The message of the next step of a drain or fan-out. An extra message is harmless: the row holds the lease and the position. */
+/**
+ * The message that starts the next step of a drain or fan-out. An additional message is harmless, because the row holds the lease and the
+ * position.
+ */
 function stepMessage(key: Key): QueueMessage | undefined {
   const webhook = keys.webhookAt(key);
   if (webhook !== undefined) return pausedDrainMessage(webhook.companyId, webhook.id);

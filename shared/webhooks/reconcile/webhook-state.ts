@@ -1,4 +1,4 @@
-/** Reads every row that belongs to one webhook's deliveries, for reconciliation. */
+/** Reads all rows that belong to the deliveries of one webhook, for reconciliation. */
 import type { Item } from "#shared/db/expression.ts";
 import { DELIVERY_SHARDS, keys } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -14,10 +14,10 @@ export interface DueEntry {
   readonly dueAt: string;
 }
 
-/** Entries of the due index by delivery id. */
+/** The entries of the due index, by delivery id. */
 export type DueEntries = Map<string, DueEntry[]>;
 
-/** The due entries of a company outside of backlogs, by webhook. */
+/** Reads the due entries of a company that are not in a backlog, by webhook. */
 export async function readDue(table: Table, companyId: number): Promise<Map<number, DueEntries>> {
   const found = new Map<number, DueEntries>();
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
@@ -50,16 +50,16 @@ function addEntry(entries: DueEntries, item: Item): void {
 interface Rows {
   readonly deliveries: Map<string, StoredDelivery>;
   readonly attempts: Map<string, StoredAttempt[]>;
-  /** Ids of deliveries with a row that does not parse. */
+  /** The ids of deliveries that have a row that cannot be parsed. */
   readonly unreadable: string[];
 }
 
 export interface WebhookState extends Rows {
   readonly companyId: number;
   readonly webhookId: number;
-  /** Undefined if the webhook is deleted. */
+  /** The row of the webhook; undefined if the webhook is deleted. */
   readonly webhook: StoredWebhook | undefined;
-  /** Ids of the webhook's registrations. */
+  /** The ids of the webhook's registrations. */
   readonly registered: ReadonlySet<number>;
   readonly entries: DueEntries;
   readonly limiter: StoredLimiter | undefined;
@@ -68,7 +68,10 @@ export interface WebhookState extends Rows {
   readonly now: number;
 }
 
-/** `due`: the webhook's due entries outside of backlogs; those of its backlogs are added. */
+/**
+ * Reads the state of a webhook. `due` contains the webhook's due entries that are not in a backlog. This function adds the entries of the
+ * webhook's backlogs.
+ */
 export async function readWebhookState(
   table: Table,
   { companyId, webhookId }: Pick<WebhookState, "companyId" | "webhookId">,
@@ -115,5 +118,5 @@ function addRow({ deliveries, attempts, unreadable }: Rows, item: Item, now: num
   }
 }
 
-/** DynamoDB deletes expired rows hours later: until then they do not count. */
+/** Whether a row has expired. DynamoDB deletes expired rows some hours later, and until then they must not count. */
 export const isExpired = (expiresAt: number, now: number): boolean => expiresAt * 1_000 <= now;

@@ -1,4 +1,7 @@
-/** A registration's filter: criteria that an event's `data` must meet. A filter is data; no part of it is evaluated as code. */
+/**
+ * The filter of a registration, which is a set of criteria that an event's `data` must meet. A filter is only data, and no part of it is
+ * evaluated as code.
+ */
 
 import * as z from "zod/mini";
 import { finiteNumbers, isObject } from "#shared/json.ts";
@@ -6,7 +9,10 @@ import { limits } from "#shared/limits.ts";
 
 type Json = z.infer<ReturnType<typeof z.json>>;
 
-/** Every key must match. A key is a dot path or has a nested object. A list matches any of its values, null matches null. */
+/**
+ * A filter matches if every key matches. A key is a dot path or contains a nested object. A list matches any of its values, and null
+ * matches null.
+ */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
   .check(
@@ -27,7 +33,7 @@ export const EventFilter = z
   );
 export type EventFilter = z.infer<typeof EventFilter>;
 
-/** Stops one level past the limit, so that a hostile depth is cheap. */
+/** The depth and the number of keys of a filter. Stops one level below the limit, so that even a very deep filter takes little time. */
 function measure(filter: Record<string, unknown>): { depth: number; keys: number } {
   let keys = 0;
   let deepest = 0;
@@ -50,7 +56,7 @@ function measure(filter: Record<string, unknown>): { depth: number; keys: number
   return { depth: deepest, keys };
 }
 
-/** Whether the event's data meets every criterion. A key that the data lacks never matches. */
+/** Whether the event's data meets every criterion. A key that the data does not contain never matches. */
 export function matchesFilter(filter: EventFilter | null, data: unknown): boolean {
   return filter === null || meets(filter, data);
 }
@@ -64,7 +70,7 @@ function meets(criteria: Record<string, unknown>, data: unknown): boolean {
   });
 }
 
-/** Reads own properties of objects only, so `__proto__`, `constructor` and a list's `length` never match. */
+/** The value at a path. Only own properties of objects are read, so `__proto__`, `constructor` and the `length` of a list never match. */
 function valueAt(data: unknown, path: readonly string[]): unknown {
   let at: unknown = data;
   for (const step of path) {

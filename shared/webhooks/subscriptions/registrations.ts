@@ -27,7 +27,10 @@ export async function listRegistrations(
   return (await readWebhook(context, companyId, webhookId)).registrations.map(presentRegistration);
 }
 
-/** Counted on the webhook's row in the same transaction, which checks that the webhook exists and enforces the limit. */
+/**
+ * Creates a registration. The same transaction raises the counter in the webhook's row, which checks that the webhook exists and enforces
+ * the limit.
+ */
 export async function createRegistration(
   context: ApiContext,
   companyId: number,
@@ -51,7 +54,7 @@ export async function createRegistration(
   return created;
 }
 
-/** Throws not_found also if the webhook does not exist. */
+/** Reads a registration. Throws not_found if the registration or its webhook does not exist. */
 export async function getRegistration(
   context: ApiContext,
   companyId: number,
@@ -76,8 +79,8 @@ async function readRegistration(
 }
 
 /**
- * Only sent fields change; a patch without a difference writes nothing. Waiting deliveries keep their body and time, and open debounce
- * windows their end.
+ * Changes only the sent fields. A patch without a difference writes nothing. Waiting deliveries keep their body and due time, and open
+ * debounce windows keep their end.
  */
 export async function updateRegistration(
   context: ApiContext,

@@ -6,10 +6,10 @@ import { limits } from "#shared/limits.ts";
 import { Bytes, Id, named, Timestamp, text, WebUrl } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
-/** The prefix of secrets in the format of Standard Webhooks; the rest is base64. */
+/** The prefix of secrets in the format of Standard Webhooks. The rest of such a secret is base64. */
 export const STANDARD_PREFIX = "whsec_";
 
-/** Receivers decode the part after the prefix. A part that is empty or not base64 cannot sign. */
+/** Whether a secret with the prefix can sign. Receivers decode the part after the prefix, so that part must be base64 and not empty. */
 const isStandardKey = (secret: string): boolean => {
   const encoded = secret.slice(STANDARD_PREFIX.length);
   return encoded !== "" && Buffer.from(encoded, "base64").toString("base64") === encoded;
@@ -98,7 +98,7 @@ export const Webhook = named(
     id: Id,
     name: z.string(),
     url: z.string(),
-    /** Masked, except in the answer that creates it. */
+    /** The secret. It is masked, except in the answer that creates it. */
     secretKey: z.string(),
     status: z.enum(["active", "paused"]),
     companyId: Id,
@@ -164,19 +164,25 @@ export const StoredWebhook = z.object({
   companyId: Id,
   name: z.string(),
   url: z.string(),
-  /** The secret, encrypted for this row, and its mask. */
+  /** The secret encrypted for this row. `secretMask` shows its last characters. */
   sealedSecret: z.optional(Bytes),
   secretMask: z.optional(z.string()),
-  /** Replaces both in rows written before encryption, until `npm run webhooks -- encrypt-secrets` encrypts them. */
+  /**
+   * The plain secret of a row from before encryption. `npm run webhooks -- encrypt-secrets` replaces it by the encrypted secret and the
+   * mask.
+   */
   secretKey: z.optional(z.string()),
-  /** Also signs until the given time. */
+  /** The previous secret. It also signs until the given time. */
   previousSecret: z.optional(
     z.object({ sealed: z.optional(Bytes), secretKey: z.optional(z.string()), until: Timestamp }),
   ),
   status: z.enum(["active", "paused"]),
-  /** No attempt has succeeded since this time. */
+  /** The time since which no attempt has succeeded. */
   failingSince: z.optional(Timestamp),
-  /** The row's entry in the due index: during the drain of a paused backlog for the sweeper, and among the paused webhooks while paused. */
+  /**
+   * The partition of the row's entry in the due index. While the webhook is paused, the entry is among the paused webhooks. During the
+   * drain of a paused backlog, the entry is for the sweeper.
+   */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
   registrationCount: z.int(),
@@ -188,12 +194,12 @@ export type StoredWebhook = z.infer<typeof StoredWebhook>;
 export const StoredRegistration = z.object({
   ...registrationFields,
   type: z.literal("registration"),
-  /** JSON text, because the table would change some keys and numbers. */
+  /** The filter as JSON text, because the table would change some keys and numbers. */
   filter: z.nullable(z.string()),
   companyId: Id,
   webhookId: Id,
   createdAt: Timestamp,
-  /** Events before this time may have been published with another delay. */
+  /** Events before this time may have been published under another delay. */
   delayChangedAt: z.optional(Timestamp),
 });
 export type StoredRegistration = z.infer<typeof StoredRegistration>;

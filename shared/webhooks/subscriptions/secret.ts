@@ -1,4 +1,4 @@
-/** The secrets of a webhook in its row: encrypted for that row, each with a mask that can be read without a key. */
+/** The secrets in a webhook's row. Each secret is encrypted for that row, and has a mask that can be read without a key. */
 import { type Condition, equals } from "#shared/db/expression.ts";
 import { keys } from "#shared/db/keys.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
@@ -11,7 +11,10 @@ const keyOf = ({ companyId, id }: Row) => keys.webhook(companyId, id);
 
 const SHOWN = 4;
 
-/** The secret's last characters, by which people tell secrets apart: four, and never more than a quarter of the secret part. */
+/**
+ * The mask of a secret: its last characters, by which people distinguish secrets. The mask shows four characters, but never more than a
+ * quarter of the secret part.
+ */
 export function maskOf(secret: string): string {
   const characters = [...(secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret)];
   const shown = Math.min(SHOWN, Math.floor(characters.length / 4));
@@ -20,7 +23,7 @@ export function maskOf(secret: string): string {
 
 export const storedMask = ({ secretMask, secretKey }: StoredWebhook): string => secretMask ?? maskOf(plain(secretKey));
 
-/** The fields of a row with a new secret. */
+/** The fields that store a new secret in a row. */
 export async function sealedSecret(
   secrets: Secrets,
   row: Row,
@@ -30,7 +33,7 @@ export async function sealedSecret(
   return { sealedSecret: sealed, secretMask: maskOf(secretKey) };
 }
 
-/** The current secret in the form of the previous one. Encrypts it if the row was written before encryption. */
+/** The current secret in the form of a previous secret. Encrypts the secret if the row was written before encryption. */
 export async function asPreviousSecret(
   secrets: Secrets,
   webhook: Row & Pick<StoredWebhook, "sealedSecret" | "secretKey">,
@@ -41,7 +44,7 @@ export async function asPreviousSecret(
   return { sealed: await secrets.seal(webhook.companyId, keyOf(webhook), plain(secretKey)), until };
 }
 
-/** Holds while the row has the secret it was read with. */
+/** Holds as long as the row has the same secret as when it was read. */
 export const hasSecretOf = ({ sealedSecret: sealed, secretKey }: StoredWebhook): Condition =>
   sealed === undefined ? equals("secretKey", secretKey) : equals("sealedSecret", sealed);
 
@@ -62,7 +65,7 @@ export async function openedSecrets(secrets: Pick<Secrets, "open">, webhook: Sto
   return { secretKey: await opened(sealed, secretKey), previousSecret: previous };
 }
 
-/** A row has its secret encrypted or, from versions before encryption, plain. */
+/** The plain secret of a row that was written before encryption. */
 function plain(secretKey: string | undefined): string {
   if (secretKey === undefined) throw new Error("the row of a webhook has no secret");
   return secretKey;

@@ -1,4 +1,4 @@
-/** Reads, shows and deletes a company's webhooks with their registrations. */
+/** Reads, presents and deletes a company's webhooks with their registrations. */
 import * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
@@ -25,11 +25,14 @@ export interface WebhookRows {
   readonly registrations: StoredRegistration[];
 }
 
-/** All webhooks of the company with their registrations in one Query, newest first. */
+/** Reads all webhooks of the company with their registrations in one Query, newest first. */
 export const readWebhooks = async (table: Table, companyId: number): Promise<WebhookRows[]> =>
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
-/** The row with the version sorts first, so the registrations are no older than the version. */
+/**
+ * Reads the webhooks together with the version of their registrations. The row with the version sorts first, so the registrations are at
+ * least as new as the version.
+ */
 export async function readWebhooksAtVersion(
   table: Table,
   companyId: number,
@@ -37,7 +40,7 @@ export async function readWebhooksAtVersion(
   const webhooks = new Map<number, WebhookRows>();
   let version = registrationsVersionOf(undefined);
   const { sk: countKey } = keys.webhookCount(companyId);
-  // A webhook's row sorts before those of its registrations.
+  // The row of a webhook sorts before the rows of its registrations.
   for await (const item of table.query(keys.webhooks(companyId))) {
     if (item.sk === countKey) {
       version = registrationsVersionOf(item);
@@ -76,9 +79,9 @@ export async function readWebhook({ table }: ApiContext, companyId: number, id: 
 }
 
 /**
- * Removes the webhook with its registrations. Each waiting delivery is cancelled at its due time. Deliveries in the throttled backlog have
- * no due time, so the limiter's row is marked for the sweeper. A registration that is created or deleted after the read fails one of the
- * conditions and the rows are read again, so no registration is left behind.
+ * Removes the webhook with its registrations. Each waiting delivery is cancelled at its due time. Deliveries in the throttled backlog get
+ * no message at their due time, so the limiter's row is marked and the sweeper starts the drain. If a registration is created or deleted
+ * after the read, one of the conditions fails and the rows are read again, so that no registration is left behind.
  */
 export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
   return optimistic(async () => {
@@ -94,11 +97,11 @@ export function deleteWebhook(context: ApiContext, companyId: number, id: number
   });
 }
 
-/** The version of a company's registrations. Each write that changes one of them raises it in the same transaction. */
+/** The version of a company's registrations. Each write that changes a registration raises the version in the same transaction. */
 export interface RegistrationsVersion {
-  /** 0 before the first change. */
+  /** The number of the version. It is 0 before the first change. */
   readonly number: number;
-  /** Time of the last change, milliseconds since the epoch. */
+  /** The time of the last change, in milliseconds since the epoch. */
   readonly changedAt: number;
 }
 
@@ -107,15 +110,15 @@ const CountRow = z.object({
   registrationsChangedAt: z._default(z.int(), 0),
 });
 
-/** `row`: the row that counts the company's webhooks, or undefined if the company never had one. */
+/** The version of the registrations. `row` is the row that counts the company's webhooks, or undefined if the company has never had one. */
 export function registrationsVersionOf(row: Item | undefined): RegistrationsVersion {
   const { registrationsVersion: number, registrationsChangedAt: changedAt } = CountRow.parse(row ?? {});
   return { number, changedAt };
 }
 
 /**
- * Belongs in the transaction of each write that adds, changes or removes registrations. `webhooks` is the number of webhooks that the
- * transaction adds: the same row counts them, and a transaction can write a row only once.
+ * The write that raises the version. Add it to the transaction of each write that adds, changes or removes registrations. `webhooks` is the
+ * number of webhooks that the transaction adds. The same write counts them, because a transaction can write a row only once.
  */
 export const registrationsChange = (companyId: number, nowMs: number, webhooks?: 1 | -1) => ({
   update: keys.webhookCount(companyId),
@@ -145,7 +148,7 @@ type Filtered = Pick<StoredRegistration, "filter">;
 
 const filters = new WeakMap<Filtered, EventFilter | null>();
 
-/** The parsed filter of a registration. Parsed once, because many events are compared with it. */
+/** The parsed filter of a registration. The result is cached, because many events are compared with the same filter. */
 export function filterOf(registration: Filtered): EventFilter | null {
   const known = filters.get(registration);
   if (known !== undefined) return known;
@@ -160,7 +163,7 @@ export const presentRegistration = (registration: StoredRegistration): Registrat
   filter: filterOf(registration),
 });
 
-/** `secretKey` is the full secret only in the answer that creates it. */
+/** The webhook as the API shows it. `secretKey` is the full secret only in the answer that creates it, and otherwise the mask. */
 export function presentWebhook({ webhook, registrations }: WebhookRows, secretKey: string): Webhook {
   const { sealedSecret: _, secretMask: __, previousSecret: ___, ...shown } = webhook;
   return { ...shown, secretKey, registrations: registrations.map(presentRegistration) };

@@ -1,4 +1,7 @@
-/** Creates and changes webhooks. Apart from webhooks.ts, because only these writes need the rules for URLs and new secrets. */
+/**
+ * Creates and changes webhooks. This is a separate file from webhooks.ts, because only these writes need the rules for URLs and new
+ * secrets.
+ */
 import { randomUUID } from "node:crypto";
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
@@ -30,7 +33,7 @@ import {
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** The answer holds the full secret; no later answer does. */
+/** Creates a webhook. Only this answer contains the full secret. */
 export async function createWebhook(context: ApiContext, companyId: number, input: NewWebhook): Promise<Webhook> {
   const [id] = await Promise.all([context.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
   const nowMs = context.clock.now();
@@ -64,7 +67,7 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
   return created;
 }
 
-/** Only sent fields change; a patch without a difference writes nothing. Waiting deliveries go to the new URL. */
+/** Changes only the sent fields. A patch without a difference writes nothing. Waiting deliveries go to the new URL. */
 export async function updateWebhook(
   context: ApiContext,
   companyId: number,
@@ -86,7 +89,7 @@ export async function updateWebhook(
   return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
 }
 
-/** The answer holds the full new secret; no later answer does. The previous secret also signs for a day. */
+/** Replaces the secret. Only this answer contains the full new secret. The previous secret also signs for a day. */
 export function rotateSecret(
   context: ApiContext,
   companyId: number,
@@ -112,8 +115,8 @@ export function rotateSecret(
 }
 
 /**
- * Encrypts secrets stored by versions without encryption. Each webhook is a write of its own, so the run can be interrupted and repeated.
- * Gives the number of the company's webhooks, and of those whose secrets this run encrypted.
+ * Encrypts the secrets of a company that were stored before encryption. Each webhook is a separate write, so the run may be interrupted and
+ * repeated. Returns the number of the company's webhooks, and the number of webhooks whose secrets this run has encrypted.
  */
 export async function encryptSecrets(
   table: Table,
@@ -129,7 +132,7 @@ export async function encryptSecrets(
 const isPlain = ({ secretKey, previousSecret }: StoredWebhook): boolean =>
   secretKey !== undefined || previousSecret?.secretKey !== undefined;
 
-/** Gives whether a secret was encrypted. A concurrent rotation wins. */
+/** Returns whether a secret was encrypted. If the secret is rotated at the same time, the rotation wins. */
 function encryptOne(table: Table, secrets: Secrets, { companyId, id }: StoredWebhook): Promise<boolean> {
   const key = keys.webhook(companyId, id);
   return optimistic(async () => {
